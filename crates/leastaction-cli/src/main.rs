@@ -1,0 +1,2 @@
+//! The `leastaction` command.
+fn main() {}

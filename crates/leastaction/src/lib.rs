@@ -1,0 +1,1 @@
+//! Mechanics of articulated bodies computed the structured way.
