@@ -1,1 +1,4 @@
 //! Mechanics of articulated bodies computed the structured way.
+
+pub mod io;
+pub mod mechanism;
