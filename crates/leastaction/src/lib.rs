@@ -2,3 +2,6 @@
 
 pub mod io;
 pub mod mechanism;
+pub mod reference;
+pub mod scalar;
+pub mod spatial;
