@@ -5,7 +5,8 @@
 
 mod diagnostic;
 
-pub use diagnostic::{Diagnostic, Location, Severity, SourceMap};
+pub use crate::mechanism::Severity;
+pub use diagnostic::{Diagnostic, Location, SourceMap};
 
 use crate::mechanism::ModelDescription;
 
