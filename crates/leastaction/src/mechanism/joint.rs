@@ -83,10 +83,7 @@ impl JointType {
     /// True if the joint keeps its coordinates when parent and child change places.
     #[must_use]
     pub fn is_reversible(self) -> bool {
-        matches!(
-            self,
-            Self::Fixed | Self::Revolute | Self::Continuous | Self::Prismatic | Self::Cylindrical
-        )
+        matches!(self, Self::Fixed | Self::Revolute | Self::Continuous | Self::Prismatic | Self::Cylindrical)
     }
 
     /// Pose of the aligned child joint frame in the aligned parent joint frame.

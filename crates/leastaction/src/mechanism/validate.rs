@@ -334,7 +334,8 @@ impl<'a> Checker<'a> {
                 self.error(at, element, message, "give one number, or one per coordinate");
             }
             if list.values().any(|x| !x.is_finite() || (x < 0.0 && !negative_allowed)) {
-                let message = format!("{which} {:?} is not a valid number", list.values().collect::<Vec<_>>());
+                let message =
+                    format!("{which} {:?} is not a valid number", list.values().collect::<Vec<_>>());
                 let remedy = if negative_allowed { "give a finite number" } else { "it cannot be negative" };
                 self.error(at, element, message, remedy);
             }
@@ -383,7 +384,8 @@ impl<'a> Checker<'a> {
         }
         for (which, value) in [("velocity", limits.velocity), ("effort", limits.effort)] {
             if value.is_some_and(|x| x.is_nan() || x < 0.0) {
-                let message = format!("{which} limit {:?} is not a non-negative number", value.unwrap_or(0.0));
+                let message =
+                    format!("{which} limit {:?} is not a non-negative number", value.unwrap_or(0.0));
                 self.error(at, element, message, "give a number, or leave it out for no limit");
             }
         }

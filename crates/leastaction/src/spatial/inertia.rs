@@ -207,11 +207,7 @@ impl<T: Real> ArticulatedInertia<T> {
                 s[5] - x1 * y2,
             ])
         };
-        Self {
-            a: sym(&self.a, u.ang, w.ang),
-            b: self.b - u.ang.outer(w.lin),
-            c: sym(&self.c, u.lin, w.lin),
-        }
+        Self { a: sym(&self.a, u.ang, w.ang), b: self.b - u.ang.outer(w.lin), c: sym(&self.c, u.lin, w.lin) }
     }
 }
 
