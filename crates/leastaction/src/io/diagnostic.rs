@@ -1,0 +1,202 @@
+//! [`Diagnostic`]: one problem of a model, said so that a person can mend it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::mechanism::{Origin, Problem, Severity};
+
+/// A place in a text file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The file.
+    pub file: PathBuf,
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+    /// The source line, shortened around the column.
+    pub excerpt: String,
+}
+
+/// One problem: where, what element, what is wrong, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// The element, as a user would name it: ``joint `elbow` ``.
+    pub element: String,
+    /// What is wrong, with the value found.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// Where; `None` for models made by code.
+    pub at: Option<Location>,
+}
+
+impl Diagnostic {
+    /// An error without a place yet.
+    pub fn error(element: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            element: element.into(),
+            message: message.into(),
+            remedy: remedy.into(),
+            at: None,
+        }
+    }
+
+    /// A warning without a place yet.
+    pub fn warning(
+        element: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(element, message, remedy) }
+    }
+
+    /// A problem that the builder found, placed in the texts the model came from.
+    #[must_use]
+    pub fn from_problem(problem: &Problem, sources: &SourceMap) -> Self {
+        let mut message = problem.message.clone();
+        if let Some(at) = problem.related.and_then(|origin| sources.locate(Some(origin))) {
+            message.push_str(&format!(" (the other is at {}:{}:{})", at.file.display(), at.line, at.column));
+        }
+        Self {
+            severity: problem.severity,
+            element: problem.element.clone(),
+            message,
+            remedy: problem.remedy.clone(),
+            at: sources.locate(problem.origin),
+        }
+    }
+
+    /// The same problem at a place.
+    #[must_use]
+    pub fn at(mut self, location: Option<Location>) -> Self {
+        self.at = location;
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// `file:line:column: error: element: message`, the excerpt with a caret, then the remedy.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(at) = &self.at {
+            write!(f, "{}:{}:{}: ", at.file.display(), at.line, at.column)?;
+        }
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        write!(f, "{severity}: ")?;
+        if !self.element.is_empty() {
+            write!(f, "{}: ", self.element)?;
+        }
+        write!(f, "{}", self.message)?;
+        if let Some(at) = &self.at
+            && !at.excerpt.is_empty()
+        {
+            write!(f, "\n  {:>5} | {}", at.line, at.excerpt)?;
+        }
+        if !self.remedy.is_empty() {
+            write!(f, "\n  help: {}", self.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+/// The texts a model was read from, so that an [`Origin`] can be shown as file, line and column.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    files: Vec<(PathBuf, String)>,
+}
+
+impl SourceMap {
+    /// No sources.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file and returns its index.
+    pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> u32 {
+        self.files.push((path.into(), text.into()));
+        u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// The text of a file.
+    #[must_use]
+    pub fn text(&self, file: u32) -> Option<&str> {
+        self.files.get(file as usize).map(|(_, text)| text.as_str())
+    }
+
+    /// The path of a file.
+    #[must_use]
+    pub fn path(&self, file: u32) -> Option<&Path> {
+        self.files.get(file as usize).map(|(path, _)| path.as_path())
+    }
+
+    /// Paths and texts of all files, the one the user named first.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.files.iter().map(|(path, text)| (path.as_path(), text.as_str()))
+    }
+
+    /// Line, column and excerpt of an origin.
+    #[must_use]
+    pub fn locate(&self, origin: Option<Origin>) -> Option<Location> {
+        let origin = origin?;
+        let (path, text) = self.files.get(origin.file as usize)?;
+        let mut offset = (origin.offset as usize).min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        let line = 1 + before.bytes().filter(|b| *b == b'\n').count();
+        let column = 1 + text[line_start..offset].chars().count();
+        let line_text = text[line_start..].lines().next().unwrap_or("");
+        Some(Location {
+            file: path.clone(),
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            excerpt: excerpt(line_text, column - 1),
+        })
+    }
+}
+
+/// The source line, at most 100 characters of it around `column`.
+fn excerpt(line: &str, column: usize) -> String {
+    const WIDTH: usize = 100;
+    let line = line.trim_end();
+    if line.chars().count() <= WIDTH {
+        return line.trim_start().to_owned();
+    }
+    let start = column.saturating_sub(WIDTH / 4);
+    let part: String = line.chars().skip(start).take(WIDTH).collect();
+    let head = if start > 0 { "…" } else { "" };
+    let tail = if start + WIDTH < line.chars().count() { "…" } else { "" };
+    format!("{head}{}{tail}", part.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_line_column_and_excerpt() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.urdf", "one\n  <two é/>\nthree");
+        let at = sources.locate(Some(Origin { file, offset: 6 })).unwrap();
+        assert_eq!((at.line, at.column, at.excerpt.as_str()), (2, 3, "<two é/>"));
+        let end = sources.locate(Some(Origin { file, offset: 10_000 })).unwrap();
+        assert_eq!(end.line, 3);
+    }
+
+    #[test]
+    fn a_long_line_is_shortened_around_the_column() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("a", format!("{}X{}", "a".repeat(500), "b".repeat(500)));
+        let at = sources.locate(Some(Origin { file, offset: 500 })).unwrap();
+        assert!(at.excerpt.contains('X') && at.excerpt.chars().count() < 110);
+    }
+}
