@@ -59,7 +59,7 @@ impl FrameThinner {
         for (kept, &value) in self.last_pose.iter_mut().zip(poses) {
             *kept = value as f32;
         }
-        if self.samples % self.stride == 0 {
+        if self.samples.is_multiple_of(self.stride) {
             if self.times.len() == self.capacity {
                 self.drop_every_other();
             }
@@ -72,7 +72,7 @@ impl FrameThinner {
     /// What is kept of the samples so far; the thinner can go on afterwards.
     pub(crate) fn frames(&self) -> Frames {
         let mut frames = Frames { stride: self.stride, times: self.times.clone(), poses: self.poses.clone() };
-        let last_is_kept = self.samples == 0 || (self.samples - 1) % self.stride == 0;
+        let last_is_kept = self.samples == 0 || (self.samples - 1).is_multiple_of(self.stride);
         if !last_is_kept {
             frames.times.push(self.last_time);
             frames.poses.extend_from_slice(&self.last_pose);

@@ -2,7 +2,7 @@
 //!
 //! A run feeds each sample to a [`FrameThinner`] (poses for the 3-D view) and to one [`PlotThinner`] per
 //! plot; both hold a fixed amount of memory. At the end their results go into a [`ReportData`], and
-//! [`write`] makes the file. The viewer (`assets/viewer`) is bundled by `build.rs`; without it the page
+//! [`write()`] makes the file. The viewer (`assets/viewer`) is bundled by `build.rs`; without it the page
 //! has the same tables and its plots as SVG.
 
 mod base64;

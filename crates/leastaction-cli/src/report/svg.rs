@@ -12,6 +12,8 @@ const LEFT: f64 = 72.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 32.0;
+/// Smaller shares of the largest value than this are no news on a logarithmic axis.
+const LOG_SPAN: f64 = 1e-18;
 /// Readable on white and on near-black; the viewer has the same list.
 const COLOURS: [&str; 10] = [
     "#3b82f6", "#f97316", "#10b981", "#e11d48", "#8b5cf6", "#ca8a04", "#06b6d4", "#ec4899", "#65a30d",
@@ -54,7 +56,7 @@ struct Axes {
     /// In decades when the axis is logarithmic.
     y: (f64, f64),
     log: bool,
-    /// Smallest positive value: where a bucket that reaches zero ends on a logarithmic axis.
+    /// Where a logarithmic axis ends below, also for what is smaller.
     floor: f64,
 }
 
@@ -66,8 +68,9 @@ impl Axes {
             || plot.series.iter().flat_map(|s| [s.values.range().0, s.values.range().1]).flatten().copied();
         let positive = extent(edges().filter(|&v| v > 0.0));
         let log = plot.log_scale && positive.is_some();
-        let floor = positive.map_or(0.0, |(low, _)| low);
-        let (low, high) = if log { positive.map(|(l, h)| (l.log10(), h.log10()))? } else { extent(edges())? };
+        let floor = positive.map_or(0.0, |(low, high)| low.max(LOG_SPAN * high));
+        let (low, high) =
+            if log { positive.map(|(_, high)| (floor.log10(), high.log10()))? } else { extent(edges())? };
         // A flat curve sits in the middle; others get a little air.
         let air = if high > low { 0.05 * (high - low) } else { 0.5 * low.abs().max(1e-12) };
         Some(Self { x, y: (low - air, high + air), log, floor })
@@ -135,7 +138,8 @@ impl Axes {
         let mut d = String::new();
         let mut lower_edge: Vec<(f64, f64)> = Vec::new();
         for ((&t, &low), &high) in x.iter().zip(min).zip(max) {
-            let low = if self.log && high > 0.0 { low.max(self.floor) } else { low };
+            let clip = |v: f64| if self.log && high > 0.0 { v.max(self.floor) } else { v };
+            let [low, high] = [low, high].map(clip);
             match (self.place_y(high), self.place_y(low)) {
                 (Some(upper), Some(lower)) => {
                     let x = self.place_x(t);

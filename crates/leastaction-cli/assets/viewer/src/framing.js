@@ -65,6 +65,24 @@ export function viewDirection(box) {
   return new Vector3(0.8, -1.15, 0.62).normalize();
 }
 
+/** How far from the middle of a box a camera that looks at it from `direction` sees all of it. */
+export function fittingDistance(box, direction, camera) {
+  const right = new Vector3().crossVectors(camera.up, direction).normalize();
+  const up = new Vector3().crossVectors(direction, right);
+  const vertical = Math.tan((camera.fov * Math.PI) / 360);
+  const half = box.getSize(new Vector3()).multiplyScalar(0.5);
+  let distance = 1e-6;
+  for (const [x, y, z] of [[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]]) {
+    for (const sign of [1, -1]) {
+      const corner = new Vector3(x * half.x, y * half.y, z * half.z).multiplyScalar(sign);
+      const across = Math.abs(corner.dot(right)) / (vertical * camera.aspect);
+      const upward = Math.abs(corner.dot(up)) / vertical;
+      distance = Math.max(distance, Math.max(across, upward) + corner.dot(direction));
+    }
+  }
+  return 1.12 * distance;
+}
+
 /** The round number (1, 2 or 5 times a power of ten) next below a length. */
 export function roundBelow(length) {
   const decade = 10 ** Math.floor(Math.log10(length));

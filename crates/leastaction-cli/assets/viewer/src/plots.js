@@ -1,10 +1,12 @@
 // Linked plots: one cursor, one zoom, one time.
 
 import uPlot from "uplot";
-import { short, tickLabels } from "./format.js";
+import { short, shortRange, tickLabels } from "./format.js";
 import { colour, onThemeChange, styled } from "./theme.js";
 
 const HEIGHT = 190;
+/** Smaller shares of the largest value than this are no news on a logarithmic axis. */
+const LOG_SPAN = 1e-18;
 const SYNC = "leastaction";
 /** The numbers in the legends need not change faster than one can read, ms. */
 const LEGEND_PERIOD = 100;
@@ -37,8 +39,8 @@ class Chart {
     this.figure.append(caption);
     container.append(this.figure);
 
-    const floor = smallestPositive(plot);
-    this.log = plot.log_scale && floor < Infinity;
+    const floor = plot.log_scale ? logFloor(plot) : 0;
+    this.log = floor > 0;
     const { columns, series, bands } = layOut(plot, this.log ? floor : -Infinity);
     if (!plot.x.length || !plot.series.length) {
       this.figure.append(element("p", { className: "empty", textContent: "no values to show" }));
@@ -81,8 +83,7 @@ class Chart {
           ...axis,
           size: (_, labels) => Math.max(58, 14 + 6.6 * Math.max(0, ...(labels ?? []).map((text) => String(text ?? "").length))),
           gap: 4,
-          values: (_, splits, __, ___, step) =>
-            this.log ? splits.map((v) => (v === null ? "" : powerLabel(v))) : tickLabels(splits, step),
+          ...(this.log ? powerTicks : { values: (_, splits, __, ___, step) => tickLabels(splits, step) }),
         },
       ],
       series: [{}, ...series],
@@ -158,7 +159,7 @@ class Chart {
     const index = this.chart.cursor.idx ?? nearest(this.plot.x, this.player.time);
     this.plot.series.forEach(({ min, max }, i) => {
       const [low, high] = [min[index], (max ?? min)[index]];
-      this.readouts[i].textContent = low === high || !max ? short(low) : `${short(low, 4)} … ${short(high, 4)}`;
+      this.readouts[i].textContent = low === high || !max ? short(low) : shortRange(low, high);
     });
   }
 
@@ -187,22 +188,29 @@ function layOut(plot, floor) {
       series.push({ ...line, label, curve, stroke: colour(curve), width: max ? 1 : 1.5 });
     };
     const usable = (v) => Number.isFinite(v) && (floor === -Infinity || v > 0);
-    const upper = Array.from(max ?? min, (v) => (usable(v) ? v : null));
+    const upper = Array.from(max ?? min, (v) => (usable(v) ? Math.max(v, floor) : null));
     add(upper);
     if (!max) return;
-    // On a logarithmic axis a range that reaches zero ends at the smallest value there is.
     add(Array.from(min, (v, i) => (upper[i] === null || !Number.isFinite(v) ? null : Math.max(v, floor))));
     bands.push({ series: [series.length - 1, series.length], fill: `${colour(curve)}50` });
   });
   return { columns, series, bands };
 }
 
-function smallestPositive({ series }) {
-  let floor = Infinity;
+/** Where a logarithmic axis ends below, also for what is smaller; 0 when nothing is positive. */
+function logFloor({ series }) {
+  let smallest = Infinity;
+  let largest = 0;
   for (const { min, max } of series) {
-    for (const values of [min, max ?? []]) for (const v of values) if (v > 0 && v < floor) floor = v;
+    for (const values of [min, max ?? []]) {
+      for (const v of values) {
+        if (!(v > 0) || v === Infinity) continue;
+        smallest = Math.min(smallest, v);
+        largest = Math.max(largest, v);
+      }
+    }
   }
-  return floor;
+  return largest && Math.max(smallest, LOG_SPAN * largest, 1e-300);
 }
 
 /** Whole decades around a range. */
@@ -213,10 +221,19 @@ function decades(min, max) {
   return [low, high > low ? high : low * 10];
 }
 
-function powerLabel(value) {
-  const power = Math.round(Math.log10(value));
-  return Math.abs(value / 10 ** power - 1) < 1e-6 ? `1e${power}` : "";
-}
+/** Ticks at powers of ten, some left out where there are many. (uPlot's own never end on very long axes.) */
+const powerTicks = {
+  splits: (_, __, min, max) => {
+    const first = Math.ceil(Math.log10(min) - 1e-9);
+    const last = Math.floor(Math.log10(max) + 1e-9);
+    const step = Math.max(1, Math.ceil((last - first) / 6));
+    const ticks = [];
+    for (let power = first; power <= last; power += step) ticks.push(10 ** power);
+    return ticks;
+  },
+  filter: (_, splits) => splits,
+  values: (_, splits) => splits.map((value) => `1e${Math.round(Math.log10(value))}`),
+};
 
 function nearest(x, t) {
   let low = 0;

@@ -36,13 +36,15 @@ function bones(body, index, joints) {
   return ends.map((end) => [from, end]);
 }
 
-/** A length that thicknesses and markers can be a share of: the median bone. */
+/** A length that thicknesses and markers can be a share of: the median bone, a little more where that is tiny. */
 export function typicalLength(scene, joints, reach) {
   const lengths = scene.bodies
     .flatMap((body, index) => bones(body, index, joints[index]).map(([a, b]) => a.distanceTo(b)))
     .filter((length) => length > 1e-6 * reach)
     .sort((a, b) => a - b);
-  return lengths.length ? Math.min(lengths[lengths.length >> 1], reach) : 0.4 * reach;
+  if (!lengths.length) return 0.4 * reach;
+  const median = Math.min(lengths[lengths.length >> 1], reach);
+  return Math.min(Math.max(median, 0.05 * reach), 3 * median);
 }
 
 function rodBetween(a, b, radius, material) {

@@ -5,7 +5,7 @@ import {
   ShadowMaterial, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
-import { extents, roundBelow, viewDirection } from "./framing.js";
+import { extents, fittingDistance, roundBelow, viewDirection } from "./framing.js";
 import { POSE } from "./motion.js";
 import { isDrawn, paint, shapeMesh } from "./shapes.js";
 import { bodySkeleton, jointMarks, jointsByBody, slideLine, typicalLength, worldAnchors } from "./skeleton.js";
@@ -70,16 +70,14 @@ export class View3d {
 
   /** Looks at the whole motion, or at the mechanism alone when the camera follows it. */
   resetView() {
-    const box = (this.follow ? this.first : this.whole).clone();
+    const box = (this.follow ? this.first : this.whole).clone().expandByScalar(0.1 * this.size);
     const centre = this.follow ? this.#middle() : box.getCenter(new Vector3());
-    const radius = Math.max(box.getSize(new Vector3()).length() / 2, 1e-6);
-    const vertical = (this.camera.fov * Math.PI) / 360;
-    const horizontal = Math.atan(Math.tan(vertical) * this.camera.aspect);
-    const distance = (1.04 * radius) / Math.sin(Math.min(vertical, horizontal));
+    const direction = viewDirection(this.whole);
+    const distance = fittingDistance(box, direction, this.camera);
     this.camera.near = distance / 500;
     this.camera.far = distance * 100;
     this.camera.updateProjectionMatrix();
-    this.camera.position.copy(viewDirection(this.whole)).multiplyScalar(distance).add(centre);
+    this.camera.position.copy(direction).multiplyScalar(distance).add(centre);
     this.controls.target.copy(centre);
     this.controls.update();
     this.invalidate();
