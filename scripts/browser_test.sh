@@ -43,5 +43,8 @@ sample pendulum
 REPORT_EXPECT='{"frames": 1001, "bodies": 2,
     "plots": {"energy-error": 1001, "momentum": 1001, "joint-positions": 1001, "iterations": 1001}}' \
     node "$work/report.test.mjs" "$work/pendulum.html" "$work/pendulum.png"
+sample four-bar
+REPORT_EXPECT='{"frames": 801, "bodies": 3, "plots": {"joint-positions": 801}}' \
+    node "$work/report.test.mjs" "$work/four-bar.html" "$work/four-bar.png"
 sample parade
 node "$work/report.test.mjs" "$work/parade.html" "$work/parade.png"

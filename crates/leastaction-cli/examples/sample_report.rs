@@ -1,8 +1,8 @@
 //! Writes a report of a made-up motion, for the browser test and for looking at the viewer.
 //!
-//! `cargo run -p leastaction-cli --example sample_report -- FILE.html [pendulum|parade|chain|still]`
+//! `cargo run -p leastaction-cli --example sample_report -- FILE.html [pendulum|four-bar|parade|chain|still]`
 //!
-//! `pendulum` is two bodies without shapes, `parade` has every shape and joint kind, a loop, rude names
+//! `pendulum` is two bodies without shapes, `four-bar` a closed loop of three, `parade` has every shape and joint kind, a loop, rude names
 //! and a long thinned run, `chain` is 100 bodies over 1,000,000 samples, `still` is one frame.
 
 #[allow(dead_code, unused_imports, reason = "an example needs a part of the module only")]
@@ -20,12 +20,13 @@ use report::{
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some(path) = arguments.first() else {
-        eprintln!("usage: sample_report FILE.html [pendulum|parade|chain|still]");
+        eprintln!("usage: sample_report FILE.html [pendulum|four-bar|parade|chain|still]");
         return ExitCode::from(2);
     };
     let data = match arguments.get(1).map_or("pendulum", String::as_str) {
         "pendulum" => pendulum(1001),
         "still" => pendulum(1),
+        "four-bar" => four_bar(),
         "parade" => parade(),
         "chain" => chain(100, 1_000_000),
         other => {
@@ -125,6 +126,64 @@ fn pendulum(samples: usize) -> ReportData {
         },
         frames: frames.frames(),
         plots: plots.iter().map(PlotThinner::plot).collect(),
+        ..ReportData::default()
+    })
+}
+
+/// A crank that goes round, a coupler and a rocker; the joint of the last two closes the loop.
+fn four_bar() -> ReportData {
+    const CRANK: f64 = 0.4;
+    const COUPLER: f64 = 1.0;
+    const ROCKER: f64 = 0.8;
+    const GROUND: f64 = 1.0;
+    let mut frames = FrameThinner::new(3);
+    let mut angles =
+        PlotThinner::new("joint-positions", "Angles", "rad", false, ["crank", "coupler", "rocker"]);
+    let mut poses = Vec::new();
+    for i in 0..=800 {
+        let t = STEP * f64::from(i);
+        let crank = 1.5 * t;
+        let [x, z] = [CRANK * crank.cos(), CRANK * crank.sin()];
+        // The far end of coupler and rocker: where two circles meet, seen from the end of the crank.
+        let [dx, dz] = [GROUND - x, -z];
+        let distance = dx.hypot(dz);
+        let inner =
+            ((COUPLER.powi(2) + distance.powi(2) - ROCKER.powi(2)) / (2.0 * COUPLER * distance)).acos();
+        let coupler = dz.atan2(dx) + inner;
+        let [ex, ez] = [x + COUPLER * coupler.cos(), z + COUPLER * coupler.sin()];
+        let rocker = ez.atan2(ex - GROUND);
+        poses.clear();
+        for (p, angle) in [([0.0, 0.0, 0.0], crank), ([x, 0.0, z], coupler), ([GROUND, 0.0, 0.0], rocker)] {
+            // About -y, so that the angle goes from x to z.
+            poses.extend(pose(p, [0.0, -1.0, 0.0], angle));
+        }
+        frames.push(t, &poses);
+        angles.push(t, &[crank, coupler, rocker]);
+    }
+    let link = |name: &str, length: f64| SceneBody {
+        name: name.to_owned(),
+        com: [0.5 * length, 0.0, 0.0],
+        visuals: Vec::new(),
+    };
+    let closure = SceneJoint {
+        child_anchor: [ROCKER, 0.0, 0.0],
+        closes_loop: true,
+        ..revolute("closure", Some(1), 2, [COUPLER, 0.0, 0.0])
+    };
+    origin(ReportData {
+        title: "four-bar".into(),
+        summary: vec![SummaryRow::new("samples", "801", "step 0.01 s")],
+        scene: Scene {
+            bodies: vec![link("crank", CRANK), link("coupler", COUPLER), link("rocker", ROCKER)],
+            joints: vec![
+                revolute("crank pivot", None, 0, [0.0; 3]),
+                revolute("crank pin", Some(0), 1, [CRANK, 0.0, 0.0]),
+                revolute("rocker pivot", None, 2, [GROUND, 0.0, 0.0]),
+                closure,
+            ],
+        },
+        frames: frames.frames(),
+        plots: vec![angles.plot()],
         ..ReportData::default()
     })
 }

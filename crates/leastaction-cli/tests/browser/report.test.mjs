@@ -123,6 +123,29 @@ try {
     assert.notDeepEqual(await page.locator("#view canvas").screenshot(), picture);
   });
 
+  await check("the names of the bodies can be shown, as text", async () => {
+    await page.locator("#show-names").check();
+    const [labels, bodies] = await page.evaluate(() => [
+      [...document.querySelectorAll("#labels span")].map((label) => label.textContent),
+      window.leastaction.bodies,
+    ]);
+    assert.ok(labels.length > 0);
+    assert.deepEqual(labels, bodies.slice(0, labels.length));
+    await page.locator("#show-names").uncheck();
+    assert.ok(await page.locator("#labels").isHidden());
+  });
+
+  await check("keys step from frame to frame", async () => {
+    await page.evaluate(() => document.activeElement.blur());
+    const before = await page.evaluate(() => window.leastaction.time());
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    const after = await page.evaluate(() => window.leastaction.time());
+    await page.keyboard.press("ArrowLeft");
+    const back = await page.evaluate(() => window.leastaction.time());
+    assert.ok(before < back && back < after, `${before}, ${after}, ${back}`);
+  });
+
   if (screenshot) {
     await page.mouse.move(0, 0);
     for (const [scheme, width, height] of [["light", 1360, 900], ["dark", 1360, 900], ["light", 400, 860], ["dark", 400, 860]]) {
