@@ -4,8 +4,13 @@
 //! [`Diagnostic`]s; it knows nothing of solvers.
 
 mod diagnostic;
+mod findings;
+mod frames;
+mod urdf;
+mod xml;
 
 pub use diagnostic::{Diagnostic, Location, Severity, SourceMap};
+pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};
 
 use crate::mechanism::ModelDescription;
 
