@@ -6,10 +6,15 @@
 mod diagnostic;
 mod findings;
 mod frames;
+mod json;
+mod load;
+mod model_json;
 mod urdf;
 mod xml;
 
 pub use diagnostic::{Diagnostic, Location, Severity, SourceMap};
+pub use load::{LoadError, LoadOptions, MAX_FILE_BYTES, load_model, read_model};
+pub use model_json::{read_model_json, write_model_json};
 pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};
 
 use crate::mechanism::ModelDescription;

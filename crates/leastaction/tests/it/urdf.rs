@@ -1,5 +1,7 @@
 //! URDF is read as it is meant, written as it was read, and 69 real robots load.
 
+#![expect(clippy::print_stdout, reason = "the table of robots is what the test is run for")]
+
 use std::path::{Path, PathBuf};
 
 use leastaction::io::{Severity, UrdfOptions, read_urdf, write_urdf};

@@ -39,7 +39,7 @@ const KNOWN: &[Known] = &[
     Known {
         tag: "link",
         attributes: &["name", "type"],
-        children: &["inertial", "visual", "collision", "sensor"],
+        children: &["inertial", "visual", "collision", /* unused: */ "sensor", "contact"],
     },
     Known { tag: "inertial", attributes: &[], children: &["origin", "mass", "inertia"] },
     Known { tag: "mass", attributes: &["value"], children: &[] },

@@ -39,7 +39,7 @@ fn read_document<'t>(
     let root = document.root_element();
     if tag(root) != "robot" {
         let remedy = match tag(root) {
-            "mujoco" => "this is MJCF: name the file `.xml` or `.mjcf`".into(),
+            "mujoco" => "this is MJCF, not URDF: read it as MJCF".into(),
             "sdf" => "this is SDF, which is not read: convert it to URDF or MJCF".into(),
             _ => String::from("a URDF file is one `<robot name=\"…\">` element"),
         };
