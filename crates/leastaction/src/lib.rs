@@ -1,4 +1,8 @@
 //! Mechanics of articulated bodies computed the structured way.
 
 pub mod io;
+pub mod lie;
 pub mod mechanism;
+pub mod reference;
+pub mod scalar;
+pub mod spatial;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::{Diagnostic, Severity, SourceMap};
 use crate::mechanism::Origin;
+pub(crate) use crate::mechanism::nearest;
 
 /// More problems than this are counted, not shown: nobody mends a file from a list of ten thousand lines, and
 /// finding the line of each would take quadratic time.
@@ -141,19 +142,6 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// The name nearest to `name`, if one is near enough to be meant.
-pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let mut best: Option<(f64, &str)> = None;
-    let lower = name.to_lowercase();
-    for candidate in candidates {
-        let score = strsim::jaro_winkler(&lower, &candidate.to_lowercase());
-        if score > best.map_or(0.78, |(s, _)| s) {
-            best = Some((score, candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate)
-}
-
 /// `` `a`, `b` or `c` ``.
 pub(crate) fn one_of(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
@@ -179,14 +167,6 @@ pub(crate) fn quoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_name_is_found_and_a_far_one_is_not() {
-        let names = ["revolute", "continuous", "prismatic"];
-        assert_eq!(nearest("revolut", names), Some("revolute"));
-        assert_eq!(nearest("Prismatik", names), Some("prismatic"));
-        assert_eq!(nearest("xyz", names), None);
-    }
 
     #[test]
     fn many_findings_are_shortened_and_sorted() {

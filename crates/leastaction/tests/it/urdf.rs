@@ -46,7 +46,8 @@ fn every_robot_of_a_folder_loads_and_survives_writing() {
         let text = std::fs::read_to_string(&path).unwrap();
         let options = UrdfOptions::default();
         let start = std::time::Instant::now();
-        let reading = read_urdf(&text, &path, &options);
+        let mut reading = read_urdf(&text, &path, &options);
+        let mechanism = reading.build();
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let errors = reading.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
         let warnings = reading.diagnostics.len() - errors;
@@ -57,6 +58,7 @@ fn every_robot_of_a_folder_loads_and_survives_writing() {
         for diagnostic in &reading.diagnostics {
             println!("    {}", diagnostic.to_string().replace('\n', "\n    "));
         }
+        assert_eq!(mechanism.is_some(), errors == 0, "{name}");
         if errors > 0 {
             refused.push(name);
             continue;
