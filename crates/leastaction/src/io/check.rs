@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use super::findings::Findings;
 use super::json::{self, Tree};
-use super::{Diagnostic, Reading};
+use super::{Diagnostic, Reading, Severity};
 use crate::mechanism::{Mechanism, MechanismBuilder, Origin, Problem};
 
 impl Reading {
     /// Checks the model as a whole and builds it. What is found joins [`Reading::diagnostics`]; the mechanism is
     /// there if none of them is an error.
+    ///
+    /// After an error of the reader, elements are missing: warnings about what is left would only mislead, and are
+    /// dropped.
     pub fn build(&mut self) -> Option<Mechanism> {
         let description = self.description.clone()?;
         let (mechanism, problems) = match MechanismBuilder::from(description).build_with_warnings() {
@@ -17,7 +20,11 @@ impl Reading {
             Err(error) => (None, error.problems),
         };
         let places = Places::new(self, &problems);
+        let incomplete = self.has_errors();
         for mut problem in problems {
+            if incomplete && problem.severity == Severity::Warning {
+                continue;
+            }
             problem.origin = problem.origin.or_else(|| places.of(&problem.element));
             self.diagnostics.push(Diagnostic::from_problem(&problem, &self.sources));
         }
@@ -75,7 +82,6 @@ fn elements(tree: &Tree<'_>) -> BTreeMap<String, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::Severity;
 
     #[test]
     fn a_problem_of_a_frame_is_shown_where_the_frame_stands() {

@@ -133,7 +133,7 @@ pub(crate) fn parse<'t>(findings: &mut Findings<'t>) -> Option<Tree<'t>> {
             Some(tree)
         }
         Err(fault) => {
-            let element = parser.open.last().map_or(String::new(), |node| parser.tree.element(*node));
+            let element = parser.open.last().map_or("file".into(), |node| parser.tree.element(*node));
             findings.error(fault.at.min(text.len()), element, fault.message, fault.remedy);
             None
         }

@@ -31,19 +31,19 @@ pub(crate) fn parse<'t>(findings: &mut Findings<'t>, max_depth: usize) -> Option
     let text = findings.text();
     let start = text.len() - text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace()).len();
     if start == text.len() {
-        findings.error(0, "", "the file is empty", "check how the file was made or downloaded");
+        findings.error(0, "file", "the file is empty", "check how the file was made or downloaded");
         return None;
     }
     if !text[start..].starts_with('<') {
         let line = text[start..].lines().next().unwrap_or("");
         let message = format!("this is not XML: it begins with {}", quoted(line));
-        findings.error(start, "", message, "give an XML file: the first character must be `<`");
+        findings.error(start, "file", message, "give an XML file: the first character must be `<`");
         return None;
     }
     let scan = scan(text, max_depth);
     if let Some(at) = scan.doctype {
         let message = "the file has a document type declaration (`<!DOCTYPE`), which is refused";
-        findings.error(at, "", message, "remove the declaration and write its entities out");
+        findings.error(at, "`<!DOCTYPE>`", message, "remove the declaration and write its entities out");
         return None;
     }
     if let Some(at) = scan.too_deep {
@@ -168,17 +168,15 @@ fn report(findings: &mut Findings<'_>, error: &Error, scan: &Scan) {
     if truncated || (scan.cut.is_some() && !matches!(error, Error::UnexpectedCloseTag(..))) {
         let remedy = "the file is cut off: get or save it again, or add the closing tags";
         if let Some(cut) = scan.cut {
-            let line = findings.line(cut);
-            let message =
-                format!("the file ends inside {} which begins on line {line}", element_at(text, cut));
-            findings.error(cut, "", message, remedy);
+            let rest = &text[cut..];
+            let remedy = if rest.starts_with("<!--") { "close the comment with `-->`" } else { remedy };
+            findings.error(cut, element_at(text, cut), "the file ends inside what begins here", remedy);
         } else if let Some(&open) = scan.open.last() {
             let line = findings.line(open);
-            let element = element_at(text, open);
-            let message = format!("the file ends before {element} of line {line} is closed");
-            findings.error(end, "", message, remedy);
+            let message = format!("the file ends before the element of line {line} is closed");
+            findings.error(end, element_at(text, open), message, remedy);
         } else {
-            findings.error(end, "", "the file ends too early", remedy);
+            findings.error(end, "file", "the file ends too early", remedy);
         }
         return;
     }
@@ -194,7 +192,7 @@ fn report(findings: &mut Findings<'_>, error: &Error, scan: &Scan) {
             ),
         ),
         Error::UnexpectedCloseTag(expected, actual, _) => {
-            let opened = scan_open_before(text, at);
+            let opened = innermost(text, at);
             let opened = opened.map_or(String::new(), |o| format!(" of line {}", findings.line(o)));
             (
                 format!("`</{actual}>` stands where `<{expected}>`{opened} must be closed"),
@@ -224,12 +222,14 @@ fn report(findings: &mut Findings<'_>, error: &Error, scan: &Scan) {
             (format!("this is not well-formed XML: {}", without_position(other)), "mend the XML here".into())
         }
     };
-    findings.error(at, "", message, remedy);
+    let around = innermost(text, at).map_or("file".into(), |tag| element_at(text, tag));
+    findings.error(at, around, message, remedy);
 }
 
-/// Start of the innermost element open at `at`.
-fn scan_open_before(text: &str, at: usize) -> Option<usize> {
-    scan(&text[..at], usize::MAX).open.last().copied()
+/// Start of the tag that `at` stands in, or of the innermost element open there.
+fn innermost(text: &str, at: usize) -> Option<usize> {
+    let before = scan(&text[..at], usize::MAX);
+    before.cut.or(before.open.last().copied())
 }
 
 /// The parser's words; the place is shown by the diagnostic.
@@ -266,9 +266,9 @@ mod tests {
     #[test]
     fn a_cut_file_names_the_element_left_open() {
         let found = problems("<robot>\n<link name=\"a\">\n<visual/>\n");
-        assert!(found[0].message.contains("`<link name=\"a\">` of line 2"), "{}", found[0]);
+        assert!(found[0].element == "`<link name=\"a\">`" && found[0].message.contains("of line 2"));
         let found = problems("<robot>\n<link name=\"a");
-        assert!(found[0].message.contains("inside `<link name=\"a`"), "{}", found[0]);
+        assert!(found[0].element == "`<link name=\"a`", "{}", found[0]);
     }
 
     #[test]

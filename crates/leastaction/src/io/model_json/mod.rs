@@ -103,7 +103,13 @@ fn check_schema(tree: &Tree<'_>, findings: &mut Findings<'_>) -> bool {
 fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescription) {
     let places = |list: &str| -> Vec<usize> {
         let children = tree.member(0, list).map(|l| tree.nodes[l].children.as_slice()).unwrap_or_default();
-        children.iter().map(|c| tree.nodes[*c].at).collect()
+        // The name shows better in an excerpt than the brace before it.
+        let place = |c: &usize| tree.member(*c, "name").unwrap_or(*c);
+        children
+            .iter()
+            .map(place)
+            .map(|n| tree.nodes[n].key.as_ref().map_or(tree.nodes[n].at, |k| k.1))
+            .collect()
     };
     for (body, at) in model.bodies.iter_mut().zip(places("bodies")) {
         body.origin = findings.origin(at);

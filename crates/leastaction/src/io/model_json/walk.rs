@@ -41,7 +41,10 @@ impl Walk<'_, '_> {
         let (at, value) = (found.at, &found.value);
         let (message, remedy) = match value {
             Value::NotFinite(token, what) => {
-                let remedy = "write a finite number; leave a limit out to have none";
+                let key = self.tree.nodes[node].key.as_ref().map_or("", |(key, _)| key.as_ref());
+                let is_limit = ["lower", "upper", "velocity", "effort"].contains(&key);
+                let remedy =
+                    if is_limit { "leave the limit out to have none" } else { "write a finite number" };
                 (format!("{} is {}, which {what}", self.label(node), quoted(token)), remedy.to_owned())
             }
             _ => {
@@ -108,6 +111,16 @@ impl Walk<'_, '_> {
 
     fn numbers(&mut self, node: usize, shape: &Shape) {
         let count = self.tree.nodes[node].children.len();
+        let nested = |c: &usize| self.tree.nodes[*c].value == Value::List;
+        if self.tree.nodes[node].children.iter().any(nested) {
+            let (wanted, _) = describe(shape);
+            let message = format!("{} is a list of lists, but {wanted} is wanted", self.label(node));
+            let remedy = match shape {
+                Shape::Vector(6) => "write `[xx, yy, zz, xy, xz, yz]` for an inertia",
+                _ => "write the numbers in one list",
+            };
+            return self.error(node, self.tree.nodes[node].at, message, remedy);
+        }
         for i in 0..count {
             if self.findings.len() > ENOUGH {
                 return;
@@ -181,11 +194,13 @@ impl Walk<'_, '_> {
         }
         for field in fields.iter().filter(|f| f.required) {
             if self.tree.member(node, field.key).is_none() {
-                let instead = nearest(field.key, unknown.iter().map(String::as_str))
-                    .map_or(String::new(), |key| format!(" instead of `{key}`"));
+                // An unknown key that looks like it has been reported with this name as the remedy.
+                if nearest(field.key, unknown.iter().map(String::as_str)).is_some() {
+                    continue;
+                }
                 let message = format!("the key `{}` is missing", field.key);
                 let (_, example) = describe(&field.shape);
-                let remedy = format!("add `\"{}\"`{instead}: {example}", field.key);
+                let remedy = format!("add `\"{}\"`: {example}", field.key);
                 self.error(node, self.tree.nodes[node].at, message, remedy);
             }
         }

@@ -164,7 +164,9 @@ impl<'e, 'd, 't> Element<'e, 'd, 't> {
     /// Reports an attribute that must be there and is not.
     fn missing(&self, findings: &mut Findings<'_>, name: &str) {
         let message = format!("`<{}>` has no `{name}`", self.tag());
-        let meant = nearest(name, self.node.attributes().map(|a| a.name()));
+        let known = KNOWN.iter().find(|k| k.tag == self.tag()).map_or(&[] as &[&str], |k| k.attributes);
+        let strangers = self.node.attributes().map(|a| a.name()).filter(|a| !known.contains(a));
+        let meant = nearest(name, strangers);
         let remedy = match meant {
             Some(found) => format!("write `{name}` instead of `{found}`"),
             None => format!("add it: `<{} {name}=\"…\">`", self.tag()),

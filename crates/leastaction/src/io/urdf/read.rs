@@ -70,13 +70,14 @@ fn read_document<'t>(
     for_each_named(root, "joint", findings, |node, name, findings| {
         joints.extend(read_joint(node, name, findings));
     });
+    let complete = joints.len() == elements(root, "joint").count();
     if links.is_empty() {
         if !findings.has_errors() {
             robot.fault(findings, "the robot has no `<link>`", "add links: `<link name=\"…\">`");
         }
         return None;
     }
-    let root_link = check_tree(&links, &mut joints, findings);
+    let root_link = check_tree(&links, &mut joints, complete, findings);
     let mut model = ModelDescription::new(name);
     model.joints.reserve(joints.len() + 1);
     let ground = root_link.is_some_and(|root| is_ground(&links[root], options, findings));
@@ -86,14 +87,6 @@ fn read_document<'t>(
     for (i, link) in links.into_iter().enumerate() {
         if ground && Some(i) == root_link {
             continue;
-        }
-        if link.body.name == WORLD && Some(i) != root_link {
-            findings.error(
-                link.offset,
-                "link `world`",
-                "the name `world` is kept for the ground, which has no parent",
-                "rename the link",
-            );
         }
         model.bodies.push(link.body);
     }

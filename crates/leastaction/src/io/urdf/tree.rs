@@ -10,27 +10,26 @@ use crate::io::findings::{Findings, nearest, quoted};
 /// Suggestions are looked for only this often: each search compares with every name.
 const SEARCHES: usize = 20;
 
-/// Drops joints that name no link, reports what is not a tree, and returns the index of the root link.
+/// Drops joints that join no two links, reports what is not a tree, and returns the index of the root link.
+///
+/// If joints are missing already (`complete` is false), gaps in the tree say nothing new and are not reported.
 pub(super) fn check_tree(
     links: &[Link],
     joints: &mut Vec<Joint>,
+    complete: bool,
     findings: &mut Findings<'_>,
 ) -> Option<usize> {
     let index: HashMap<&str, usize> =
         links.iter().enumerate().map(|(i, link)| (link.body.name.as_str(), i)).collect();
     let count = joints.len();
     drop_joints_without_links(links, &index, joints, findings);
-    let complete = joints.len() == count;
+    let complete = complete && joints.len() == count;
 
     let mut parent_joint: Vec<Option<usize>> = vec![None; links.len()];
     let mut is_tree = true;
     for (j, joint) in joints.iter().enumerate() {
         let child = index[joint.joint.child.as_str()];
-        if joint.joint.parent == joint.joint.child {
-            let message = format!("the joint ties link `{}` to itself", joint.joint.child);
-            findings.error(joint.offset, owner(joint), message, "name two different links");
-            is_tree = false;
-        } else if let Some(first) = parent_joint[child] {
+        if let Some(first) = parent_joint[child] {
             let first = &joints[first];
             let line = findings.line(first.offset);
             let message = format!(
@@ -97,6 +96,11 @@ fn drop_joints_without_links(
                 None => format!("add `<link name=\"{name}\"/>` or name a link of the file"),
             };
             findings.error(at, owner(joint), format!("{side} link {} does not exist", quoted(name)), remedy);
+        }
+        if both && joint.joint.parent == joint.joint.child {
+            let message = format!("the joint ties link `{}` to itself", joint.joint.child);
+            findings.error(joint.offset, owner(joint), message, "name two different links");
+            both = false;
         }
         both
     });
