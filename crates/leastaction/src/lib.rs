@@ -1,5 +1,7 @@
 //! Mechanics of articulated bodies computed the structured way.
 
+pub mod dynamics;
+pub mod integrator;
 pub mod io;
 pub mod lie;
 pub mod mechanism;

@@ -5,7 +5,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::findings::nearest;
-use super::{Reading, UrdfOptions, read_model_json, read_urdf};
+use super::{Reading, SourceMap, UrdfOptions, golden, read_model_json, read_urdf};
+use crate::mechanism::{MODEL_SCHEMA, Origin};
 
 /// Files larger than this are refused before they are read.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -118,16 +119,27 @@ pub fn read_model(text: &str, path: &Path, options: &LoadOptions) -> Result<Read
     if is_xml {
         return Ok(read_xml(text, path, options));
     }
-    let schema = json_schema(text);
-    let reader = JSON_READERS.iter().find(|(name, _)| schema.as_deref() == Some(*name));
-    Ok(reader.map_or(read_model_json as JsonReader, |(_, reader)| *reader)(text, path))
+    Ok(read_reference(text, path).unwrap_or_else(|| read_model_json(text, path)))
 }
 
-/// A reader of one JSON format.
-type JsonReader = fn(&str, &Path) -> Reading;
-
-/// JSON formats besides our own, by their `schema`: one line each.
-const JSON_READERS: &[(&str, JsonReader)] = &[];
+/// The model of a reference data file; `None` if it is not one.
+fn read_reference(text: &str, path: &Path) -> Option<Reading> {
+    let schema = json_schema(text).filter(|schema| schema != MODEL_SCHEMA)?;
+    let value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+    let case = golden::read_golden(&schema, &value)?;
+    let mut sources = SourceMap::new();
+    let file = sources.add(path, text);
+    let (description, diagnostics) = match case {
+        Ok(case) => (Some(case.model), Vec::new()),
+        Err(fault) => {
+            // These files are made by programs; the fault is shown where the file says what it is.
+            let offset = text.find("\"schema\"").and_then(|at| u32::try_from(at).ok()).unwrap_or(0);
+            let at = sources.locate(Some(Origin { file, offset }));
+            (None, vec![fault.at(at)])
+        }
+    };
+    Some(Reading { description, sources, diagnostics })
+}
 
 /// XML formats are told apart by the root element.
 fn read_xml(text: &str, path: &Path, options: &LoadOptions) -> Reading {

@@ -7,6 +7,7 @@ mod check;
 mod diagnostic;
 mod findings;
 mod frames;
+pub mod golden;
 mod json;
 mod load;
 mod model_json;

@@ -1,4 +1,7 @@
-//! All integration tests in one binary: it links once.
+//! Integration tests: one module per claim.
 
+mod agreement;
 mod bad_input;
+mod golden;
+mod support;
 mod urdf;

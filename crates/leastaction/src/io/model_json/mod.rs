@@ -90,9 +90,6 @@ fn check_schema(tree: &Tree<'_>, findings: &mut Findings<'_>) -> bool {
         Value::Text(text) if text.starts_with("leastaction/state/") => {
             "this is a state: give it with its model".into()
         }
-        Value::Text(text) if ["leastaction/lobatto/1", "leastaction/bspline/1"].contains(&text.as_ref()) => {
-            "this file holds tables, no mechanism".into()
-        }
         _ => format!("write `\"schema\": \"{MODEL_SCHEMA}\"`"),
     };
     findings.error(node.at, "`schema`", message, remedy);
