@@ -3,6 +3,8 @@
 //! `NAME.expected` holds what a user sees. `UPDATE_SNAPSHOTS=1` rewrites these files; read the difference before you
 //! keep it.
 
+#![expect(clippy::print_stdout, reason = "times are worth reading")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -178,6 +180,7 @@ fn a_chain_of_20_000_links_loads_soon() {
         let start = Instant::now();
         let reading = read_model(&text, Path::new(name), &LoadOptions::default()).unwrap();
         let read = start.elapsed();
+        println!("{name}: {} bytes of 20,000 links read in {read:?}", text.len());
         assert!(reading.diagnostics.is_empty(), "{}", shown(&reading));
         let model = reading.description.unwrap();
         assert_eq!((model.bodies.len(), model.joints.len()), (20_000, 20_000));

@@ -3,5 +3,6 @@
 mod agreement;
 mod bad_input;
 mod golden;
+mod model_json;
 mod support;
 mod urdf;
