@@ -47,7 +47,9 @@ fn read_document<'t>(
         findings.error(root.range().start, format!("`<{}>`", tag(root)), message, remedy);
         return None;
     }
-    if let Some((at, what)) = find_xacro(root) {
+    let text = findings.text();
+    let may_be_xacro = ["xacro", "${", "$("].iter().any(|sign| text.contains(sign));
+    if let Some((at, what)) = may_be_xacro.then(|| find_xacro(root)).flatten() {
         findings.error(at, what, XACRO.0, XACRO.1);
         return None;
     }
