@@ -2,6 +2,8 @@
 
 mod agreement;
 mod baselines;
+mod conventions;
 mod golden;
+mod layers;
 mod no_alloc;
 mod support;
