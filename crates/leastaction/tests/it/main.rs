@@ -3,7 +3,9 @@
 mod agreement;
 mod baselines;
 mod conventions;
+mod bad_input;
 mod golden;
 mod layers;
 mod no_alloc;
 mod support;
+mod urdf;
