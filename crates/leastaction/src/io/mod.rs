@@ -4,6 +4,7 @@
 //! [`Diagnostic`]s; it knows nothing of solvers.
 
 mod diagnostic;
+pub mod golden;
 
 pub use crate::mechanism::Severity;
 pub use diagnostic::{Diagnostic, Location, SourceMap};
