@@ -1,6 +1,6 @@
 //! Reading and writing models and trajectories.
 //!
-//! A format reader turns text into a [`ModelDescription`](crate::mechanism::ModelDescription) and a list of
+//! A format reader turns text into a [`ModelDescription`] and a list of
 //! [`Diagnostic`]s; it knows nothing of solvers.
 
 mod check;
