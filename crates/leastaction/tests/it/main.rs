@@ -1,12 +1,12 @@
 //! Integration tests: one module per claim.
 
 mod agreement;
+mod bad_input;
 mod baselines;
 mod conventions;
-mod bad_input;
 mod golden;
-mod model_json;
 mod layers;
+mod model_json;
 mod no_alloc;
 mod support;
 mod urdf;

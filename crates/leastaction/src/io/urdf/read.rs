@@ -1,6 +1,6 @@
 //! `<robot>`: from text to a description.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use roxmltree::{Document, Node};
@@ -212,8 +212,9 @@ fn root_joint(root: &Link, joints: &[Joint], options: &UrdfOptions) -> JointDesc
         UrdfBase::Fixed => JointType::Fixed,
         UrdfBase::Floating => JointType::Floating,
     };
+    let taken: HashSet<&str> = joints.iter().map(|j| j.joint.name.as_str()).collect();
     let mut name = String::from("root_joint");
-    while joints.iter().any(|j| j.joint.name == name) {
+    while taken.contains(name.as_str()) {
         name.insert(0, '_');
     }
     let mut joint = JointDescription::new(name, kind, WORLD, root.body.name.as_str());
