@@ -375,3 +375,17 @@ fn shipped_models_have_the_form_of_the_schema() {
         }
     }
 }
+
+#[test]
+fn the_models_in_the_documentation_are_sound() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let blocks: Vec<&str> =
+        text.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let mut reading = read_model_json(block, Path::new("docs/formats.md"));
+        let mechanism = reading.build();
+        assert!(reading.diagnostics.is_empty() && mechanism.is_some(), "{:?}", reading.diagnostics);
+    }
+}
