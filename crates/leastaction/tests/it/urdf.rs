@@ -421,3 +421,39 @@ fn what_urdf_cannot_hold_is_said() {
     assert_eq!(errors, ["joint `j2`"]);
     assert!(lost.iter().all(|d| !d.remedy.is_empty()));
 }
+
+#[test]
+fn elements_of_other_namespaces_are_not_taken_for_ours() {
+    let text = TWO_LINKS.replace("EXTRA", "").replace(
+        "<robot name=\"r\">",
+        "<robot name=\"r\" xmlns:drake=\"http://drake.mit.edu\"><drake:link name=\"x\"/><drake:joint name=\"y\"/>",
+    );
+    let reading = read(&text);
+    assert_eq!(reading.diagnostics.len(), 2, "{:?}", reading.diagnostics);
+    assert!(reading.diagnostics[0].message.contains("`<drake:link>`"));
+    assert_eq!(reading.description.unwrap().bodies.len(), 2);
+    // A namespace for the whole file changes nothing.
+    let whole = TWO_LINKS.replace("EXTRA", "").replace("<robot ", "<robot xmlns=\"http://drake.mit.edu\" ");
+    assert_eq!(model(&whole).bodies.len(), 2);
+}
+
+/// Names are kept in hash maps with seeds of their own; nothing may come out in their order.
+#[test]
+fn the_same_text_always_gives_the_same_model_and_messages() {
+    let mut text = String::from("<robot name=\"r\">");
+    for i in 0..40 {
+        text.push_str(&format!("<link name=\"l{}\"/><odd{i}/>", i % 30));
+        text.push_str(&format!(
+            "<joint name=\"j{i}\" type=\"fixed\"><parent link=\"l{i}\"/><child link=\"l{}\"/></joint>",
+            i * 7 % 35
+        ));
+    }
+    text.push_str("</robot>");
+    let first = read(&text);
+    assert!(first.has_errors());
+    for _ in 0..20 {
+        let again = read(&text);
+        assert_eq!(again.description, first.description);
+        assert_eq!(again.diagnostics, first.diagnostics);
+    }
+}

@@ -257,9 +257,17 @@ fn meant_or_remove(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Local name of an element.
+/// Name of an element. One from another namespace than the robot keeps its prefix, so that `<drake:joint>` is not
+/// taken for a joint.
 pub(super) fn tag<'t>(node: Node<'_, 't>) -> &'t str {
-    node.tag_name().name()
+    let own = node.document().root_element().tag_name().namespace();
+    if node.tag_name().namespace() == own {
+        return node.tag_name().name();
+    }
+    let text = node.document().input_text();
+    let rest = text.get(node.range().start + 1..).unwrap_or("");
+    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '>');
+    &rest[..rest.find(ends).unwrap_or(rest.len())]
 }
 
 /// Exactly `N` finite numbers separated by blanks, or the offset of the fault, what it is and what to do.

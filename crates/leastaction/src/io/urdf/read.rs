@@ -142,7 +142,7 @@ fn find_xacro(root: Node<'_, '_>) -> Option<(usize, String)> {
     let parts = root.children().filter(|n| n.is_element() && read(n));
     for node in std::iter::once(root).chain(parts.flat_map(|p| p.descendants()).filter(Node::is_element)) {
         if is_xacro(node) {
-            return Some((node.range().start, format!("`<xacro:{}>`", tag(node))));
+            return Some((node.range().start, format!("`<{}>`", tag(node))));
         }
         for attribute in node.attributes() {
             if attribute.value().contains("${") || attribute.value().contains("$(") {
