@@ -260,9 +260,10 @@ fn meant_or_remove(name: &str, known: &[&str]) -> String {
 /// Name of an element. One from another namespace than the robot keeps its prefix, so that `<drake:joint>` is not
 /// taken for a joint.
 pub(super) fn tag<'t>(node: Node<'_, 't>) -> &'t str {
-    let own = node.document().root_element().tag_name().namespace();
-    if node.tag_name().namespace() == own {
-        return node.tag_name().name();
+    let name = node.tag_name();
+    if name.namespace().is_none() || name.namespace() == node.document().root_element().tag_name().namespace()
+    {
+        return name.name();
     }
     let text = node.document().input_text();
     let rest = text.get(node.range().start + 1..).unwrap_or("");
