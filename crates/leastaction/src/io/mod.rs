@@ -4,6 +4,7 @@
 //! [`Diagnostic`]s; it knows nothing of solvers.
 
 mod diagnostic;
+pub mod mjcf;
 
 pub use diagnostic::{Diagnostic, Location, Severity, SourceMap};
 
