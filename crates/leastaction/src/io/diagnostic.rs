@@ -3,16 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::mechanism::Origin;
-
-/// How bad a problem is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The model loads; something was left out or looks odd.
-    Warning,
-    /// The model is refused.
-    Error,
-}
+use crate::mechanism::{Origin, Problem, Severity};
 
 /// A place in a text file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +52,22 @@ impl Diagnostic {
         remedy: impl Into<String>,
     ) -> Self {
         Self { severity: Severity::Warning, ..Self::error(element, message, remedy) }
+    }
+
+    /// A problem that the builder found, placed in the texts the model came from.
+    #[must_use]
+    pub fn from_problem(problem: &Problem, sources: &SourceMap) -> Self {
+        let mut message = problem.message.clone();
+        if let Some(at) = problem.related.and_then(|origin| sources.locate(Some(origin))) {
+            message.push_str(&format!(" (the other is at {}:{}:{})", at.file.display(), at.line, at.column));
+        }
+        Self {
+            severity: problem.severity,
+            element: problem.element.clone(),
+            message,
+            remedy: problem.remedy.clone(),
+            at: sources.locate(problem.origin),
+        }
     }
 
     /// The same problem at a place.

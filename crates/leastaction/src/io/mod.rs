@@ -6,7 +6,8 @@
 mod diagnostic;
 pub mod mjcf;
 
-pub use diagnostic::{Diagnostic, Location, Severity, SourceMap};
+pub use crate::mechanism::Severity;
+pub use diagnostic::{Diagnostic, Location, SourceMap};
 
 use crate::mechanism::ModelDescription;
 

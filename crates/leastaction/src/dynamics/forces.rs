@@ -1,0 +1,97 @@
+//! Applied forces: springs, dampers and inputs on joints; drag and thrusters on bodies.
+
+use super::Dynamics;
+use crate::mechanism::Mechanism;
+use crate::scalar::Real;
+use crate::spatial::{Vec3, Wrench};
+
+impl<T: Real> Dynamics<T> {
+    /// Generalised forces of springs, dampers and actuators at `(q, v, u)`. Does not allocate.
+    ///
+    /// An actuator's force is held within the joint's effort limit.
+    pub fn joint_forces_into(&self, mechanism: &Mechanism, q: &[T], v: &[T], u: &[T], tau: &mut [T]) {
+        tau.fill(T::zero());
+        for node in &mechanism.tree().nodes {
+            let joint = mechanism.joint(node.joint);
+            let out = &mut tau[node.v..node.v + node.nv];
+            for actuator in &joint.actuators {
+                out[actuator.coordinate] += u[actuator.input] * actuator.gear;
+            }
+            if let Some(limits) = &joint.limits
+                && limits.effort < f64::INFINITY
+                && !joint.actuators.is_empty()
+            {
+                for x in out.iter_mut() {
+                    if x.value().abs() > limits.effort {
+                        *x = T::from_f64(limits.effort.copysign(x.value()));
+                    }
+                }
+            }
+            if joint.stiffness != [0.0; 6] {
+                node.kind.add_spring_force(
+                    &joint.stiffness[..node.nv],
+                    &joint.rest[..node.nv],
+                    &q[node.q..node.q + node.nq],
+                    out,
+                );
+            }
+            for c in 0..node.nv {
+                out[c] -= v[node.v + c] * joint.damping[c];
+            }
+        }
+    }
+
+    /// Wrenches of drag and thrusters on every node, world axes about the kinematics' origin.
+    ///
+    /// Kinematics must be at the state. Does not allocate.
+    pub(super) fn update_external(&mut self, mechanism: &Mechanism, u: &[T]) {
+        self.external.fill(Wrench::zero());
+        let tree = mechanism.tree();
+        let wind = Vec3::constant(mechanism.wind());
+        for drag in &tree.drags {
+            let p = self.kinematics.poses[drag.node].point(Vec3::constant(drag.point));
+            let v = self.kinematics.velocities[drag.node];
+            let f = (v.lin + v.ang.cross(p) - wind).scale(-drag.coefficient);
+            self.external[drag.node] += Wrench::new(p.cross(f), f);
+        }
+        for thruster in &tree.thrusters {
+            let w = self.kinematics.poses[thruster.node].wrench(Wrench::constant(thruster.wrench));
+            self.external[thruster.node] += w * u[thruster.input];
+        }
+    }
+
+    /// All applied generalised forces except gravity: springs, dampers, actuators, drag and thrusters.
+    /// Does not allocate.
+    pub fn applied_forces_into(&mut self, mechanism: &Mechanism, q: &[T], v: &[T], u: &[T], tau: &mut [T]) {
+        self.kinematics.update(mechanism, q, v);
+        self.update_external(mechanism, u);
+        self.joint_forces_into(mechanism, q, v, u, tau);
+        // Inward: the wrench on a subtree works on every joint above it.
+        for (i, node) in mechanism.tree().nodes.iter().enumerate().rev() {
+            let f = self.external[i];
+            for c in node.v..node.v + node.nv {
+                tau[c] += self.kinematics.columns[c].dot(f);
+            }
+            if let Some(p) = node.parent {
+                self.external[p] += f;
+            }
+        }
+    }
+
+    /// Acceleration of the free motion at `(q, v)` under the inputs `u`: every force of the model. Does not allocate.
+    pub fn acceleration_into(
+        &mut self,
+        mechanism: &Mechanism,
+        q: &[T],
+        v: &[T],
+        u: &[T],
+        acceleration: &mut [T],
+    ) {
+        self.kinematics.update(mechanism, q, v);
+        self.update_external(mechanism, u);
+        let mut tau = std::mem::take(&mut self.tau);
+        self.joint_forces_into(mechanism, q, v, u, &mut tau);
+        self.aba(mechanism, &tau, acceleration);
+        self.tau = tau;
+    }
+}

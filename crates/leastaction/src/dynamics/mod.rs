@@ -1,0 +1,70 @@
+//! Continuous-time dynamics of the tree: the baseline and the oracle for the variational engines.
+//!
+//! Everything works in one common frame (see [`Kinematics`]) and in O(n), except the mass matrix. Closed loops are
+//! not served here: loop joints are ignored, and callers that need them use the maximal engine.
+
+mod aba;
+mod crba;
+mod forces;
+mod kinematics;
+mod observe;
+mod rnea;
+
+pub use kinematics::Kinematics;
+pub use observe::Observables;
+
+use crate::mechanism::Mechanism;
+use crate::scalar::Real;
+use crate::spatial::{ArticulatedInertia, Inertia, Momentum, Twist, Wrench};
+
+/// Workspace of the continuous dynamics: made once per mechanism, holds no truth.
+#[derive(Clone, Debug)]
+pub struct Dynamics<T = f64> {
+    /// Poses, columns and velocities of the last call.
+    pub kinematics: Kinematics<T>,
+    // Constants of the mechanism in the scalar type, per node and per coordinate.
+    constants: Vec<Inertia<T>>,
+    armature: Vec<f64>,
+    // Per node.
+    accelerations: Vec<Twist<T>>,
+    forces: Vec<Wrench<T>>,
+    external: Vec<Wrench<T>>,
+    composites: Vec<Inertia<T>>,
+    articulated: Vec<ArticulatedInertia<T>>,
+    pivots: Vec<[[T; 6]; 6]>,
+    // Per velocity coordinate.
+    spread: Vec<Wrench<T>>,
+    efforts: Vec<T>,
+    tau: Vec<T>,
+}
+
+impl<T: Real> Dynamics<T> {
+    /// Memory for a mechanism.
+    #[must_use]
+    pub fn new(mechanism: &Mechanism) -> Self {
+        let nodes = &mechanism.tree().nodes;
+        let (n, nv) = (nodes.len(), mechanism.nv());
+        Self {
+            kinematics: Kinematics::new(mechanism),
+            constants: nodes.iter().map(|node| Inertia::constant(&node.inertia)).collect(),
+            armature: nodes
+                .iter()
+                .flat_map(|node| mechanism.joint(node.joint).armature[..node.nv].iter().copied())
+                .collect(),
+            accelerations: vec![Twist::zero(); n],
+            forces: vec![Wrench::zero(); n],
+            external: vec![Wrench::zero(); n],
+            composites: vec![Inertia::zero(); n],
+            articulated: vec![ArticulatedInertia::default(); n],
+            pivots: vec![[[T::zero(); 6]; 6]; n],
+            spread: vec![Wrench::zero(); nv],
+            efforts: vec![T::zero(); nv],
+            tau: vec![T::zero(); nv],
+        }
+    }
+
+    /// Total momentum of the last [`observe`](Self::observe) about its centre of mass.
+    pub fn centroidal(observables: &Observables<T>) -> Momentum<T> {
+        observables.momentum.about(observables.com)
+    }
+}

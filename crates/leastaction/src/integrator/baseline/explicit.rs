@@ -1,0 +1,155 @@
+//! Fixed-step methods: the classical Runge–Kutta method of order four, and semi-implicit Euler.
+
+use super::{Field, PhaseState, expect_finite, read_out, start};
+use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
+use crate::mechanism::{Mechanism, State};
+
+/// The classical fourth-order Runge–Kutta method.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rk4;
+
+/// `v += h a(q, v)`, then `q ⊞ h v`: first order, cheap; what many simulators do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SemiImplicitEuler;
+
+/// Memory of the fixed-step methods.
+#[derive(Clone, Debug)]
+pub struct ExplicitWorkspace {
+    field: Field,
+    u: Vec<f64>,
+    v: Vec<f64>,
+    du: [Vec<f64>; 4],
+    dv: [Vec<f64>; 4],
+    q: Vec<f64>,
+}
+
+impl ExplicitWorkspace {
+    fn new(mechanism: &Mechanism, integrator: &'static str) -> Result<Self, StepError> {
+        let zero = || vec![0.0; mechanism.nv()];
+        Ok(Self {
+            field: Field::new(mechanism, integrator)?,
+            u: zero(),
+            v: zero(),
+            du: std::array::from_fn(|_| zero()),
+            dv: std::array::from_fn(|_| zero()),
+            q: vec![0.0; mechanism.nq()],
+        })
+    }
+}
+
+impl Integrator for Rk4 {
+    type State = PhaseState;
+    type Workspace = ExplicitWorkspace;
+
+    fn label(&self) -> String {
+        "rk4".into()
+    }
+
+    fn workspace(&self, mechanism: &Mechanism) -> Result<ExplicitWorkspace, StepError> {
+        ExplicitWorkspace::new(mechanism, "rk4")
+    }
+
+    fn start(
+        &self,
+        mechanism: &Mechanism,
+        _: &mut ExplicitWorkspace,
+        state: &State,
+    ) -> Result<PhaseState, StepError> {
+        start(mechanism, &self.label(), state)
+    }
+
+    fn step(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut ExplicitWorkspace,
+        state: &mut PhaseState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        expect_length("input", input.u.len(), mechanism.nu())?;
+        const C: [f64; 4] = [0.0, 0.5, 0.5, 1.0];
+        const B: [f64; 4] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
+        let nv = mechanism.nv();
+        for stage in 0..4 {
+            for i in 0..nv {
+                let (du, dv) =
+                    if stage == 0 { (0.0, 0.0) } else { (ws.du[stage - 1][i], ws.dv[stage - 1][i]) };
+                ws.u[i] = h * C[stage] * du;
+                ws.v[i] = state.v[i] + h * C[stage] * dv;
+            }
+            let (du, dv) = (&mut ws.du[stage], &mut ws.dv[stage]);
+            ws.field.slope(mechanism, &state.q, &ws.u, &ws.v, input.u, du, dv);
+        }
+        for i in 0..nv {
+            ws.u[i] = h * (0..4).map(|s| B[s] * ws.du[s][i]).sum::<f64>();
+            ws.v[i] = state.v[i] + h * (0..4).map(|s| B[s] * ws.dv[s][i]).sum::<f64>();
+        }
+        mechanism.retract(&state.q, &ws.u, &mut ws.q);
+        finish(state, ws, h)
+    }
+
+    fn read_out(&self, _: &Mechanism, _: &mut ExplicitWorkspace, state: &PhaseState, out: &mut State) {
+        read_out(state, out);
+    }
+
+    fn warm_start(&self, _: &Mechanism, _: &PhaseState) -> Vec<f64> {
+        Vec::new()
+    }
+}
+
+impl Integrator for SemiImplicitEuler {
+    type State = PhaseState;
+    type Workspace = ExplicitWorkspace;
+
+    fn label(&self) -> String {
+        "semi-implicit".into()
+    }
+
+    fn workspace(&self, mechanism: &Mechanism) -> Result<ExplicitWorkspace, StepError> {
+        ExplicitWorkspace::new(mechanism, "semi-implicit")
+    }
+
+    fn start(
+        &self,
+        mechanism: &Mechanism,
+        _: &mut ExplicitWorkspace,
+        state: &State,
+    ) -> Result<PhaseState, StepError> {
+        start(mechanism, &self.label(), state)
+    }
+
+    fn step(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut ExplicitWorkspace,
+        state: &mut PhaseState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        expect_length("input", input.u.len(), mechanism.nu())?;
+        ws.field.acceleration(mechanism, &state.q, &state.v, input.u, &mut ws.dv[0]);
+        for i in 0..mechanism.nv() {
+            ws.v[i] = state.v[i] + h * ws.dv[0][i];
+            ws.u[i] = h * ws.v[i];
+        }
+        mechanism.retract(&state.q, &ws.u, &mut ws.q);
+        finish(state, ws, h)
+    }
+
+    fn read_out(&self, _: &Mechanism, _: &mut ExplicitWorkspace, state: &PhaseState, out: &mut State) {
+        read_out(state, out);
+    }
+
+    fn warm_start(&self, _: &Mechanism, _: &PhaseState) -> Vec<f64> {
+        Vec::new()
+    }
+}
+
+/// Takes over the new state if it is finite.
+fn finish(state: &mut PhaseState, ws: &ExplicitWorkspace, h: f64) -> Result<StepReport, StepError> {
+    expect_finite(state.t, &ws.v, &ws.q)?;
+    state.q.copy_from_slice(&ws.q);
+    state.v.copy_from_slice(&ws.v);
+    state.t += h;
+    Ok(StepReport { substeps: 1, ..StepReport::default() })
+}

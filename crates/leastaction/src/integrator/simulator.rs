@@ -1,0 +1,179 @@
+//! [`Simulator`]: mechanism, integrator, workspace and state in one hand.
+
+use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
+use super::{Input, Integrator, StepError, StepReport};
+use crate::mechanism::{Mechanism, State, WarmStart};
+
+/// Integrators that can be chosen by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Variational, joint coordinates.
+    Minimal,
+    /// Variational, poses and constraints.
+    Maximal,
+    /// Runge–Kutta of order four.
+    Rk4,
+    /// Semi-implicit Euler.
+    SemiImplicit,
+    /// Adaptive Runge–Kutta of order eight.
+    Dop853,
+}
+
+impl Method {
+    /// All methods with their names.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("minimal", Self::Minimal),
+        ("maximal", Self::Maximal),
+        ("rk4", Self::Rk4),
+        ("semi-implicit", Self::SemiImplicit),
+        ("dop853", Self::Dop853),
+    ];
+
+    /// The name used on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, m)| *m == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What a method can be told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MethodOptions {
+    /// Order of accuracy, where there is a choice.
+    pub order: Option<u32>,
+    /// Tolerance of the nonlinear solve or of the error control.
+    pub tolerance: Option<f64>,
+}
+
+/// A running simulation. Made by [`Simulator::new`]; `step` does not allocate.
+///
+/// ```
+/// use leastaction::integrator::{Method, MethodOptions, Simulator};
+/// use leastaction::mechanism::{MechanismBuilder, samples};
+///
+/// let mechanism = MechanismBuilder::from(samples::chain(2)).build()?;
+/// let start = mechanism.start_state();
+/// let mut simulator = Simulator::new(&mechanism, Method::Rk4, &MethodOptions::default(), &start)?;
+/// for _ in 0..100 {
+///     simulator.step(&[], 0.01)?;
+/// }
+/// assert!((simulator.state().t - 1.0).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Simulator<'m> {
+    mechanism: &'m Mechanism,
+    run: Box<dyn Run>,
+    state: State,
+    fresh: bool,
+}
+
+impl<'m> Simulator<'m> {
+    /// A simulation of `mechanism` from `start`.
+    ///
+    /// # Errors
+    /// If the method cannot serve the mechanism, an option is out of range, or the state does not fit.
+    pub fn new(
+        mechanism: &'m Mechanism,
+        method: Method,
+        options: &MethodOptions,
+        start: &State,
+    ) -> Result<Self, StepError> {
+        match method {
+            Method::Rk4 => Self::with(mechanism, Rk4, start),
+            Method::SemiImplicit => Self::with(mechanism, SemiImplicitEuler, start),
+            Method::Dop853 => Self::with(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
+            Method::Minimal | Method::Maximal => Err(StepError::Unsupported {
+                integrator: method.name(),
+                what: format!("mechanism `{}`", mechanism.name()),
+                remedy: "this engine is not part of this version; use rk4, semi-implicit or dop853".into(),
+            }),
+        }
+    }
+
+    /// A simulation with an integrator of your own choice.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with<I>(mechanism: &'m Mechanism, integrator: I, start: &State) -> Result<Self, StepError>
+    where
+        I: Integrator + 'static,
+    {
+        let mut workspace = integrator.workspace(mechanism)?;
+        let state = integrator.start(mechanism, &mut workspace, start)?;
+        let run = Box::new(Running { integrator, workspace, state });
+        Ok(Self { mechanism, run, state: start.clone(), fresh: false })
+    }
+
+    /// The mechanism.
+    #[must_use]
+    pub fn mechanism(&self) -> &'m Mechanism {
+        self.mechanism
+    }
+
+    /// Advances by `h` with the inputs `u` held. Does not allocate.
+    ///
+    /// # Errors
+    /// If the step cannot be taken; the simulation is then where it was.
+    pub fn step(&mut self, u: &[f64], h: f64) -> Result<StepReport, StepError> {
+        self.fresh = false;
+        self.run.step(self.mechanism, Input { u }, h)
+    }
+
+    /// The present state in the public convention (without warm start). Does not allocate.
+    pub fn state(&mut self) -> &State {
+        if !self.fresh {
+            self.run.read_out(self.mechanism, &mut self.state);
+            self.state.warm = None;
+            self.fresh = true;
+        }
+        &self.state
+    }
+
+    /// The present state with what the integrator needs to continue bit for bit.
+    pub fn checkpoint(&mut self) -> State {
+        let mut state = self.state().clone();
+        let (integrator, data) = self.run.warm_start(self.mechanism);
+        state.warm = Some(WarmStart { integrator, data });
+        state
+    }
+
+    /// Largest gap of a joint, in metres.
+    pub fn gap(&mut self) -> f64 {
+        self.run.gap(self.mechanism)
+    }
+}
+
+impl std::fmt::Debug for Simulator<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulator").field("mechanism", &self.mechanism.name()).finish_non_exhaustive()
+    }
+}
+
+/// [`Integrator`] with its associated types hidden.
+trait Run {
+    fn step(&mut self, mechanism: &Mechanism, input: Input<'_>, h: f64) -> Result<StepReport, StepError>;
+    fn read_out(&mut self, mechanism: &Mechanism, out: &mut State);
+    fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>);
+    fn gap(&mut self, mechanism: &Mechanism) -> f64;
+}
+
+struct Running<I: Integrator> {
+    integrator: I,
+    workspace: I::Workspace,
+    state: I::State,
+}
+
+impl<I: Integrator> Run for Running<I> {
+    fn step(&mut self, mechanism: &Mechanism, input: Input<'_>, h: f64) -> Result<StepReport, StepError> {
+        self.integrator.step(mechanism, &mut self.workspace, &mut self.state, input, h)
+    }
+    fn read_out(&mut self, mechanism: &Mechanism, out: &mut State) {
+        self.integrator.read_out(mechanism, &mut self.workspace, &self.state, out);
+    }
+    fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>) {
+        (self.integrator.label(), self.integrator.warm_start(mechanism, &self.state))
+    }
+    fn gap(&mut self, mechanism: &Mechanism) -> f64 {
+        self.integrator.gap(mechanism, &mut self.workspace, &self.state)
+    }
+}

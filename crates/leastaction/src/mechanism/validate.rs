@@ -1,0 +1,486 @@
+//! Checks of a [`ModelDescription`] that need no topology: names, references, numbers.
+//!
+//! Every problem is found in one pass, so that a user mends a file once.
+
+use std::collections::HashMap;
+
+use super::description::{
+    BodyDescription, ConstraintDescription, Coordinates, JointDescription, JointType, ModelDescription,
+    PerCoordinate, WORLD,
+};
+use super::problem::{Problem, Severity, nearest};
+use super::{Origin, Placement};
+
+/// At most so many problems are listed; more would not be read.
+const MAX_PROBLEMS: usize = 200;
+/// So many names are compared for a suggestion before suggestions stop.
+const MAX_SUGGESTIONS: usize = 20;
+
+pub(super) struct Checker<'a> {
+    model: &'a ModelDescription,
+    pub(super) bodies: HashMap<&'a str, usize>,
+    pub(super) joints: HashMap<&'a str, usize>,
+    pub(super) inputs: HashMap<&'a str, usize>,
+    pub(super) problems: Vec<Problem>,
+    suggestions: usize,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn run(model: &'a ModelDescription) -> Self {
+        let mut checker = Self {
+            model,
+            bodies: HashMap::with_capacity(model.bodies.len()),
+            joints: HashMap::with_capacity(model.joints.len()),
+            inputs: HashMap::new(),
+            problems: Vec::new(),
+            suggestions: 0,
+        };
+        checker.names();
+        checker.model_numbers();
+        for body in &model.bodies {
+            checker.body(body);
+        }
+        for joint in &model.joints {
+            checker.joint(joint);
+        }
+        for constraint in &model.constraints {
+            checker.constraint(constraint);
+        }
+        checker.couplings();
+        checker.frames();
+        checker.states();
+        checker
+    }
+
+    pub(super) fn has_errors(&self) -> bool {
+        self.problems.iter().any(|p| p.severity == Severity::Error)
+    }
+
+    pub(super) fn push(
+        &mut self,
+        severity: Severity,
+        origin: Option<Origin>,
+        element: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem {
+                severity,
+                element: element.into(),
+                message: message.into(),
+                remedy: remedy.into(),
+                origin,
+                related: None,
+            });
+        }
+    }
+
+    pub(super) fn error(
+        &mut self,
+        origin: Option<Origin>,
+        element: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.push(Severity::Error, origin, element, message, remedy);
+    }
+
+    fn duplicate(&mut self, origin: Option<Origin>, first: Option<Origin>, element: String) {
+        self.error(origin, element, "the name is used twice", "give each its own name");
+        if let Some(problem) = self.problems.last_mut() {
+            problem.related = first;
+        }
+    }
+
+    /// The remedy for a name that does not exist.
+    fn suggestion(&mut self, name: &str, bodies: bool) -> String {
+        self.suggestions += 1;
+        let what = if bodies { "body" } else { "joint" };
+        let near = (self.suggestions <= MAX_SUGGESTIONS)
+            .then(|| {
+                if bodies {
+                    nearest(name, self.model.bodies.iter().map(|b| b.name.as_str()).chain([WORLD]))
+                } else {
+                    nearest(name, self.model.joints.iter().map(|j| j.name.as_str()))
+                }
+            })
+            .flatten();
+        match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("add the {what} or correct the name"),
+        }
+    }
+
+    fn names(&mut self) {
+        let model = self.model;
+        for (i, body) in model.bodies.iter().enumerate() {
+            let element = format!("body `{}`", body.name);
+            if body.name.is_empty() {
+                self.error(body.origin, format!("body {i}"), "it has no name", "give it a name");
+            } else if body.name == WORLD {
+                self.error(
+                    body.origin,
+                    element,
+                    "`world` is the ground and cannot be a body",
+                    "rename the body, or leave it out and let joints name `world` as parent",
+                );
+            } else if let Some(&first) = self.bodies.get(body.name.as_str()) {
+                self.duplicate(body.origin, model.bodies[first].origin, element);
+            }
+            self.bodies.entry(&body.name).or_insert(i);
+        }
+        for (i, joint) in model.joints.iter().enumerate() {
+            if joint.name.is_empty() {
+                self.error(joint.origin, format!("joint {i}"), "it has no name", "give it a name");
+            } else if let Some(&first) = self.joints.get(joint.name.as_str()) {
+                self.duplicate(joint.origin, model.joints[first].origin, format!("joint `{}`", joint.name));
+            }
+            self.joints.entry(&joint.name).or_insert(i);
+        }
+        for (i, input) in model.inputs.iter().enumerate() {
+            if self.inputs.insert(input, i).is_some() {
+                self.duplicate(None, None, format!("input `{input}`"));
+            }
+        }
+    }
+
+    fn model_numbers(&mut self) {
+        for (what, value) in [("gravity", self.model.gravity), ("wind", self.model.wind)] {
+            if value.iter().any(|x| !x.is_finite()) {
+                self.error(None, what, format!("{value:?} is not finite"), "give three finite numbers");
+            }
+        }
+        if self.model.bodies.is_empty() {
+            self.error(None, "model", "it has no bodies", "add at least one body");
+        }
+    }
+
+    fn body(&mut self, body: &BodyDescription) {
+        let element = format!("body `{}`", body.name);
+        let at = body.origin;
+        if !body.mass.is_finite() || body.mass < 0.0 {
+            let message = format!("mass {} is not a non-negative number", body.mass);
+            self.error(at, &element, message, "give the mass in kg");
+        }
+        if body.com.iter().any(|x| !x.is_finite()) {
+            self.error(at, &element, format!("com {:?} is not finite", body.com), "give it in metres");
+        }
+        self.inertia(body, &element);
+        if !body.drag.is_finite() || body.drag < 0.0 {
+            let message = format!("drag {} is not a non-negative number", body.drag);
+            self.error(at, &element, message, "give the coefficient in N·s/m");
+        }
+        for thruster in &body.thrusters {
+            self.input(at, &element, &thruster.input);
+            if thruster.wrench.iter().any(|x| !x.is_finite()) {
+                self.error(at, &element, "a thruster's wrench is not finite", "give torque and force");
+            }
+        }
+    }
+
+    fn inertia(&mut self, body: &BodyDescription, element: &str) {
+        let at = body.origin;
+        let i = body.inertia;
+        if i.iter().any(|x| !x.is_finite()) {
+            self.error(at, element, format!("inertia {i:?} is not finite"), "give xx, yy, zz, xy, xz, yz");
+            return;
+        }
+        let [xx, yy, zz, xy, xz, yz] = i;
+        let scale = xx.abs().max(yy.abs()).max(zz.abs()).max(f64::MIN_POSITIVE);
+        // Positive semidefinite by its principal minors, with room for the rounding of a file.
+        let slack = 1e-9 * scale;
+        let minors = [xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz];
+        let det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
+        if xx < -slack
+            || yy < -slack
+            || zz < -slack
+            || minors.iter().any(|m| *m < -slack * scale)
+            || det < -slack * scale * scale
+        {
+            self.error(
+                at,
+                element,
+                format!("inertia {i:?} is not positive semidefinite"),
+                "check signs and units: it is about the centre of mass, in kg·m²",
+            );
+        } else if xx + yy < zz - slack || xx + zz < yy - slack || yy + zz < xx - slack {
+            self.push(
+                Severity::Warning,
+                at,
+                element,
+                format!("moments of inertia {xx}, {yy}, {zz} violate the triangle inequality"),
+                "no real body has them; check the file",
+            );
+        }
+        if body.mass == 0.0 && i != [0.0; 6] {
+            let message = "it has inertia but no mass";
+            self.push(Severity::Warning, at, element, message, "give it a mass or no inertia");
+        }
+    }
+
+    fn input(&mut self, at: Option<Origin>, element: &str, name: &str) {
+        if !self.inputs.contains_key(name) {
+            let remedy = nearest(name, self.model.inputs.iter().map(String::as_str))
+                .map_or_else(|| "list it in `inputs`".to_owned(), |near| format!("did you mean `{near}`?"));
+            self.error(at, element, format!("input `{name}` is not in the list of inputs"), remedy);
+        }
+    }
+
+    fn placement(&mut self, at: Option<Origin>, element: &str, which: &str, x: &Placement) {
+        let norm = x.q.iter().map(|c| c * c).sum::<f64>().sqrt();
+        if x.p.iter().chain(&x.q).any(|c| !c.is_finite()) {
+            self.error(at, element, format!("{which} is not finite"), "give finite numbers");
+        } else if (norm - 1.0).abs() > 1e-3 {
+            let message = format!("{which} has a quaternion of length {norm}");
+            self.error(at, element, message, "give a unit quaternion w, x, y, z");
+        }
+    }
+
+    fn joint(&mut self, joint: &JointDescription) {
+        let element = format!("joint `{}`", joint.name);
+        let at = joint.origin;
+        for (which, name) in [("parent", &joint.parent), ("child", &joint.child)] {
+            if name != WORLD && !self.bodies.contains_key(name.as_str()) {
+                let remedy = self.suggestion(name, true);
+                self.error(at, &element, format!("{which} body `{name}` does not exist"), remedy);
+            }
+        }
+        if joint.parent == joint.child {
+            let message = format!("it joins `{}` to itself", joint.parent);
+            self.error(at, &element, message, "name two different bodies");
+        }
+        if joint.child == WORLD && !joint.kind.is_reversible() && joint.kind != JointType::PointOnLine {
+            let message = format!("`world` is the child of a {} joint", joint.kind.name());
+            self.error(at, &element, message, "make `world` the parent");
+        }
+        self.placement(at, &element, "parent_placement", &joint.parent_placement);
+        self.placement(at, &element, "child_placement", &joint.child_placement);
+        self.axes(joint, &element);
+        self.coefficients(joint, &element);
+        self.limits(joint, &element);
+        for actuator in &joint.actuators {
+            self.input(at, &element, &actuator.input);
+            if actuator.coordinate >= joint.kind.nv() {
+                let message = format!(
+                    "actuator of coordinate {} on a joint with {}",
+                    actuator.coordinate,
+                    joint.kind.nv()
+                );
+                self.error(at, &element, message, "coordinates count from 0");
+            }
+            if !actuator.gear.is_finite() {
+                let message = format!("gear {} is not finite", actuator.gear);
+                self.error(at, &element, message, "give a number");
+            }
+        }
+        if let Some(mimic) = &joint.mimic {
+            if !self.joints.contains_key(mimic.joint.as_str()) {
+                let remedy = self.suggestion(&mimic.joint, false);
+                let message = format!("it mimics joint `{}`, which does not exist", mimic.joint);
+                self.error(at, &element, message, remedy);
+            }
+            if !mimic.multiplier.is_finite() || !mimic.offset.is_finite() {
+                self.error(at, &element, "mimic numbers are not finite", "give finite numbers");
+            }
+        }
+    }
+
+    fn axes(&mut self, joint: &JointDescription, element: &str) {
+        let at = joint.origin;
+        let length = |a: [f64; 3]| a.iter().map(|x| x * x).sum::<f64>().sqrt();
+        for (which, axis) in [("axis", joint.axis), ("axis2", joint.axis2)] {
+            if let Some(axis) = axis
+                && (!length(axis).is_finite() || length(axis) < 1e-9)
+            {
+                let message = format!("{which} {axis:?} has no direction");
+                self.error(at, element, message, "give a vector of length one");
+            }
+        }
+        if joint.kind == JointType::Universal {
+            let Some(b) = joint.axis2 else {
+                let remedy = "give `axis2`, perpendicular to `axis`";
+                self.error(at, element, "a universal joint needs a second axis", remedy);
+                return;
+            };
+            let a = joint.axis.unwrap_or([0.0, 0.0, 1.0]);
+            let dot: f64 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
+            if dot.abs() > 1e-6 * length(a) * length(b) {
+                let message = format!("axis2 {b:?} is not perpendicular to axis {a:?}");
+                self.error(at, element, message, "turn one of them");
+            }
+        } else if joint.axis2.is_some() {
+            let message = format!("a {} joint has no second axis", joint.kind.name());
+            self.error(at, element, message, "leave `axis2` out");
+        }
+    }
+
+    fn coefficients(&mut self, joint: &JointDescription, element: &str) {
+        let at = joint.origin;
+        let nv = joint.kind.nv();
+        let spring = joint.spring.clone().map(|s| (s.stiffness, s.rest));
+        let (stiffness, rest) = spring.unwrap_or_default();
+        for (which, list, negative_allowed) in [
+            ("spring stiffness", &stiffness, false),
+            ("spring rest", &rest, true),
+            ("damping", &joint.damping, false),
+            ("armature", &joint.armature, false),
+            ("friction", &joint.friction, false),
+        ] {
+            if let PerCoordinate::Each(values) = list
+                && values.len() != nv
+            {
+                let message = format!("{which} has {} values for {nv} coordinates", values.len());
+                self.error(at, element, message, "give one number, or one per coordinate");
+            }
+            if list.values().any(|x| !x.is_finite() || (x < 0.0 && !negative_allowed)) {
+                let message =
+                    format!("{which} {:?} is not a valid number", list.values().collect::<Vec<_>>());
+                let remedy = if negative_allowed { "give a finite number" } else { "it cannot be negative" };
+                self.error(at, element, message, remedy);
+            }
+        }
+        if matches!(joint.kind, JointType::Spherical | JointType::Floating) {
+            let each = |p: &PerCoordinate| matches!(p, PerCoordinate::Each(_));
+            if each(&stiffness) || each(&joint.damping) || !rest.is_zero() {
+                self.error(
+                    at,
+                    element,
+                    "springs and dampers of spherical and floating joints are isotropic, at rest at zero",
+                    "give one number for stiffness and damping, and no rest",
+                );
+            }
+            if !joint.armature.is_zero() {
+                let message = format!("armature is not defined on a {} joint", joint.kind.name());
+                self.error(at, element, message, "add the rotor to the body's inertia instead");
+            }
+        }
+    }
+
+    fn limits(&mut self, joint: &JointDescription, element: &str) {
+        let Some(limits) = &joint.limits else { return };
+        let at = joint.origin;
+        let nv = joint.kind.nv();
+        for (which, list) in [("lower", &limits.lower), ("upper", &limits.upper)] {
+            let Some(list) = list else { continue };
+            if list.values().any(f64::is_nan) {
+                self.error(at, element, format!("{which} limit is not a number"), "give a number");
+            }
+            if let PerCoordinate::Each(values) = list
+                && values.len() != nv
+            {
+                let message = format!("{which} limit has {} values for {nv} coordinates", values.len());
+                self.error(at, element, message, "give one number, or one per coordinate");
+            }
+        }
+        if let (Some(lower), Some(upper)) = (&limits.lower, &limits.upper) {
+            for i in 0..nv {
+                if lower.at(i) > upper.at(i) {
+                    let message = format!("lower limit {} is above upper {}", lower.at(i), upper.at(i));
+                    self.error(at, element, message, "exchange them");
+                    break;
+                }
+            }
+        }
+        for (which, value) in [("velocity", limits.velocity), ("effort", limits.effort)] {
+            if value.is_some_and(|x| x.is_nan() || x < 0.0) {
+                let message =
+                    format!("{which} limit {:?} is not a non-negative number", value.unwrap_or(0.0));
+                self.error(at, element, message, "give a number, or leave it out for no limit");
+            }
+        }
+    }
+
+    fn constraint(&mut self, constraint: &ConstraintDescription) {
+        let element = format!("constraint `{}`", constraint.name());
+        if !self.bodies.contains_key(constraint.body()) {
+            let remedy = self.suggestion(constraint.body(), true);
+            self.error(None, &element, format!("body `{}` does not exist", constraint.body()), remedy);
+        }
+        let (direction, radius) = match constraint {
+            ConstraintDescription::KnifeEdge { direction, .. } => (direction, 1.0),
+            ConstraintDescription::RollingDisc { axis, radius, .. } => (axis, *radius),
+        };
+        let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if !length.is_finite() || length < 1e-9 {
+            let message = format!("direction {direction:?} has no direction");
+            self.error(None, &element, message, "give a vector of length one");
+        }
+        if !radius.is_finite() || radius <= 0.0 {
+            let message = format!("radius {radius} is not positive");
+            self.error(None, &element, message, "give it in metres");
+        }
+    }
+
+    fn couplings(&mut self) {
+        for coupling in &self.model.couplings {
+            let element = format!("coupling `{}`", coupling.name);
+            for name in [Some(&coupling.joint), coupling.of.as_ref()].into_iter().flatten() {
+                if !self.joints.contains_key(name.as_str()) {
+                    let remedy = self.suggestion(name, false);
+                    let message = format!("joint `{name}` does not exist");
+                    self.error(coupling.origin, &element, message, remedy);
+                }
+            }
+            if coupling.polynomial.iter().any(|x| !x.is_finite()) {
+                let message = "its polynomial is not finite";
+                self.error(coupling.origin, &element, message, "give finite numbers");
+            }
+        }
+    }
+
+    fn frames(&mut self) {
+        let mut seen = HashMap::new();
+        for frame in &self.model.frames {
+            let element = format!("frame `{}`", frame.name);
+            if seen.insert(frame.name.as_str(), ()).is_some() {
+                self.duplicate(None, None, element.clone());
+            }
+            if frame.body != WORLD && !self.bodies.contains_key(frame.body.as_str()) {
+                let remedy = self.suggestion(&frame.body, true);
+                self.error(None, &element, format!("body `{}` does not exist", frame.body), remedy);
+            }
+            self.placement(None, &element, "placement", &frame.placement);
+        }
+    }
+
+    fn states(&mut self) {
+        for (name, state) in &self.model.states {
+            let element = format!("state `{name}`");
+            if !state.t.is_finite() {
+                self.error(None, &element, "its time is not finite", "give t in seconds");
+            }
+            for (which, values) in [("q", &state.q), ("v", &state.v)] {
+                for (joint, value) in values {
+                    self.state_entry(&element, which, joint, value);
+                }
+            }
+        }
+    }
+
+    fn state_entry(&mut self, element: &str, which: &str, joint: &str, value: &Coordinates) {
+        let Some(&index) = self.joints.get(joint) else {
+            // A floating joint that the builder adds has no description yet: checked when states are resolved.
+            if !joint.ends_with(super::builder::ADDED_FLOATING) {
+                let remedy = self.suggestion(joint, false);
+                self.error(None, element, format!("joint `{joint}` does not exist"), remedy);
+            }
+            return;
+        };
+        let kind = self.model.joints[index].kind;
+        let expected = if which == "q" { kind.nq() } else { kind.nv() };
+        let found = value.as_slice();
+        if found.len() != expected {
+            let message = format!("{which} of `{joint}` has {} values, it needs {expected}", found.len());
+            self.error(None, element, message, "see the table of coordinates in docs/conventions.md");
+        } else if found.iter().any(|x| !x.is_finite()) {
+            self.error(None, element, format!("{which} of `{joint}` is not finite"), "give finite numbers");
+        } else if which == "q" && kind.nq() > kind.nv() {
+            let norm = found[..4].iter().map(|x| x * x).sum::<f64>().sqrt();
+            if (norm - 1.0).abs() > 1e-3 {
+                let message = format!("q of `{joint}` has a quaternion of length {norm}");
+                self.error(None, element, message, "give a unit quaternion w, x, y, z");
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The slow twins: obviously right implementations that the fast ones are compared with.
+//!
+//! Everything here is public and documented as slow. Use it in tests, not in products.
+
+mod dual;
+
+pub use dual::Dual;

@@ -1,0 +1,74 @@
+//! [`Real`]: the one numeric bound that every kernel uses.
+//!
+//! A kernel written over `T: Real` serves plain `f64`, dual numbers (the derivative oracle in
+//! [`reference`](crate::reference)) and lane types. The parameters of a mechanism stay `f64`: they are constants.
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// A real number: `f64`, or something that behaves like one (dual numbers, lanes).
+pub trait Real:
+    Copy
+    + Debug
+    + Default
+    + PartialEq
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + Mul<f64, Output = Self>
+{
+    /// The constant `x`.
+    fn from_f64(x: f64) -> Self;
+    /// The plain value, without derivatives: what branches are decided on.
+    fn value(self) -> f64;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Sine and cosine together.
+    fn sin_cos(self) -> (Self, Self);
+    /// Angle of the point `(x, self)`.
+    fn atan2(self, x: Self) -> Self;
+
+    /// Zero.
+    #[must_use]
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::from_f64(0.0)
+    }
+    /// One.
+    #[must_use]
+    #[inline(always)]
+    fn one() -> Self {
+        Self::from_f64(1.0)
+    }
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        x
+    }
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        f64::sqrt(self)
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        f64::sin_cos(self)
+    }
+    #[inline(always)]
+    fn atan2(self, x: Self) -> Self {
+        f64::atan2(self, x)
+    }
+}

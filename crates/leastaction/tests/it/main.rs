@@ -1,0 +1,4 @@
+//! Integration tests: one module per claim.
+
+mod agreement;
+mod support;
