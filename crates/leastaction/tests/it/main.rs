@@ -1,4 +1,5 @@
 //! Integration tests: one module per claim.
 
 mod agreement;
+mod mjcf;
 mod support;

@@ -16,10 +16,11 @@ use crate::mechanism::{
 pub(super) fn read(reader: &mut Reader) {
     let mut names = HashSet::new();
     let document = Rc::clone(&reader.document);
-    let actuators = reader.section("actuator");
-    for &id in &actuators {
-        let Some(name) = document.elements[id].text("name") else { continue };
-        if !names.insert(name.to_owned()) {
+    let mut actuators = reader.section("actuator");
+    actuators.retain(|&id| {
+        let Some(name) = document.elements[id].text("name") else { return true };
+        let new = names.insert(name.to_owned());
+        if !new {
             let remedy = "give one of the two another name";
             reader.problems.error(
                 reader.at(id),
@@ -28,7 +29,8 @@ pub(super) fn read(reader: &mut Reader) {
                 remedy,
             );
         }
-    }
+        new
+    });
     for (number, id) in actuators.into_iter().enumerate() {
         if !reader.settings.actuation {
             let what = "actuators are switched off by `flag` and left out";

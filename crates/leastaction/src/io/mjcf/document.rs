@@ -28,6 +28,8 @@ pub(super) struct Attribute {
 pub(super) struct Element {
     pub(super) tag: String,
     pub(super) attributes: Vec<Attribute>,
+    /// Names of attributes that validation took away; what is missing because of it needs no second complaint.
+    pub(super) taken: Vec<String>,
     pub(super) parent: Option<ElementId>,
     pub(super) children: Vec<ElementId>,
     pub(super) at: Origin,
@@ -222,6 +224,7 @@ impl Loader<'_> {
             self.document.elements.push(Element {
                 tag: node.tag_name().name().to_owned(),
                 attributes,
+                taken: Vec::new(),
                 parent: above,
                 children: Vec::new(),
                 at,

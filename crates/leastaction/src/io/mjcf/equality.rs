@@ -127,7 +127,7 @@ pub(super) fn site_named(reader: &mut Reader, id: ElementId, attribute: &str) ->
     let named = document.elements[id].get(attribute)?;
     let found = reader.sites.get(&named.value).map(|site| (site.body, site.placement));
     if found.is_none() {
-        let known = reader.sites.keys().map(String::as_str);
+        let known = reader.model.frames.iter().map(|f| f.name.as_str());
         let remedy = did_you_mean(&named.value, known, || "name a `site` of the file".into());
         let message = format!("site `{}` does not exist", named.value);
         reader.problems.error(Some(named.at), document.label(id), message, remedy);
@@ -141,7 +141,7 @@ pub(super) fn joint_named(reader: &mut Reader, id: ElementId, attribute: &str) -
     let named = document.elements[id].get(attribute).filter(|a| !a.value.is_empty())?;
     let found = reader.joint_names.get(&named.value).copied();
     if found.is_none() {
-        let known = reader.joint_names.keys().map(String::as_str);
+        let known = reader.joints.iter().map(|j| reader.model.joints[j.index].name.as_str());
         let remedy = did_you_mean(&named.value, known, || "name a `joint` of the file".into());
         let message = format!("joint `{}` does not exist", named.value);
         reader.problems.error(Some(named.at), document.label(id), message, remedy);

@@ -36,6 +36,7 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
     let mut size: [f64; 3] = reader.overlaid(item, "size", [0.0; 3]);
     let primitive = matches!(kind.as_str(), "sphere" | "capsule" | "cylinder" | "ellipsoid" | "box");
     if primitive && mesh.is_none() {
+        let fromto_given = reader.get(item, "fromto").is_some();
         let fromto = fromto(reader, item, &kind);
         if let Some((ends, half)) = fromto {
             placement = ends;
@@ -45,7 +46,10 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
                 [size[0], size[0], half]
             };
         }
-        check_size(reader, item, &kind, size, fromto.is_some());
+        let excused = ["size", "type", "fromto"].into_iter().any(|name| reader.was_malformed(item, name));
+        if !excused && (fromto.is_some() || !fromto_given) {
+            check_size(reader, item, &kind, size, fromto.is_some());
+        }
     }
     placement = compose(frame, &placement);
     let shape = match (kind.as_str(), &mesh) {

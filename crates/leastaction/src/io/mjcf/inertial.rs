@@ -162,12 +162,16 @@ fn sum_of_geoms(reader: &mut Reader, geoms: &[(Item, Geom)]) -> MassProperties {
     for (item, geom) in geoms.iter().filter(|(_, g)| (low..=high).contains(&g.group)) {
         match &geom.mass {
             Some(GeomMass::Known(mass)) => parts.push(*mass),
-            Some(GeomMass::Unknown(what)) => reader.refused(
-                &format!("mass of {what}"),
-                item.id,
-                format!("the mass of its body would come from {what}, which is not computed"),
-                "give the body an `inertial`, or this geom `mass=\"0\"`",
-            ),
+            Some(GeomMass::Unknown(what)) => {
+                reader.refused(
+                    &format!("mass of {what}"),
+                    item.id,
+                    format!("the mass of its body would come from {what}, which is not computed"),
+                    "give the body an `inertial`, or this geom `mass=\"0\"`",
+                );
+                // Some mass, so that nothing later complains of its absence.
+                parts.push(MassProperties::of_principal(1.0, [1.0; 3], &Placement::default()));
+            }
             None => {}
         }
     }

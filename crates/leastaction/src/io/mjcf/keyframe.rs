@@ -95,7 +95,7 @@ fn values(
     }
     if given.len() < total && !given.is_empty() {
         let message = format!(
-            "`{name}` has {} numbers, the model has {total}; the rest is as in the file",
+            "`{name}` has {} of the model's {total} numbers; the rest is as in the file",
             given.len()
         );
         reader.problems.warning(Some(attribute.at), document.label(id), message, "give all of them");

@@ -1,55 +1,53 @@
 //! Rotations and placements as MJCF writes them.
 
 use crate::mechanism::Placement;
+use crate::spatial::{Mat3, Quat, Vec3};
 
 /// Unit quaternion `w, x, y, z`.
 pub(super) type Quaternion = [f64; 4];
 
 pub(super) const IDENTITY: Quaternion = [1.0, 0.0, 0.0, 0.0];
 
+fn quat(q: Quaternion) -> Quat {
+    Quat::from_slice(&q)
+}
+
 /// `a` then `b` in `a`'s frame.
 pub(super) fn multiply(a: Quaternion, b: Quaternion) -> Quaternion {
-    [
-        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
-        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
-        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
-        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
-    ]
+    (quat(a) * quat(b)).to_array()
 }
 
 pub(super) fn conjugate(q: Quaternion) -> Quaternion {
-    [q[0], -q[1], -q[2], -q[3]]
+    quat(q).conj().to_array()
 }
 
 pub(super) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    Vec3(a).cross(Vec3(b)).0
 }
 
 pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    Vec3(a).dot(Vec3(b))
 }
 
 pub(super) fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+    (Vec3(a) + Vec3(b)).0
 }
 
 pub(super) fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+    (Vec3(a) - Vec3(b)).0
 }
 
 pub(super) fn scale(a: [f64; 3], s: f64) -> [f64; 3] {
-    [a[0] * s, a[1] * s, a[2] * s]
+    (Vec3(a) * s).0
 }
 
 pub(super) fn norm(a: [f64; 3]) -> f64 {
-    dot(a, a).sqrt()
+    Vec3(a).norm()
 }
 
 /// `v` turned by `q`; exact for the identity.
 pub(super) fn rotate(q: Quaternion, v: [f64; 3]) -> [f64; 3] {
-    let u = [q[1], q[2], q[3]];
-    let t = scale(cross(u, v), 2.0);
-    add(add(v, scale(t, q[0])), cross(u, t))
+    quat(q).rotate(Vec3(v)).0
 }
 
 /// The unit vector along `v`; `None` if it has no direction.
@@ -70,8 +68,7 @@ pub(super) fn unit_quaternion(q: Quaternion) -> Option<Quaternion> {
 
 /// Rotation by `angle` about a unit `axis`.
 pub(super) fn about(axis: [f64; 3], angle: f64) -> Quaternion {
-    let (s, c) = (angle / 2.0).sin_cos();
-    [c, s * axis[0], s * axis[1], s * axis[2]]
+    Quat::about(Vec3(axis), angle).to_array()
 }
 
 /// The shortest rotation that takes z to the unit vector `to`.
@@ -86,17 +83,7 @@ pub(super) fn from_z(to: [f64; 3]) -> Quaternion {
 
 /// The rotation whose columns are the given right-handed orthonormal axes.
 pub(super) fn from_axes(x: [f64; 3], y: [f64; 3], z: [f64; 3]) -> Quaternion {
-    let trace = x[0] + y[1] + z[2];
-    // Pick the largest of the four components to divide by: no loss of digits.
-    let candidates = [trace, x[0], y[1], z[2]];
-    let largest = (0..4).max_by(|&a, &b| candidates[a].total_cmp(&candidates[b])).unwrap_or(0);
-    let q = match largest {
-        0 => [1.0 + trace, y[2] - z[1], z[0] - x[2], x[1] - y[0]],
-        1 => [y[2] - z[1], 1.0 + x[0] - y[1] - z[2], y[0] + x[1], z[0] + x[2]],
-        2 => [z[0] - x[2], y[0] + x[1], 1.0 - x[0] + y[1] - z[2], z[1] + y[2]],
-        _ => [x[1] - y[0], z[0] + x[2], z[1] + y[2], 1.0 - x[0] - y[1] + z[2]],
-    };
-    unit_quaternion(q).unwrap_or(IDENTITY)
+    Quat::from_matrix(&Mat3([0, 1, 2].map(|i| [x[i], y[i], z[i]]))).to_array()
 }
 
 /// `a` then `b` in `a`'s frame.
@@ -112,8 +99,7 @@ pub(super) fn inverse(a: &Placement) -> Placement {
 
 /// Rotation matrix, rows first.
 pub(super) fn matrix(q: Quaternion) -> [[f64; 3]; 3] {
-    let columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|e| rotate(q, e));
-    [0, 1, 2].map(|i| [columns[0][i], columns[1][i], columns[2][i]])
+    quat(q).to_matrix().0
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::io::{Diagnostic, Severity, SourceMap};
-use crate::mechanism::Origin;
+use crate::mechanism::{Origin, nearest};
 
 /// More problems than anyone reads; the rest is counted.
 const MOST_SHOWN: usize = 100;
@@ -110,16 +110,6 @@ impl Problems {
     }
 }
 
-/// The word of `known` nearest to `word`, if one is near enough to be a slip of the pen.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .into_iter()
-        .map(|k| (strsim::damerau_levenshtein(word, k), k))
-        .filter(|(distance, k)| *distance <= 1 + word.chars().count().min(k.chars().count()) / 3)
-        .min_by_key(|(distance, k)| (*distance, *k))
-        .map(|(_, k)| k)
-}
-
 /// "did you mean `x`?", or `otherwise` if nothing is near.
 pub(super) fn did_you_mean<'a>(
     word: &str,
@@ -143,12 +133,5 @@ mod tests {
         let all = problems.finish(&SourceMap::new());
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].message, "planes are not drawn (and 2 more)");
-    }
-
-    #[test]
-    fn the_nearest_word_is_a_slip_not_a_guess() {
-        let known = ["damping", "armature", "axis"];
-        assert_eq!(nearest("dampng", known), Some("damping"));
-        assert_eq!(nearest("colour", known), None);
     }
 }

@@ -104,8 +104,13 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
     actuator::read(&mut reader);
     keyframe::read(&mut reader);
     reader.list_ignored_sections();
+    let empty = reader.model.bodies.is_empty();
+    if empty && !reader.problems.any_error() {
+        let remedy = "put at least one `body` inside `worldbody`";
+        reader.problems.error(reader.at(0), "mujoco", "the model has no bodies", remedy);
+    }
     let diagnostics = reader.problems.finish(&sources);
-    Reading { description: Some(reader.model), sources, diagnostics }
+    Reading { description: (!empty).then_some(reader.model), sources, diagnostics }
 }
 
 impl Reader {
@@ -151,6 +156,12 @@ impl Reader {
         elements[item.id].get(name).or_else(|| item.defaults.iter().find_map(|id| elements[*id].get(name)))
     }
 
+    /// True if the attribute was given, to the element or its defaults, in a form that is reported already.
+    pub(super) fn was_malformed(&self, item: &Item, name: &str) -> bool {
+        let mut levels = std::iter::once(&item.id).chain(item.defaults.iter());
+        levels.any(|id| self.document.elements[*id].taken.iter().any(|t| t == name))
+    }
+
     /// The text of an attribute; empty counts as absent.
     pub(super) fn text(&self, item: &Item, name: &str) -> Option<&str> {
         self.get(item, name).map(|a| a.value.as_str()).filter(|v| !v.is_empty())
@@ -194,7 +205,7 @@ impl Reader {
             _ => (self.settings.autolimits, false),
         };
         let Some([low, high]) = values else {
-            if must {
+            if must && !self.was_malformed(item, range) {
                 let message = format!("`{limited}` is `true`, but there is no `{range}`");
                 let remedy = format!("add `{range}=\"LOW HIGH\"`");
                 self.problems.error(self.at(item.id), self.document.label(item.id), message, remedy);

@@ -374,7 +374,7 @@ pub(super) fn body_named(reader: &mut Reader, id: ElementId, attribute: &str) ->
     let named = document.elements[id].get(attribute).filter(|a| !a.value.is_empty())?;
     let found = reader.body_names.get(&named.value).copied();
     if found.is_none() {
-        let known = reader.body_names.keys().map(String::as_str);
+        let known = reader.bodies.iter().map(|b| b.name.as_str());
         let remedy = problems::did_you_mean(&named.value, known, || "name a `body` of the file".into());
         let message = format!("body `{}` does not exist", named.value);
         reader.problems.error(Some(named.at), document.label(id), message, remedy);

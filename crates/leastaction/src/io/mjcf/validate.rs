@@ -1,8 +1,9 @@
 //! Every element and attribute against the [`schema`](super::schema): after this pass, what is present is well formed.
 
 use super::document::{Attribute, Document, ElementId};
-use super::problems::{Problems, did_you_mean, nearest};
+use super::problems::{Problems, did_you_mean};
 use super::schema::{AttributeRule, Form, Rule, Sign, rules};
+use crate::mechanism::nearest;
 
 /// Checks the whole document and removes what is wrong, so that later passes see absent instead of malformed values.
 pub(super) fn validate(document: &mut Document, problems: &mut Problems) {
@@ -92,7 +93,9 @@ fn check_attributes(document: &mut Document, id: ElementId, rule: &Rule, problem
         }
     }
     for i in wrong.into_iter().rev() {
-        document.elements[id].attributes.remove(i);
+        let element = &mut document.elements[id];
+        let attribute = element.attributes.remove(i);
+        element.taken.push(attribute.name);
     }
 }
 
