@@ -2,4 +2,11 @@
 
 mod agreement;
 mod mjcf;
+mod baselines;
+mod conventions;
+mod bad_input;
+mod golden;
+mod layers;
+mod no_alloc;
 mod support;
+mod urdf;

@@ -44,16 +44,9 @@ fn read(text: &str) -> Reading {
 }
 
 /// Reads and builds: the problems of both, and the mechanism if there is no error.
-fn load(reading: &Reading) -> (Vec<Diagnostic>, Option<Mechanism>) {
-    let mut all = reading.diagnostics.clone();
-    let Some(description) = &reading.description else { return (all, None) };
-    let (mechanism, problems) = match MechanismBuilder::from(description.clone()).build_with_warnings() {
-        Ok((mechanism, warnings)) => (Some(mechanism), warnings),
-        Err(error) => (None, error.problems),
-    };
-    all.extend(problems.iter().map(|p| Diagnostic::from_problem(p, &reading.sources)));
-    let refused = all.iter().any(|d| d.severity == Severity::Error);
-    (all, mechanism.filter(|_| !refused))
+fn load(mut reading: Reading) -> (Vec<Diagnostic>, Option<Mechanism>) {
+    let mechanism = reading.build();
+    (reading.diagnostics, mechanism)
 }
 
 #[test]
@@ -64,7 +57,7 @@ fn every_bad_file_gets_exactly_the_message_on_record() {
     let mut wrong = Vec::new();
     for path in files {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let (diagnostics, mechanism) = load(&read_file(&path));
+        let (diagnostics, mechanism) = load(read_file(&path));
         for d in &diagnostics {
             assert!(!d.remedy.is_empty(), "{name}: no remedy: {d}");
             assert!(d.at.is_some(), "{name}: no place: {d}");
@@ -94,7 +87,7 @@ fn every_bad_file_gets_exactly_the_message_on_record() {
 #[test]
 fn our_own_files_load_without_errors() {
     for path in files("mjcf") {
-        let (diagnostics, mechanism) = load(&read_file(&path));
+        let (diagnostics, mechanism) = load(read_file(&path));
         assert!(mechanism.is_some(), "{}: {diagnostics:#?}", path.display());
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::MjcfOptions;
 use super::problems::Problems;
-use super::scan::{self, MAX_DEPTH, Refusal};
-use super::{MjcfOptions, xml};
-use crate::io::SourceMap;
+use crate::io::findings::Findings;
+use crate::io::{SourceMap, xml};
 use crate::mechanism::Origin;
+
+/// Deepest nesting of elements that is read. Real models stay below 100; a chain of 20,000 bodies still loads.
+const MAX_DEPTH: usize = 30_000;
 
 /// Includes inside includes: more is a mistake.
 const MAX_INCLUDE_DEPTH: usize = 32;
@@ -150,29 +153,12 @@ impl Loader<'_> {
             );
             return false;
         }
-        if let Err(refusal) = scan::scan(text) {
-            let (byte, message, remedy) = match refusal {
-                Refusal::TooDeep(byte) => (
-                    byte,
-                    format!("elements are nested more than {MAX_DEPTH} deep"),
-                    "a chain this long needs fewer bodies, or several trees joined by `equality`",
-                ),
-                Refusal::DocumentType(byte) => (
-                    byte,
-                    "a document type (`<!DOCTYPE ...>` or other `<!...>`) is not read".to_owned(),
-                    "remove it; MJCF needs none",
-                ),
-            };
-            self.problems.error(at(byte), "", message, remedy);
-            return false;
-        }
-        let parsed = match roxmltree::Document::parse(text) {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                let (byte, message, remedy) = xml::explain(&error, text);
-                self.problems.error(at(byte), "", message, remedy);
-                return false;
+        let mut findings = Findings::new(text, file);
+        let Some(parsed) = xml::parse(&mut findings, MAX_DEPTH) else {
+            for diagnostic in findings.into_diagnostics(self.sources) {
+                self.problems.placed(at(0), diagnostic);
             }
+            return false;
         };
         self.copy(&parsed, file, parent, depth, path)
     }

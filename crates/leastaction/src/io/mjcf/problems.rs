@@ -65,6 +65,11 @@ impl Problems {
         self.push(Diagnostic::warning(element, message, remedy), origin);
     }
 
+    /// A diagnostic that knows its place; `origin` orders it among the others.
+    pub(super) fn placed(&mut self, origin: Option<Origin>, diagnostic: Diagnostic) {
+        self.push(diagnostic, origin);
+    }
+
     /// A diagnostic that is said for the first item of its `kind`; later ones are counted.
     pub(super) fn once(&mut self, kind: &str, origin: Option<Origin>, diagnostic: Diagnostic) {
         if let Some(&index) = self.kinds.get(kind) {
@@ -91,7 +96,10 @@ impl Problems {
             .found
             .into_iter()
             .map(|found| {
-                let mut diagnostic = found.diagnostic.at(sources.locate(found.origin));
+                let mut diagnostic = found.diagnostic;
+                if diagnostic.at.is_none() {
+                    diagnostic.at = sources.locate(found.origin);
+                }
                 if found.more > 0 {
                     diagnostic.message = format!("{} (and {} more)", diagnostic.message, found.more);
                 }
