@@ -165,7 +165,10 @@ fn root_element(mut text: &str) -> &str {
             Some(b'!') if text.starts_with("!--") => "-->",
             Some(b'!' | b'?') => ">",
             _ => {
-                return text.split(|c: char| c.is_whitespace() || matches!(c, '>' | '/')).next().unwrap_or("");
+                return text
+                    .split(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
+                    .next()
+                    .unwrap_or("");
             }
         };
         text = text.find(end).map_or("", |at| &text[at + end.len()..]);

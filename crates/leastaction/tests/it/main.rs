@@ -1,12 +1,12 @@
 //! Integration tests: one module per claim.
 
 mod agreement;
-mod mjcf;
+mod bad_input;
 mod baselines;
 mod conventions;
-mod bad_input;
 mod golden;
 mod layers;
+mod mjcf;
 mod no_alloc;
 mod support;
 mod urdf;

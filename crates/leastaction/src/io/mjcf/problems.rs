@@ -83,6 +83,16 @@ impl Problems {
         }
     }
 
+    /// Counts an error instead of saying it, once enough have been said; false if it must be said.
+    pub(super) fn counted(&mut self) -> bool {
+        let full = self.found.len() >= MOST_SHOWN;
+        if full {
+            self.errors += 1;
+            self.not_shown += 1;
+        }
+        full
+    }
+
     /// True if an error was found.
     pub(super) fn any_error(&self) -> bool {
         self.errors > 0

@@ -331,18 +331,17 @@ impl Reader {
     /// Sections that would change the motion and are not served; the others need no word.
     fn list_ignored_sections(&mut self) {
         let document = Rc::clone(&self.document);
+        const FORCES: [&str; 7] =
+            ["stiffness", "damping", "frictionloss", "range", "armature", "springlength", "actuatorfrcrange"];
+        let has_forces = |id: ElementId| FORCES.iter().any(|name| document.elements[id].get(name).is_some());
+        // A default class may give forces to tendons that name none.
+        let by_default = document.elements.iter().enumerate().any(|(id, element)| {
+            element.tag == "tendon"
+                && element.parent.is_some_and(|p| document.elements[p].tag == "default")
+                && has_forces(id)
+        });
         for id in self.section("tendon") {
-            let element = &document.elements[id];
-            const FORCES: [&str; 7] = [
-                "stiffness",
-                "damping",
-                "frictionloss",
-                "range",
-                "armature",
-                "springlength",
-                "actuatorfrcrange",
-            ];
-            if FORCES.iter().any(|name| element.get(name).is_some()) {
+            if by_default || has_forces(id) {
                 self.left_out("tendon", id, "tendons are left out, and their forces with them", "remove it");
             }
         }

@@ -30,6 +30,9 @@ pub(super) fn validate(document: &mut Document, problems: &mut Problems) {
 }
 
 fn unknown_element(document: &Document, id: ElementId, rule: &Rule, problems: &mut Problems) {
+    if problems.counted() {
+        return;
+    }
     let element = &document.elements[id];
     let parent = element.parent.map_or("", |p| document.elements[p].tag.as_str());
     let tag = element.tag.as_str();
@@ -106,6 +109,9 @@ fn unknown_attribute(
     rule: &Rule,
     problems: &mut Problems,
 ) {
+    if problems.counted() {
+        return;
+    }
     let tag = document.elements[id].tag.as_str();
     let name = attribute.name.as_str();
     let remedy =
@@ -153,7 +159,9 @@ fn check_value(
             Some((what, remedy)) => (format!("`{name}` {what}"), remedy),
         },
     };
-    problems.error(Some(attribute.at), document.label(id), message, remedy);
+    if !problems.counted() {
+        problems.error(Some(attribute.at), document.label(id), message, remedy);
+    }
     false
 }
 
