@@ -10,6 +10,7 @@ mod frames;
 pub mod golden;
 mod json;
 mod load;
+pub mod mjcf;
 mod model_json;
 mod urdf;
 mod xml;

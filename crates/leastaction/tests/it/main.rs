@@ -7,6 +7,7 @@ mod conventions;
 mod golden;
 mod layers;
 mod model_json;
+mod mjcf;
 mod no_alloc;
 mod support;
 mod urdf;
