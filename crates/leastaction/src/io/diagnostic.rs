@@ -79,7 +79,7 @@ impl Diagnostic {
 }
 
 impl fmt::Display for Diagnostic {
-    /// `file:line:column: error: element: message`, the excerpt with a caret, then the remedy.
+    /// `file:line:column: error: element: message`, the source line, then the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(at) = &self.at {
             write!(f, "{}:{}:{}: ", at.file.display(), at.line, at.column)?;
