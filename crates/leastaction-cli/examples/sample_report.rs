@@ -123,6 +123,7 @@ fn pendulum(samples: usize) -> ReportData {
                 revolute("shoulder", None, 0, [0.0; 3]),
                 revolute("elbow", Some(0), 1, [0.0, 0.0, -1.0]),
             ],
+            ..Scene::default()
         },
         frames: frames.frames(),
         plots: plots.iter().map(PlotThinner::plot).collect(),
@@ -181,6 +182,7 @@ fn four_bar() -> ReportData {
                 revolute("rocker pivot", None, 2, [GROUND, 0.0, 0.0]),
                 closure,
             ],
+            ..Scene::default()
         },
         frames: frames.frames(),
         plots: vec![angles.plot()],
@@ -215,6 +217,12 @@ fn parade() -> ReportData {
         });
     }
     scene.joints.push(SceneJoint { closes_loop: true, ..revolute("closure", Some(6), 7, [0.5, 0.0, 0.0]) });
+    let bench = Placement { p: [3.5, 0.0, 0.04], ..Placement::default() };
+    scene.world_visuals.push(Visual {
+        shape: Shape::Box { size: [8.0, 1.0, 0.08] },
+        placement: bench,
+        rgba: None,
+    });
     let mut frames = FrameThinner::new(KINDS.len());
     let mut joints = PlotThinner::new("joint-positions", "Joint positions", "rad, m", false, KINDS);
     let mut gap = PlotThinner::new("gap", "Constraint violation", "m", true, ["worst gap"]);
@@ -283,6 +291,7 @@ fn chain(bodies: usize, samples: usize) -> ReportData {
         scene: Scene {
             bodies: (0..bodies).map(|i| rod(format!("link{i}"))).collect(),
             joints: (0..bodies).map(joint).collect(),
+            ..Scene::default()
         },
         frames: frames.frames(),
         plots: vec![joints.plot()],

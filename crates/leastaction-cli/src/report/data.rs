@@ -54,6 +54,8 @@ pub(crate) struct Scene {
     pub(crate) bodies: Vec<SceneBody>,
     /// All joints, tree and loop.
     pub(crate) joints: Vec<SceneJoint>,
+    /// Shapes fixed to the world, e.g. the base of a robot; placements in the world frame.
+    pub(crate) world_visuals: Vec<Visual>,
 }
 
 /// One body of the scene.

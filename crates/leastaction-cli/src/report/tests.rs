@@ -24,8 +24,9 @@ fn rude_report() -> ReportData {
         versions: vec![(RUDE.into(), RUDE.into())],
         model_hash: RUDE.into(),
         scene: Scene {
-            bodies: vec![SceneBody { name: RUDE.into(), com: [0.0; 3], visuals: vec![mesh] }],
+            bodies: vec![SceneBody { name: RUDE.into(), com: [0.0; 3], visuals: vec![mesh.clone()] }],
             joints: vec![SceneJoint { name: RUDE.into(), kind: RUDE.into(), ..SceneJoint::default() }],
+            world_visuals: vec![mesh],
         },
         frames: frames.frames(),
         plots: vec![plot.plot()],
@@ -139,7 +140,11 @@ fn a_hundred_bodies_over_a_million_samples_stay_under_ten_megabytes() {
         ..SceneJoint::default()
     };
     let data = ReportData {
-        scene: Scene { bodies: (0..BODIES).map(body).collect(), joints: (0..BODIES).map(joint).collect() },
+        scene: Scene {
+            bodies: (0..BODIES).map(body).collect(),
+            joints: (0..BODIES).map(joint).collect(),
+            ..Scene::default()
+        },
         frames: frames.frames(),
         plots: plots.iter().map(PlotThinner::plot).collect(),
         ..ReportData::default()
@@ -162,7 +167,7 @@ fn a_scene_too_large_for_a_page_loses_detail_and_says_so() {
     }
     let body = |i| SceneBody { name: format!("body{i}{}", "long".repeat(100)), ..SceneBody::default() };
     let data = ReportData {
-        scene: Scene { bodies: (0..bodies).map(body).collect(), joints: Vec::new() },
+        scene: Scene { bodies: (0..bodies).map(body).collect(), ..Scene::default() },
         frames: frames.frames(),
         ..ReportData::default()
     };

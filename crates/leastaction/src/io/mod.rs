@@ -1,6 +1,6 @@
 //! Reading and writing models and trajectories.
 //!
-//! A format reader turns text into a [`ModelDescription`](crate::mechanism::ModelDescription) and a list of
+//! A format reader turns text into a [`ModelDescription`] and a list of
 //! [`Diagnostic`]s; it knows nothing of solvers.
 
 mod atomic;
@@ -11,6 +11,7 @@ mod frames;
 pub mod golden;
 mod json;
 mod load;
+pub mod mjcf;
 mod model_json;
 mod npz;
 mod state_json;

@@ -120,6 +120,12 @@ export class View3d {
     this.extraBones = [];
     this.anyWithoutShape = false;
     this.pickable = [];
+    for (const visual of this.data.world_visuals) {
+      const mesh = shapeMesh(visual, "#8a97a6", 0.16 * this.size);
+      this.#name(mesh, isDrawn(visual) ? "world" : `world: ${visual.name}`);
+      mesh.receiveShadow = true;
+      this.scene.add(mesh);
+    }
     this.bodies = this.data.bodies.map((body, index) => {
       const group = new Group();
       const visuals = body.visuals ?? [];
