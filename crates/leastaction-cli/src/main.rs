@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod config;
 mod config_toml;
+mod experiments;
 mod failure;
 mod inputs;
 mod limits;

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod experiment;
 mod info;
 mod simulate;
 
@@ -41,5 +42,6 @@ verbs! {
     Info => info,
     Convert => convert,
     Bench => bench,
+    Experiment => experiment,
     Completions => completions,
 }
