@@ -15,7 +15,16 @@ mod page;
 mod results;
 mod table;
 
+mod bruedigam_4a;
+mod bruedigam_4b;
+mod bruedigam_5;
+mod bruedigam_6;
+mod bruedigam_8;
+mod fan_energy;
+mod fan_order;
+mod ours_agreement;
 mod ours_energy;
+mod ours_work_precision;
 
 mod registry;
 

@@ -3,12 +3,22 @@
 use super::Experiment;
 
 macro_rules! experiments {
-    ($($file:ident,)*) => {
+    ($($file:ident :: $item:ident,)*) => {
         /// In the order they are listed, run and published.
-        pub(crate) const EXPERIMENTS: &[Experiment] = &[$(super::$file::EXPERIMENT,)*];
+        pub(crate) const EXPERIMENTS: &[Experiment] = &[$(super::$file::$item,)*];
     };
 }
 
 experiments! {
-    ours_energy,
+    bruedigam_4a::EXPERIMENT,
+    bruedigam_4b::EXPERIMENT,
+    bruedigam_5::OPEN,
+    bruedigam_5::CLOSED,
+    bruedigam_6::EXPERIMENT,
+    bruedigam_8::EXPERIMENT,
+    fan_order::EXPERIMENT,
+    fan_energy::EXPERIMENT,
+    ours_work_precision::EXPERIMENT,
+    ours_agreement::EXPERIMENT,
+    ours_energy::EXPERIMENT,
 }
