@@ -55,3 +55,4 @@ pub mod mechanism;
 pub mod reference;
 pub mod scalar;
 pub mod spatial;
+pub mod trajectory;

@@ -7,6 +7,7 @@ mod conventions;
 mod golden;
 mod layers;
 mod mjcf;
+mod model_json;
 mod no_alloc;
 mod support;
 mod urdf;
