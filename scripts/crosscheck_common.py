@@ -32,11 +32,11 @@ class Worst(dict):
 
     def see(self, name, ours, theirs, scale=0.0):
         ours, theirs = np.atleast_1d(np.asarray(ours, float)), np.atleast_1d(np.asarray(theirs, float))
-        # A robot with massless moving links has no acceleration there: both sides must say so in the same places.
-        finite = np.isfinite(theirs)
-        if not np.array_equal(finite, np.isfinite(ours)):
+        # A robot with massless moving links has no acceleration; then both sides must say so.
+        if np.isfinite(theirs).all() != np.isfinite(ours).all():
             self[name] = float("inf")
             return
+        finite = np.isfinite(theirs) & np.isfinite(ours)
         ours, theirs = ours[finite], theirs[finite]
         if ours.size == 0:
             return
