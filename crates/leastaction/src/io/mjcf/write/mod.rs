@@ -1,6 +1,6 @@
 //! Writing MJCF: the tree by nesting, loops as equality constraints, what does not fit is said.
 //!
-//! A joint of ours becomes one to four joints of MJCF on one body ([`pieces`]). Angles are in radians, numbers have
+//! A joint of ours becomes one to four joints of MJCF on one body (`pieces.rs`). Angles are in radians, numbers have
 //! all their digits, and no default class is used, so that the file reads as it stands.
 
 mod constraints;
