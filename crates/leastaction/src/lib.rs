@@ -3,6 +3,7 @@
 pub mod dynamics;
 pub mod integrator;
 pub mod io;
+pub mod jet;
 pub mod lie;
 pub mod mechanism;
 pub mod reference;
