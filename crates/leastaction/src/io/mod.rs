@@ -1,12 +1,24 @@
 //! Reading and writing models and trajectories.
 //!
-//! A format reader turns text into a [`ModelDescription`](crate::mechanism::ModelDescription) and a list of
+//! A format reader turns text into a [`ModelDescription`] and a list of
 //! [`Diagnostic`]s; it knows nothing of solvers.
 
+mod check;
 mod diagnostic;
+mod findings;
+mod frames;
+pub mod golden;
+mod json;
+mod load;
+mod model_json;
+mod urdf;
+mod xml;
 
 pub use crate::mechanism::Severity;
 pub use diagnostic::{Diagnostic, Location, SourceMap};
+pub use load::{LoadError, LoadOptions, MAX_FILE_BYTES, load_model, read_model};
+pub use model_json::{read_model_json, write_model_json};
+pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};
 
 use crate::mechanism::ModelDescription;
 

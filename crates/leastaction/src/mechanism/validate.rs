@@ -187,7 +187,8 @@ impl<'a> Checker<'a> {
             return;
         }
         let [xx, yy, zz, xy, xz, yz] = i;
-        let scale = xx.abs().max(yy.abs()).max(zz.abs()).max(f64::MIN_POSITIVE);
+        // Files made by CAD programs hold entries like -5e-20: below 1e-15 kg·m² they are rounding, not a defect.
+        let scale = xx.abs().max(yy.abs()).max(zz.abs()).max(1e-6);
         // Positive semidefinite by its principal minors, with room for the rounding of a file.
         let slack = 1e-9 * scale;
         let minors = [xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz];
