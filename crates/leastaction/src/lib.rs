@@ -56,3 +56,4 @@ pub mod mechanism;
 pub mod reference;
 pub mod scalar;
 pub mod spatial;
+pub mod spline;
