@@ -55,5 +55,6 @@ pub mod lie;
 pub mod mechanism;
 pub mod reference;
 pub mod scalar;
+mod simd;
 pub mod spatial;
 pub mod spline;
