@@ -58,3 +58,4 @@ pub mod scalar;
 mod simd;
 pub mod spatial;
 pub mod spline;
+pub mod trajectory;
