@@ -1,4 +1,51 @@
 //! Mechanics of articulated bodies computed the structured way.
+//!
+//! A mechanism is a tree of bodies, perhaps with closed loops. `leastaction` moves it by making the discrete action
+//! stationary,
+//!
+//! ```text
+//! D₂ L_d(q_{k−1}, q_k) + D₁ L_d(q_k, q_{k+1}) + forces = 0,
+//! ```
+//!
+//! which keeps momentum exactly and the energy error bounded for as long as one likes, in time linear in the number of
+//! bodies.
+//!
+//! # A first example
+//!
+//! ```
+//! use leastaction::dynamics::Dynamics;
+//! use leastaction::integrator::{Method, MethodOptions, Simulator};
+//! use leastaction::mechanism::{MechanismBuilder, samples};
+//!
+//! let mechanism = MechanismBuilder::from(samples::chain(3)).build()?;
+//! let start = mechanism.start_state();
+//! let energy = Dynamics::new(&mechanism).observe(&mechanism, &start.q, &start.v).total();
+//!
+//! let mut simulator = Simulator::new(&mechanism, Method::Rk4, &MethodOptions::default(), &start)?;
+//! for _ in 0..1000 {
+//!     simulator.step(&[], 1e-3)?;
+//! }
+//! let end = simulator.state();
+//! let drift = Dynamics::new(&mechanism).observe(&mechanism, &end.q, &end.v).total() - energy;
+//! assert!(drift.abs() < 1e-8);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where is …
+//!
+//! | what | where |
+//! |---|---|
+//! | the model, its builder, joint formulas, samples | [`mechanism`] |
+//! | poses, twists, wrenches, inertias | [`spatial`] |
+//! | exp, log and their tangents | [`lie`] |
+//! | inverse and forward dynamics, mass matrix, energies | [`dynamics`] |
+//! | time stepping, [`Simulator`](integrator::Simulator) | [`integrator`] |
+//! | URDF, MJCF, JSON, trajectories | [`io`] |
+//! | slow twins that tests compare with | [`reference`](mod@reference) |
+//!
+//! Abbreviations used throughout: RNEA recursive Newton–Euler algorithm, CRBA composite rigid-body algorithm, ABA
+//! articulated-body algorithm, DEL discrete Euler–Lagrange equations, LDU block factorisation on the constraint graph,
+//! CMTM comprehensive motion transformation matrix.
 
 pub mod dynamics;
 pub mod integrator;
@@ -8,3 +55,4 @@ pub mod mechanism;
 pub mod reference;
 pub mod scalar;
 pub mod spatial;
+pub mod trajectory;

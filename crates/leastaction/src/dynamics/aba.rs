@@ -136,7 +136,7 @@ pub(crate) fn invert_spd<T: Real>(mut a: [[T; 6]; 6], n: usize) -> [[T; 6]; 6] {
         let pivot = T::one() / a[k][k];
         a[k][k] = T::one();
         for j in 0..n {
-            a[k][j] = a[k][j] * pivot;
+            a[k][j] *= pivot;
         }
         for i in 0..n {
             if i != k {

@@ -108,7 +108,7 @@ mod tests {
             let phi = AXIS * angle;
             let back = log(exp(phi));
             // At π the sign of the axis is free.
-            let d = (back - phi).norm().min(if angle > 3.14 { (back + phi).norm() } else { f64::MAX });
+            let d = (back - phi).norm().min(if angle == PI { (back + phi).norm() } else { f64::MAX });
             assert!(d <= 4e-16 * (1.0 + angle), "{angle}: {d:e}");
             assert!((exp(phi).norm() - 1.0).abs() < 4e-16);
         }

@@ -187,7 +187,8 @@ impl<'a> Checker<'a> {
             return;
         }
         let [xx, yy, zz, xy, xz, yz] = i;
-        let scale = xx.abs().max(yy.abs()).max(zz.abs()).max(f64::MIN_POSITIVE);
+        // Files made by CAD programs hold entries like -5e-20: below 1e-15 kg·m² they are rounding, not a defect.
+        let scale = xx.abs().max(yy.abs()).max(zz.abs()).max(1e-6);
         // Positive semidefinite by its principal minors, with room for the rounding of a file.
         let slack = 1e-9 * scale;
         let minors = [xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz];
@@ -283,7 +284,28 @@ impl<'a> Checker<'a> {
             if !mimic.multiplier.is_finite() || !mimic.offset.is_finite() {
                 self.error(at, &element, "mimic numbers are not finite", "give finite numbers");
             }
+            self.mimic_chain(joint, &element);
         }
+    }
+
+    /// A mimic relation must tie single coordinates and lead somewhere.
+    fn mimic_chain(&mut self, joint: &JointDescription, element: &str) {
+        let mut leader = joint;
+        for _ in 0..=self.model.joints.len() {
+            if leader.kind.nv() != 1 {
+                let message = format!("mimic ties `{}`, a {} joint", leader.name, leader.kind.name());
+                self.error(joint.origin, element, message, "mimic is for joints with one coordinate");
+                return;
+            }
+            let next = leader.mimic.as_ref().and_then(|m| self.joints.get(m.joint.as_str()));
+            match next {
+                None => return,
+                Some(&i) if self.model.joints[i].name == joint.name => break,
+                Some(&i) => leader = &self.model.joints[i],
+            }
+        }
+        let remedy = "let one joint of the circle move on its own";
+        self.error(joint.origin, element, "it mimics itself, directly or in a circle", remedy);
     }
 
     fn axes(&mut self, joint: &JointDescription, element: &str) {

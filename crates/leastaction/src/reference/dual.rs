@@ -65,12 +65,14 @@ impl<T: Real, const N: usize> Sub for Dual<T, N> {
 }
 impl<T: Real, const N: usize> Mul for Dual<T, N> {
     type Output = Self;
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "the product rule")]
     fn mul(self, b: Self) -> Self {
         Self { re: self.re * b.re, eps: zip(self.eps, b.eps, |x, y| x * b.re + self.re * y) }
     }
 }
 impl<T: Real, const N: usize> Div for Dual<T, N> {
     type Output = Self;
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "the quotient rule")]
     fn div(self, b: Self) -> Self {
         let re = self.re / b.re;
         Self { re, eps: zip(self.eps, b.eps, |x, y| (x - re * y) / b.re) }

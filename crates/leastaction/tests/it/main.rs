@@ -1,4 +1,13 @@
 //! Integration tests: one module per claim.
 
 mod agreement;
+mod bad_input;
+mod baselines;
+mod conventions;
+mod golden;
+mod layers;
+mod mjcf;
+mod model_json;
+mod no_alloc;
 mod support;
+mod urdf;

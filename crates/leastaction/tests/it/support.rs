@@ -43,3 +43,39 @@ pub(crate) fn worst(a: &[f64], b: &[f64]) -> f64 {
     let scale = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
     a.iter().zip(b).fold(0.0f64, |m, (x, y)| m.max((x - y).abs())) / scale
 }
+
+/// A tree with springs, dampers, armature, actuators, drag in wind and a thruster on every kind of joint.
+pub(crate) fn force_tree(seed: u64) -> Mechanism {
+    use leastaction::mechanism::{
+        ActuatorDescription, PerCoordinate, SpringDescription, ThrusterDescription,
+    };
+    let kinds = [
+        JointType::Revolute,
+        JointType::Universal,
+        JointType::Spherical,
+        JointType::Cylindrical,
+        JointType::Planar,
+        JointType::Prismatic,
+    ];
+    let mut model = random_tree(seed, 7, &kinds);
+    model.wind = [0.5, -0.3, 0.2];
+    model.inputs = vec!["motor".into(), "jet".into()];
+    for joint in &mut model.joints {
+        joint.damping = PerCoordinate::One(0.3);
+        joint.spring = Some(SpringDescription {
+            stiffness: PerCoordinate::One(4.0),
+            rest: PerCoordinate::One(if joint.kind == JointType::Spherical { 0.0 } else { 0.2 }),
+        });
+        if joint.kind != JointType::Spherical {
+            joint.armature = PerCoordinate::One(0.05);
+        }
+    }
+    model.joints[0].actuators.push(ActuatorDescription { input: "motor".into(), coordinate: 0, gear: 1.5 });
+    for body in &mut model.bodies {
+        body.drag = 0.2;
+    }
+    model.bodies[3]
+        .thrusters
+        .push(ThrusterDescription { input: "jet".into(), wrench: [0.1, -0.2, 0.3, 1.0, 0.5, -0.4] });
+    MechanismBuilder::from(model).build().expect("valid")
+}

@@ -1,0 +1,24 @@
+// Reads the data block of the page: JSON whose long lists of numbers are base64 of little-endian floats.
+
+function bytes(text) {
+  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
+}
+
+/** The report's scene, frames and plots with typed arrays in place of base64. */
+export function readData(element) {
+  const { scene, frames, plots } = JSON.parse(element.textContent);
+  const f64 = (text) => new Float64Array(bytes(text));
+  return {
+    scene,
+    frames: { stride: frames.stride, times: f64(frames.times), poses: new Float32Array(bytes(frames.poses)) },
+    plots: plots.map((plot) => ({
+      ...plot,
+      x: f64(plot.x),
+      series: plot.series.map(({ label, values, min, max }) => ({
+        label,
+        min: f64(values ?? min),
+        max: values === undefined ? f64(max) : null,
+      })),
+    })),
+  };
+}

@@ -1,0 +1,64 @@
+//! Layers point one way: a module uses only modules below it.
+
+use std::path::Path;
+
+/// Modules from the bottom up; a module may use those on lines above its own, and itself.
+const LAYERS: &[&[&str]] = &[
+    &["scalar"],
+    &["lie", "spatial", "reference"],
+    &["mechanism"],
+    &["dynamics", "io", "spline"],
+    &["integrator", "jet"],
+    &["optimize"],
+];
+
+fn layer(module: &str) -> usize {
+    LAYERS
+        .iter()
+        .position(|names| names.contains(&module))
+        .unwrap_or_else(|| panic!("module `{module}` has no layer: add it to LAYERS"))
+}
+
+fn visit(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("source folder") {
+        let path = entry.expect("entry").path();
+        if path.is_dir() {
+            visit(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_module_uses_one_above_it() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    visit(&src, &mut files);
+    let mut upward = Vec::new();
+    for file in files {
+        let relative = file.strip_prefix(&src).expect("below src");
+        let module = relative.components().next().expect("a name").as_os_str().to_string_lossy();
+        let module = module.trim_end_matches(".rs").to_owned();
+        // Slow twins may look at everything they are the twin of; so may the tests inside a file.
+        if module == "lib" || module == "reference" {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let text = text.split("#[cfg(test)]").next().unwrap_or("");
+        for line in text.lines().map(str::trim).filter(|l| !l.starts_with("//")) {
+            for part in line.split("crate::").skip(1) {
+                let used: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if used.is_empty() || used == module {
+                    continue;
+                }
+                if layer(&used) > layer(&module)
+                    || (layer(&used) == layer(&module)) && used != "spatial" && used != "lie"
+                {
+                    upward.push(format!("{}: {line}", relative.display()));
+                }
+            }
+        }
+    }
+    assert!(upward.is_empty(), "upward edges:\n{}", upward.join("\n"));
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Everything a change must pass, in one command. Installs what it needs (Debian's chromium, npm packages).
+#
+#   scripts/test.sh            all of it
+#   scripts/test.sh rust       without the browser and the build without Node.js
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-auto}"
+
+section() { printf '\n== %s\n' "$*"; }
+
+section "format"
+cargo fmt --all --check
+
+section "lints"
+cargo clippy --release --workspace --all-targets -- -D warnings
+
+section "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
+
+section "tests"
+cargo test --release --workspace
+
+[ "${1:-}" = rust ] && exit 0
+
+section "report in a browser"
+scripts/browser_test.sh
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cargo run --release --quiet -- simulate @double-pendulum --duration 5 --out "$out"
+scripts/browser_test.sh "$out/report.html"
+
+section "build without Node.js"
+scripts/test_without_node.sh
+
+section "all passed"
