@@ -33,6 +33,7 @@ mod workspace;
 use std::sync::Arc;
 
 pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
+pub use read_out::{JointImpulse, LinkSnapshot};
 pub use rotation_map::RotationMap;
 pub use state::MaximalState;
 pub use workspace::MaximalWorkspace;
@@ -102,7 +103,8 @@ pub struct Maximal {
     pub enforce_limits: bool,
     /// Relative tolerance of the nonlinear solve.
     pub tolerance: f64,
-    custom: Vec<(String, Arc<dyn VelocityConstraint>)>,
+    /// Velocity constraints of your own, by body name.
+    pub custom: Vec<(String, Arc<dyn VelocityConstraint>)>,
 }
 
 impl Default for Maximal {
