@@ -4,6 +4,7 @@
 //! first run it describes.
 
 pub mod comprehensive;
+pub mod maximal;
 
 use serde_json::Value;
 
@@ -31,8 +32,10 @@ type Adapter = fn(&Value) -> Result<GoldenCase, Diagnostic>;
 
 /// Schemas that hold a model, with their adapters.
 const ADAPTERS: &[(&str, Adapter)] = &[
+    // one line each
     ("leastaction/comprehensive/1", comprehensive::read),
     ("leastaction/optimization/1", comprehensive::read_optimization),
+    (maximal::SCHEMA, maximal::read),
 ];
 
 /// Schemas of reference files that hold tables only.
