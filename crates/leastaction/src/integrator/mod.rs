@@ -5,6 +5,7 @@
 //! at run time.
 
 pub mod baseline;
+pub mod minimal;
 mod simulator;
 
 pub use simulator::{Method, MethodOptions, Simulator};
