@@ -5,6 +5,7 @@
 //! at run time.
 
 pub mod baseline;
+pub mod maximal;
 pub mod minimal;
 mod simulator;
 
