@@ -1,6 +1,7 @@
 //! [`Simulator`]: mechanism, integrator, workspace and state in one hand.
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
+use super::minimal::MinimalIntegrator;
 use super::{Input, Integrator, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
@@ -82,7 +83,8 @@ impl<'m> Simulator<'m> {
             Method::Rk4 => Self::with(mechanism, Rk4, start),
             Method::SemiImplicit => Self::with(mechanism, SemiImplicitEuler, start),
             Method::Dop853 => Self::with(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
-            Method::Minimal | Method::Maximal => Err(StepError::Unsupported {
+            Method::Minimal => Self::with(mechanism, MinimalIntegrator::from_method(options)?, start),
+            Method::Maximal => Err(StepError::Unsupported {
                 integrator: method.name(),
                 what: format!("mechanism `{}`", mechanism.name()),
                 remedy: "this engine is not part of this version; use rk4, semi-implicit or dop853".into(),
