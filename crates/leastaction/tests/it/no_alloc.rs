@@ -59,6 +59,7 @@ const METHODS: &[(Method, Option<u32>)] = &[
     (Method::Minimal, Some(2)),
     (Method::Minimal, Some(4)),
     (Method::Minimal, Some(6)),
+    (Method::Maximal, None),
 ];
 
 #[test]
