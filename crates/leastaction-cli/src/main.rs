@@ -1,6 +1,7 @@
 //! The `leastaction` command.
 
 mod args;
+mod bench_compare;
 mod commands;
 mod config;
 mod config_toml;

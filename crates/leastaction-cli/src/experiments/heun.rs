@@ -82,18 +82,18 @@ impl Integrator for Heun {
 
 #[cfg(test)]
 mod tests {
-    use leastaction::integrator::{Method, MethodOptions};
+    use leastaction::integrator::{Method, MethodOptions, Simulator};
     use leastaction::mechanism::{MechanismBuilder, samples};
 
     use super::*;
-    use crate::experiments::measure::{distance, end_state, simulator};
+    use crate::experiments::measure::{distance, end_state};
 
     #[test]
     fn heun_is_of_second_order() {
         let mechanism = MechanismBuilder::from(samples::chain(2)).build().unwrap();
         let exact = end_state(&mechanism, Method::Dop853, &MethodOptions::default(), 0.5, 2).unwrap();
         let error = |steps: u32| {
-            let mut heun = simulator(&mechanism, Heun).unwrap();
+            let mut heun = Simulator::with(&mechanism, Heun, &mechanism.start_state()).unwrap();
             (0..steps).for_each(|_| drop(heun.step(&[], 1.0 / f64::from(steps)).unwrap()));
             distance(&mechanism, heun.state(), &exact)
         };

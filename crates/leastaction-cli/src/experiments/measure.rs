@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::{Integrator, Method, MethodOptions, Simulator, StepError};
+use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, ModelDescription, State};
 
 use crate::failure::Failure;
@@ -40,8 +40,6 @@ pub(crate) struct EnergyRun {
     pub(crate) mean: Vec<f64>,
     /// Time at which the run broke down, if it did.
     pub(crate) broke_at: Option<f64>,
-    /// Energy at the start.
-    pub(crate) start: f64,
     /// Steps halved or tried again.
     pub(crate) trouble: u64,
 }
@@ -55,7 +53,7 @@ pub(crate) fn energy_run(simulator: &mut Simulator<'_>, h: f64, steps: u64) -> E
     let mut dynamics = Dynamics::new(mechanism);
     let mut energy = |state: &State| dynamics.observe(mechanism, &state.q, &state.v).total();
     let start = energy(simulator.state());
-    let mut run = EnergyRun { start, ..EnergyRun::default() };
+    let mut run = EnergyRun::default();
     let u = vec![0.0; mechanism.nu()];
     let stretch = (2 * steps).div_ceil(CURVE_POINTS).max(1);
     let tenth = steps.div_ceil(10).max(1);
@@ -168,14 +166,6 @@ pub(crate) fn time_per_call(mut call: impl FnMut(), budget: Duration) -> f64 {
         batches += 1;
     }
     best
-}
-
-/// A simulation with any integrator.
-pub(crate) fn simulator<'m, I: Integrator + 'static>(
-    mechanism: &'m Mechanism,
-    integrator: I,
-) -> Result<Simulator<'m>, Failure> {
-    Simulator::with(mechanism, integrator, &mechanism.start_state()).map_err(|error| stopped("a run", &error))
 }
 
 /// Least-squares slope of `log y` over `log x`.

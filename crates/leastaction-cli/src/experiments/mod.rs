@@ -17,13 +17,19 @@ mod table;
 
 mod bruedigam_4a;
 mod bruedigam_4b;
+mod bruedigam_4c;
 mod bruedigam_5;
 mod bruedigam_6;
 mod bruedigam_8;
 mod fan_energy;
 mod fan_order;
+mod ishigaki_4;
+mod ishigaki_5;
+mod ishigaki_6;
+mod jacobians;
 mod ours_agreement;
 mod ours_energy;
+mod ours_loop_gap;
 mod ours_work_precision;
 
 mod registry;
@@ -33,7 +39,7 @@ pub(crate) use figure::{Figure, Scale};
 pub(crate) use machine::Machine;
 pub(crate) use page::{index_page, result_page};
 pub(crate) use registry::EXPERIMENTS;
-pub(crate) use results::{Published, publish};
+pub(crate) use results::publish;
 pub(crate) use table::Table;
 
 use std::path::PathBuf;

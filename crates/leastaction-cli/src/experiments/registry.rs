@@ -12,13 +12,18 @@ macro_rules! experiments {
 experiments! {
     bruedigam_4a::EXPERIMENT,
     bruedigam_4b::EXPERIMENT,
+    bruedigam_4c::EXPERIMENT,
     bruedigam_5::OPEN,
     bruedigam_5::CLOSED,
     bruedigam_6::EXPERIMENT,
     bruedigam_8::EXPERIMENT,
     fan_order::EXPERIMENT,
     fan_energy::EXPERIMENT,
+    ishigaki_4::EXPERIMENT,
+    ishigaki_5::EXPERIMENT,
+    ishigaki_6::EXPERIMENT,
     ours_work_precision::EXPERIMENT,
+    ours_loop_gap::EXPERIMENT,
     ours_agreement::EXPERIMENT,
     ours_energy::EXPERIMENT,
 }
