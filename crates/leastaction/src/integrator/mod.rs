@@ -5,6 +5,7 @@
 //! at run time.
 
 pub mod baseline;
+pub mod maximal;
 mod simulator;
 
 pub use simulator::{Method, MethodOptions, Simulator};
