@@ -14,7 +14,6 @@ macro_rules! snapshots {
 }
 
 snapshots! {
-    help: "--help";
     version: "--version";
     an_unknown_verb: "simulat @chain/2";
     welcome: "";

@@ -133,6 +133,10 @@ fn masked_word(word: &str) -> String {
         Ok(value) if number.contains("e-") && value != 0.0 => {
             format!("{}[small]{}", &word[..start], &word[end..])
         }
+        // All digits of a double: the last ones belong to the machine.
+        Ok(_) if number.chars().filter(char::is_ascii_digit).count() > 12 => {
+            format!("{}[number]{}", &word[..start], &word[end..])
+        }
         _ => word.to_owned(),
     }
 }
