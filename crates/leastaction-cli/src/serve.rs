@@ -109,7 +109,8 @@ pub(crate) fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> R
             .help("use `--integrator maximal`, or `--limits monitor` to have passing one reported"));
     }
     let order = settings.order.or((method == Method::Minimal).then_some(4));
-    let options = MethodOptions { order, tolerance: settings.tolerance, ..MethodOptions::default() };
+    let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
+    options.maximal.enforce_limits = settings.limits == Some(LimitMode::Enforce);
     Ok(Served { mechanism, method, options, ignored, notes })
 }
 

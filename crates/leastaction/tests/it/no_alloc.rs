@@ -53,7 +53,7 @@ fn trees() -> Vec<Mechanism> {
 
 /// Methods and orders to count; each engine adds its own.
 const METHODS: &[(Method, Option<u32>)] =
-    &[(Method::Rk4, None), (Method::SemiImplicit, None), (Method::Dop853, None)];
+    &[(Method::Rk4, None), (Method::SemiImplicit, None), (Method::Dop853, None), (Method::Maximal, None)];
 
 #[test]
 fn steps_and_read_outs_of_every_integrator_do_not_allocate() {
