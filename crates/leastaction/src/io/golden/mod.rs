@@ -5,6 +5,7 @@
 
 pub mod comprehensive;
 pub mod maximal;
+pub mod minimal;
 
 use serde_json::Value;
 
@@ -36,6 +37,7 @@ const ADAPTERS: &[(&str, Adapter)] = &[
     ("leastaction/comprehensive/1", comprehensive::read),
     ("leastaction/optimization/1", comprehensive::read_optimization),
     (maximal::SCHEMA, maximal::read),
+    ("leastaction/minimal-variational/1", minimal::read),
 ];
 
 /// Schemas of reference files that hold tables only.
