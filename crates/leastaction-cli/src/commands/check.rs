@@ -71,16 +71,20 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     Ok(if errors == 0 { DONE } else { CHECK_FAILED })
 }
 
-/// The gap of every loop joint at the start state.
-pub(crate) fn gaps(mechanism: &Mechanism, start: &StartArgs) -> Result<Vec<Value>, Failure> {
-    let settings = Settings {
+/// The settings that say where to start.
+pub(crate) fn start_settings(start: &StartArgs) -> Settings {
+    Settings {
         q: start.q.clone(),
         v: start.v.clone(),
         start: start.start.clone(),
         state: start.state.clone(),
         ..Settings::default()
-    };
-    let (state, _) = start::resolve(mechanism, &settings, 1.0)?;
+    }
+}
+
+/// The gap of every loop joint at the start state.
+pub(crate) fn gaps(mechanism: &Mechanism, start: &StartArgs) -> Result<Vec<Value>, Failure> {
+    let (state, _) = start::resolve(mechanism, &start_settings(start), 1.0)?;
     let value = |gap: &leastaction::dynamics::LoopGap| {
         let joint = mechanism.joint(gap.joint);
         json!({

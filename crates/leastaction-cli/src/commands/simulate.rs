@@ -129,9 +129,6 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     for warning in &model.reading.diagnostics {
         printer.diagnostic(warning);
     }
-    for note in &served.notes {
-        printer.note(note);
-    }
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;
