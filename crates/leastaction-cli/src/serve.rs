@@ -1,8 +1,12 @@
 //! From a model to a mechanism that an integrator can run: what is changed, what is left out, what is refused.
 
+use std::collections::HashSet;
+
 use leastaction::integrator::{Method, MethodOptions};
 use leastaction::io::{Diagnostic, SourceMap};
-use leastaction::mechanism::{Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate};
+use leastaction::mechanism::{
+    JointRole, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
+};
 
 use crate::args::{Ignore, LimitMode};
 use crate::config::{Settings, word};
@@ -120,8 +124,8 @@ pub(crate) fn specials(description: &ModelDescription, built: &Mechanism) -> Vec
         if let Some(mimic) = &joint.mimic {
             add(Ignore::Mimic, element.clone(), format!("mimic of joint `{}`", mimic.joint), joint.origin);
         }
-        let closes_loop =
-            built.joint_by_name(&joint.name).is_some_and(|id| built.loop_joints().any(|l| l == id));
+        let id = built.joint_by_name(&joint.name);
+        let closes_loop = id.is_some_and(|id| built.joint(id).role == JointRole::Loop);
         if closes_loop {
             add(
                 Ignore::Loops,
@@ -154,10 +158,11 @@ fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ign
             Ignore::Mimic => description.joints.iter_mut().for_each(|joint| joint.mimic = None),
             Ignore::Couplings => description.couplings.clear(),
             Ignore::Loops => {
-                let loops: Vec<&str> = built.loop_joints().map(|id| built.joint(id).name.as_str()).collect();
-                description.joints.retain(|joint| !loops.contains(&joint.name.as_str()));
+                let loops: HashSet<&str> =
+                    built.loop_joints().map(|id| built.joint(id).name.as_str()).collect();
+                description.joints.retain(|joint| !loops.contains(joint.name.as_str()));
                 // A coupling or mimic of a joint that is gone has no meaning.
-                description.couplings.retain(|c| !loops.contains(&c.joint.as_str()));
+                description.couplings.retain(|c| !loops.contains(c.joint.as_str()));
             }
             Ignore::Rolling => description.constraints.clear(),
         }
