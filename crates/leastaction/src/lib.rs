@@ -50,9 +50,12 @@
 pub mod dynamics;
 pub mod integrator;
 pub mod io;
+pub mod jet;
 pub mod lie;
 pub mod mechanism;
 pub mod reference;
 pub mod scalar;
+mod simd;
 pub mod spatial;
+pub mod spline;
 pub mod trajectory;

@@ -6,6 +6,7 @@
 
 pub mod baseline;
 pub mod maximal;
+pub mod minimal;
 mod simulator;
 
 pub use simulator::{Method, MethodOptions, Simulator};

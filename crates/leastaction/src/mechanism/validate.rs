@@ -290,6 +290,11 @@ impl<'a> Checker<'a> {
 
     /// A mimic relation must tie single coordinates and lead somewhere.
     fn mimic_chain(&mut self, joint: &JointDescription, element: &str) {
+        if joint.kind == JointType::Fixed {
+            let message = "mimic on a fixed joint does nothing";
+            self.push(Severity::Warning, joint.origin, element, message, "leave `mimic` out");
+            return;
+        }
         let mut leader = joint;
         for _ in 0..=self.model.joints.len() {
             if leader.kind.nv() != 1 {

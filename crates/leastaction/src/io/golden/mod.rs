@@ -3,7 +3,9 @@
 //! A reference file is told by its `schema` key and becomes a [`GoldenCase`]: a model in the public convention and the
 //! first run it describes.
 
+pub mod comprehensive;
 pub mod maximal;
+pub mod minimal;
 
 use serde_json::Value;
 
@@ -30,7 +32,13 @@ pub struct GoldenCase {
 type Adapter = fn(&Value) -> Result<GoldenCase, Diagnostic>;
 
 /// Schemas that hold a model, with their adapters.
-const ADAPTERS: &[(&str, Adapter)] = &[(maximal::SCHEMA, maximal::read)];
+const ADAPTERS: &[(&str, Adapter)] = &[
+    // one line each
+    ("leastaction/comprehensive/1", comprehensive::read),
+    ("leastaction/optimization/1", comprehensive::read_optimization),
+    (maximal::SCHEMA, maximal::read),
+    ("leastaction/minimal-variational/1", minimal::read),
+];
 
 /// Schemas of reference files that hold tables only.
 pub const TABLES: [&str; 2] = ["leastaction/lobatto/1", "leastaction/bspline/1"];
