@@ -84,6 +84,9 @@ impl<T: Real> JetWorkspace<T> {
     pub(crate) fn run(&mut self) -> Result<(), JetError> {
         self.run_motion()?;
         with_order!(self.n, inward::<T; N>(self));
+        if self.passive && self.n > 1 {
+            self.add_passive();
+        }
         Ok(())
     }
 
