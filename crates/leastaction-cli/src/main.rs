@@ -12,6 +12,7 @@ mod output;
 mod page;
 mod printer;
 mod progress;
+mod quantity;
 #[allow(dead_code, unused_imports, reason = "the sample program of the report uses more of it")]
 mod report;
 mod run;

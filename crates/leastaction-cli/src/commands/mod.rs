@@ -5,6 +5,8 @@ mod check;
 mod completions;
 mod convert;
 mod info;
+mod jacobian;
+mod motion;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -40,6 +42,8 @@ verbs! {
     Check => check,
     Info => info,
     Convert => convert,
+    Jacobian => jacobian,
+    Motion => motion,
     Bench => bench,
     Completions => completions,
 }

@@ -20,7 +20,8 @@ impl<T: Real> Sym3<T> {
     #[must_use]
     #[inline(always)]
     pub fn constant(a: Sym3<f64>) -> Self {
-        Self(a.0.map(T::from_f64))
+        let at = |i: usize| T::from_f64(a.0[i]);
+        Self([at(0), at(1), at(2), at(3), at(4), at(5)])
     }
     /// The symmetric part of a matrix (its upper triangle).
     #[inline(always)]
@@ -53,7 +54,8 @@ impl<T: Real> Sym3<T> {
     #[inline(always)]
     #[must_use]
     pub fn plus(&self, b: &Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] + b.0[i]))
+        let at = |i: usize| self.0[i] + b.0[i];
+        Self([at(0), at(1), at(2), at(3), at(4), at(5)])
     }
 }
 
