@@ -52,6 +52,7 @@ pub mod integrator;
 pub mod io;
 pub mod lie;
 pub mod mechanism;
+pub mod optimize;
 pub mod reference;
 pub mod scalar;
 pub mod spatial;
