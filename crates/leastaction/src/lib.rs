@@ -50,9 +50,11 @@
 pub mod dynamics;
 pub mod integrator;
 pub mod io;
+pub mod jet;
 pub mod lie;
 pub mod mechanism;
 pub mod optimize;
 pub mod reference;
 pub mod scalar;
 pub mod spatial;
+pub mod spline;

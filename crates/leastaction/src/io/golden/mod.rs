@@ -3,6 +3,8 @@
 //! A reference file is told by its `schema` key and becomes a [`GoldenCase`]: a model in the public convention and the
 //! first run it describes.
 
+pub mod comprehensive;
+
 use serde_json::Value;
 
 use super::Diagnostic;
@@ -28,7 +30,10 @@ pub struct GoldenCase {
 type Adapter = fn(&Value) -> Result<GoldenCase, Diagnostic>;
 
 /// Schemas that hold a model, with their adapters.
-const ADAPTERS: &[(&str, Adapter)] = &[];
+const ADAPTERS: &[(&str, Adapter)] = &[
+    ("leastaction/comprehensive/1", comprehensive::read),
+    ("leastaction/optimization/1", comprehensive::read_optimization),
+];
 
 /// Schemas of reference files that hold tables only.
 pub const TABLES: [&str; 2] = ["leastaction/lobatto/1", "leastaction/bspline/1"];

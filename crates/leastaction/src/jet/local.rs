@@ -1,0 +1,238 @@
+//! Values in the frames people ask for: pose jets, and the jets of a body or frame.
+
+use super::forward::{first_inertia, pose_jet};
+use super::generating::{Quantity, QuantityFrame, Request};
+use super::stage::Target;
+use super::taylor::{inertia_at, inertia_next, local_force, local_motion, next, with_order};
+use super::workspace::JetWorkspace;
+use super::JetError;
+use crate::scalar::Real;
+use crate::spatial::{Mat3, Pose, Vec3, Wrench};
+
+impl<T: Real> JetWorkspace<T> {
+    /// Pose jets of all stages, once per evaluation.
+    pub(crate) fn ensure_poses(&mut self) {
+        if !self.have_poses {
+            with_order!(self.n, pose_jets::<T; N>(self));
+            self.have_poses = true;
+        }
+    }
+
+    /// Fills `self.link` with the jets of a target that `quantity` needs.
+    pub(crate) fn load(&mut self, target: &Target, quantity: Quantity) {
+        let n = self.n;
+        if quantity == Quantity::CentroidalMomentum {
+            self.load_centroid();
+            return;
+        }
+        if !quantity.needs_target() {
+            return;
+        }
+        self.ensure_poses();
+        let link = &mut self.link;
+        let Some(i) = target.stage else {
+            link.rot.fill(Mat3::zero());
+            link.pos.fill(Vec3::zero());
+            link.rot[0] = Mat3::constant(target.pose.rot);
+            link.pos[0] = Vec3::constant(target.pose.pos - self.origin);
+            link.ii.fill(super::taylor::InertiaCoefficient::zero());
+            link.h.fill(Wrench::zero());
+            link.f.fill(Wrench::zero());
+            link.mass = T::zero();
+            return;
+        };
+        let at: Pose<T> = Pose::constant(&target.pose);
+        let (rot, pos) = (&self.rot[i * (n + 1)..], &self.pos[i * (n + 1)..]);
+        for l in 0..n + 1 {
+            link.rot[l] = rot[l] * at.rot;
+            link.pos[l] = pos[l] + rot[l] * at.pos;
+        }
+        if !matches!(quantity, Quantity::Momentum | Quantity::LinkForce) {
+            return;
+        }
+        let v = &self.v[i * n..(i + 1) * n];
+        link.mass = T::from_f64(target.inertia.mass);
+        link.ii[0] = first_inertia(&target.inertia, &self.poses[i]);
+        for l in 0..n {
+            if l + 1 < n {
+                link.ii[l + 1] = inertia_next(link.mass, v, &link.ii, l);
+            }
+            link.h[l] = inertia_at(link.mass, &link.ii, v, l);
+        }
+        let g = Vec3::constant(self.tree.gravity);
+        for l in 0..n - 1 {
+            let mut f = link.h[l + 1].scale(next(l));
+            f.ang -= link.ii[l].moment.cross(g);
+            if l == 0 {
+                f.lin -= g * link.mass;
+            }
+            link.f[l] = f;
+        }
+    }
+
+    /// Centre of mass (about the common origin) into `link.pos`, total momentum into `link.h`.
+    fn load_centroid(&mut self) {
+        let n = self.n;
+        let (link, tree) = (&mut self.link, &*self.tree);
+        link.pos.fill(Vec3::zero());
+        link.h.fill(Wrench::zero());
+        for (i, stage) in tree.stages.iter().enumerate() {
+            if stage.parent.is_some() {
+                continue;
+            }
+            for l in 0..n {
+                link.h[l] += self.hc[i * n + l];
+            }
+            if tree.mass > 0.0 {
+                for l in 0..n + 1 {
+                    link.pos[l] += self.iic[i * (n + 1) + l].moment.scale(1.0 / tree.mass);
+                }
+            }
+        }
+    }
+
+    /// Rotation and position jets of a target in the world, `k + 3` coefficients each.
+    pub fn pose_jets(&mut self, target: &Target) -> (&[Mat3<T>], Vec<Vec3<T>>) {
+        self.load(target, Quantity::Pose);
+        let mut pos = self.link.pos.clone();
+        pos[0] += Vec3::constant(self.origin);
+        (&self.link.rot, pos)
+    }
+
+    /// Number of coefficients of a quantity.
+    #[must_use]
+    pub fn value_count(&self, quantity: Quantity) -> usize {
+        quantity.count(self.n)
+    }
+
+    /// Rows of one coefficient of a quantity's value: poses have 12 (rotation row by row, position), orientations 9.
+    #[must_use]
+    pub fn value_rows(&self, quantity: Quantity) -> usize {
+        match quantity {
+            Quantity::Pose => 12,
+            Quantity::Orientation => 9,
+            Quantity::Point | Quantity::Com => 3,
+            Quantity::Torque => self.tree.nv,
+            _ => 6,
+        }
+    }
+
+    /// Taylor coefficients of a quantity, order-major: `out[l * rows + row]`. Does not allocate.
+    ///
+    /// # Errors
+    /// If `out` has the wrong length or a target is missing.
+    pub fn value_into(&mut self, request: &Request, out: &mut [T]) -> Result<(), JetError> {
+        let quantity = request.quantity;
+        let (count, rows) = (self.value_count(quantity), self.value_rows(quantity));
+        if out.len() != count * rows {
+            return Err(JetError::WrongLength { name: "out", expected: count * rows, found: out.len() });
+        }
+        if quantity == Quantity::Torque {
+            out.copy_from_slice(&self.tau);
+            return Ok(());
+        }
+        let target = self.target_of(request)?;
+        self.load(&target, quantity);
+        let n = self.n;
+        let o: Vec3<T> = Vec3::constant(self.origin);
+        let world = request.frame == QuantityFrame::World;
+        let origin = |l: usize| if l == 0 { o } else { Vec3::zero() };
+        let (link, gen_) = (&self.link, &mut self.generating);
+        let stage = target.stage;
+        match quantity {
+            Quantity::Torque => {}
+            Quantity::Pose | Quantity::Orientation => {
+                for l in 0..count {
+                    for r in 0..3 {
+                        out[l * rows + 3 * r..][..3].copy_from_slice(&link.rot[l].0[r]);
+                    }
+                    if quantity == Quantity::Pose {
+                        out[l * rows + 9..][..3].copy_from_slice(&(link.pos[l] + origin(l)).0);
+                    }
+                }
+            }
+            Quantity::Point => {
+                for l in 0..count {
+                    out[l * 3..][..3].copy_from_slice(&(link.pos[l] + origin(l)).0);
+                }
+            }
+            Quantity::Com => {
+                self.load_centroid();
+                for l in 0..count {
+                    out[l * 3..][..3].copy_from_slice(&(self.link.pos[l] + origin(l)).0);
+                }
+            }
+            Quantity::Velocity => {
+                let Some(i) = stage else {
+                    out.fill(T::zero());
+                    return Ok(());
+                };
+                let v = &self.v[i * n..(i + 1) * n];
+                if world {
+                    for l in 0..count {
+                        let x = v[l];
+                        let x = crate::spatial::Twist::new(x.ang, x.lin + o.cross(x.ang));
+                        out[l * 6..][..6].copy_from_slice(&x.to_array());
+                    }
+                } else {
+                    local_motion(&link.rot, &link.pos, v, gen_.motion_scratch(), count);
+                    for l in 0..count {
+                        out[l * 6..][..6].copy_from_slice(&gen_.motion_scratch()[l].to_array());
+                    }
+                }
+            }
+            Quantity::TotalMomentum => {
+                self.load_centroid();
+                for l in 0..count {
+                    let h = self.link.h[l];
+                    let h = Wrench::new(h.ang + o.cross(h.lin), h.lin);
+                    out[l * 6..][..6].copy_from_slice(&h.to_array());
+                }
+            }
+            Quantity::CentroidalMomentum => {
+                for l in 0..count {
+                    let mut ang = link.h[l].ang;
+                    for m in 0..=l {
+                        ang -= link.pos[m].cross(link.h[l - m].lin);
+                    }
+                    out[l * 6..][..6].copy_from_slice(&Wrench::new(ang, link.h[l].lin).to_array());
+                }
+            }
+            Quantity::Momentum | Quantity::JointMomentum | Quantity::LinkForce | Quantity::JointForce => {
+                let Some(i) = stage else {
+                    out.fill(T::zero());
+                    return Ok(());
+                };
+                let x: &[Wrench<T>] = match quantity {
+                    Quantity::Momentum => &link.h,
+                    Quantity::LinkForce => &link.f,
+                    Quantity::JointMomentum => &self.hc[i * n..(i + 1) * n],
+                    _ => &self.fc[i * (n - 1)..(i + 1) * (n - 1)],
+                };
+                if world {
+                    for l in 0..count {
+                        let f = Wrench::new(x[l].ang + o.cross(x[l].lin), x[l].lin);
+                        out[l * 6..][..6].copy_from_slice(&f.to_array());
+                    }
+                } else {
+                    local_force(&link.rot, &link.pos, x, gen_.force_scratch(), count);
+                    for l in 0..count {
+                        out[l * 6..][..6].copy_from_slice(&gen_.force_scratch()[l].to_array());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn pose_jets<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
+    let n = if N == 0 { ws.n } else { N };
+    for i in 0..ws.tree.stages.len() {
+        let v = &ws.v[i * n..(i + 1) * n];
+        let rot = &mut ws.rot[i * (n + 1)..(i + 1) * (n + 1)];
+        let pos = &mut ws.pos[i * (n + 1)..(i + 1) * (n + 1)];
+        pose_jet(&ws.poses[i], v, rot, pos, n + 1);
+    }
+}

@@ -1,0 +1,90 @@
+//! Comprehensive motion: kinematics and dynamics with time derivatives of any order, and all their Jacobians.
+//!
+//! Motions are *jets*: Taylor coefficients `x_l = x^(l)/l!` in time. One world-frame sweep gives velocities, momenta,
+//! forces and torques to any order; every Jacobian is generated from one to three jets per pair of joints,
+//!
+//! ```text
+//! ∂z_l/∂ξ_m = α_{l−m} + m β_{l−m+1} + m(m−1) κ_{l−m+2}                    (4.9)
+//! ```
+//!
+//! so that an order-k Jacobian costs little more than the numbers it consists of. The theory page
+//! `docs/theory/04-comprehensive.md` derives what the code cites.
+//!
+//! | question | answer |
+//! |---|---|
+//! | torque, torque rate, … along a motion | [`JetWorkspace::forward`], [`JetWorkspace::torque`] |
+//! | velocity, momentum, force of a body | [`JetWorkspace::value_into`] |
+//! | a Jacobian | [`JetWorkspace::jacobian_into`] |
+//! | torque Jacobian, fast | [`TorqueJacobian`] |
+//! | `J ξ`, `Jᵀ λ` | [`JetWorkspace::torque_jvp`], [`JetWorkspace::torque_vjp`] |
+//! | costs, gradients, Hessians | [`CostEvaluator`] |
+//!
+//! Columns perturb on the right in the components of issue-wide tangents: see [`Coordinates`].
+
+mod forward;
+mod generating;
+mod jacobian;
+mod local;
+mod products;
+mod stage;
+mod taylor;
+mod torque_jacobian;
+mod workspace;
+
+pub use generating::{Generating, Quantity, QuantityFrame, Request};
+pub use jacobian::Coordinates;
+pub use stage::Target;
+pub use workspace::JetWorkspace;
+
+/// Why a jet could not be evaluated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JetError {
+    /// A vector has another length than the mechanism and order need.
+    #[error("`{name}` has length {found}, the mechanism and order need {expected}")]
+    WrongLength {
+        /// The vector.
+        name: &'static str,
+        /// Length needed.
+        expected: usize,
+        /// Length given.
+        found: usize,
+    },
+    /// A position or derivative is infinite or not a number.
+    #[error("a position or derivative is not finite")]
+    NotFinite,
+    /// A quaternion is too short to normalise.
+    #[error("the quaternion at position coordinate {coordinate} has length {norm:.1e}; it needs a direction")]
+    NoDirection {
+        /// First position coordinate of the quaternion.
+        coordinate: usize,
+        /// Its length.
+        norm: f64,
+    },
+    /// A quantity cannot be asked for in this way.
+    #[error("{quantity} cannot be asked for like this: {remedy}")]
+    NotServed {
+        /// The quantity.
+        quantity: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A quantity was asked at an order the workspace does not have.
+    #[error("order {order} of {quantity} needs a workspace of force order {needed}, this one has {found}")]
+    Order {
+        /// The quantity.
+        quantity: &'static str,
+        /// Order asked for.
+        order: usize,
+        /// Force order needed.
+        needed: i32,
+        /// Force order of the workspace.
+        found: i32,
+    },
+}
+
+/// `l!` as a number.
+#[must_use]
+pub fn factorial(l: usize) -> f64 {
+    (1..=l).fold(1.0, |f, m| f * m as f64)
+}
