@@ -12,6 +12,7 @@
 
 mod banded;
 mod boundary;
+mod jet_quantities;
 mod kkt;
 mod newton;
 mod problem;
@@ -22,6 +23,7 @@ mod transcription;
 
 pub use banded::Banded;
 pub use boundary::{end_control_points, start_control_points};
+pub use jet_quantities::JetQuantities;
 pub use newton::{NewtonOptions, NewtonReport, minimise, polish};
 pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind, ViaPoint};
 pub use quantity::{NoQuantities, Quantities, Quantity};

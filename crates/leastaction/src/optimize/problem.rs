@@ -139,7 +139,7 @@ impl Term {
             }
             TermKind::Torque { order } => vec![(Quantity::Torque { order: *order }, Vec::new())],
             TermKind::PointTracking { body, offset, order, reference } => {
-                let point = Quantity::Point { body: Some(*body), offset: *offset, order: *order };
+                let point = Quantity::Point { body: *body, offset: *offset, order: *order };
                 vec![(point, reference.clone())]
             }
             TermKind::OrientationTracking { body, offset, reference } => {

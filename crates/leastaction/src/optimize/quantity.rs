@@ -27,8 +27,8 @@ pub enum Quantity {
     },
     /// World position of a point of a body, differentiated `order` times.
     Point {
-        /// The body; `None` is the world.
-        body: Option<BodyId>,
+        /// The body.
+        body: BodyId,
         /// The point in the body frame.
         offset: Vec3,
         /// Number of time derivatives.

@@ -9,8 +9,8 @@ use crate::mechanism::Mechanism;
 use crate::optimize::{Quantities, Quantity};
 use crate::scalar::Real;
 
-/// Directions treated at once.
-const N: usize = 4;
+/// Directions treated at once. One: then all nestings below are the same few types, and compile quickly.
+const N: usize = 1;
 
 type First = Dual<f64, N>;
 type Second = Dual<First, N>;

@@ -7,5 +7,6 @@ mod bad_input;
 mod golden;
 mod layers;
 mod no_alloc;
+mod optimize_quantities;
 mod support;
 mod urdf;
