@@ -25,6 +25,9 @@ pub trait Real:
     + MulAssign
     + Mul<f64, Output = Self>
 {
+    /// True for types that kernels with a compile-time order are compiled for; others share one path per kernel.
+    const FAST: bool = false;
+
     /// The constant `x`.
     fn from_f64(x: f64) -> Self;
     /// The plain value, without derivatives: what branches are decided on.
@@ -51,6 +54,8 @@ pub trait Real:
 }
 
 impl Real for f64 {
+    const FAST: bool = true;
+
     #[inline(always)]
     fn from_f64(x: f64) -> Self {
         x

@@ -61,9 +61,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     pub(crate) fn run(&mut self) -> Result<(), JetError> {
-        self.normalize()?;
-        self.have_poses = false;
-        with_order!(self.n, outward::<T; N>(self));
+        self.run_motion()?;
         with_order!(self.n, inward::<T; N>(self));
         Ok(())
     }
@@ -135,9 +133,7 @@ pub(crate) fn place<T: Real>(stage: &Stage, before: Pose<T>, q: &[T]) -> Pose<T>
             }
             Pose::new(rot, before.pos)
         }
-        StageKind::Slide(axis) => {
-            Pose::new(before.rot, before.pos + before.rot.column(axis) * q[stage.q])
-        }
+        StageKind::Slide(axis) => Pose::new(before.rot, before.pos + before.rot.column(axis) * q[stage.q]),
         StageKind::Ball => {
             let r = Quat::from_slice(&q[stage.q..stage.q + 4]).to_matrix();
             Pose::new(before.rot * r, before.pos)
@@ -191,7 +187,6 @@ pub(crate) fn first_inertia<T: Real>(inertia: &Inertia, pose: &Pose<T>) -> Inert
     InertiaCoefficient { moment: g.moment, rot: g.rot }
 }
 
-#[inline(always)]
 fn outward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;
@@ -237,7 +232,6 @@ fn outward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     }
 }
 
-#[inline(always)]
 fn inward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;

@@ -10,7 +10,8 @@
 //! and the last term is there unless the frame of the force turns with the perturbation.
 
 use super::taylor::{
-    InertiaCoefficient, cross_at, cross_force_at, inertia_at, inertia_rate_at, local_force, local_motion, next,
+    InertiaCoefficient, cross_at, cross_force_at, inertia_at, inertia_rate_at, local_force, local_motion,
+    next,
 };
 use super::workspace::JetWorkspace;
 use super::{JetError, Target};
@@ -278,9 +279,10 @@ impl<T: Real> JetWorkspace<T> {
                 quantity: "torque",
                 remedy: "use the torque Jacobian, whose generating jets are M, C and K",
             }),
-            (q, None) if q.needs_target() => {
-                Err(JetError::NotServed { quantity: q.name(), remedy: "name the body or frame it belongs to" })
-            }
+            (q, None) if q.needs_target() => Err(JetError::NotServed {
+                quantity: q.name(),
+                remedy: "name the body or frame it belongs to",
+            }),
             (_, target) => Ok(target.unwrap_or(Target {
                 stage: None,
                 pose: crate::spatial::Pose::identity(),

@@ -1,11 +1,11 @@
 //! Values in the frames people ask for: pose jets, and the jets of a body or frame.
 
+use super::JetError;
 use super::forward::{first_inertia, pose_jet};
 use super::generating::{Quantity, QuantityFrame, Request};
 use super::stage::Target;
 use super::taylor::{inertia_at, inertia_next, local_force, local_motion, next, with_order};
 use super::workspace::JetWorkspace;
-use super::JetError;
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Pose, Vec3, Wrench};
 
@@ -226,7 +226,6 @@ impl<T: Real> JetWorkspace<T> {
     }
 }
 
-#[inline(always)]
 fn pose_jets<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     for i in 0..ws.tree.stages.len() {

@@ -21,6 +21,8 @@
 //!
 //! Columns perturb on the right in the components of issue-wide tangents: see [`Coordinates`].
 
+mod adjoint;
+mod cost;
 mod forward;
 mod generating;
 mod jacobian;
@@ -31,6 +33,7 @@ mod taylor;
 mod torque_jacobian;
 mod workspace;
 
+pub use cost::{Cost, CostEvaluator, CostTerm};
 pub use generating::{Generating, Quantity, QuantityFrame, Request};
 pub use jacobian::Coordinates;
 pub use stage::Target;

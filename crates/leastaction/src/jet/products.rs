@@ -114,7 +114,6 @@ fn expect(name: &'static str, found: usize, expected: usize) -> Result<(), JetEr
     if found == expected { Ok(()) } else { Err(JetError::WrongLength { name, expected, found }) }
 }
 
-#[inline(always)]
 fn tangent<T: Real, const N: usize>(ws: &mut JetWorkspace<T>, xi: &[T], out: &mut [T]) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;
@@ -191,7 +190,6 @@ fn tangent<T: Real, const N: usize>(ws: &mut JetWorkspace<T>, xi: &[T], out: &mu
     }
 }
 
-#[inline(always)]
 fn adjoint<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;

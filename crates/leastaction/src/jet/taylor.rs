@@ -70,7 +70,12 @@ pub(crate) fn dot_at<T: Real>(s: &[Twist<T>], f: &[Wrench<T>], l: usize) -> T {
 
 /// Coefficient `l` of `II x` for an inertia jet.
 #[inline(always)]
-pub(crate) fn inertia_at<T: Real>(mass: T, ii: &[InertiaCoefficient<T>], x: &[Twist<T>], l: usize) -> Wrench<T> {
+pub(crate) fn inertia_at<T: Real>(
+    mass: T,
+    ii: &[InertiaCoefficient<T>],
+    x: &[Twist<T>],
+    l: usize,
+) -> Wrench<T> {
     let mut sum = Wrench::new(Vec3::zero(), x[l].lin * mass);
     for m in 0..=l {
         sum += ii[m].mul(x[l - m]);
@@ -179,19 +184,21 @@ pub(crate) fn local_force<T: Real>(
 }
 
 /// Calls a kernel with the number of velocity coefficients as a constant where there is a fast path (force orders
-/// −1 to 6), and with 0, the dynamic path, otherwise.
+/// −1 to 4, for types that are worth it), and with 0, the dynamic path, otherwise.
 macro_rules! with_order {
-    ($n:expr, $kernel:ident :: <$($t:ty),* ; N> ( $($arg:expr),* $(,)? )) => {
-        match $n {
-            1 => $kernel::<$($t,)* 1>($($arg),*),
-            2 => $kernel::<$($t,)* 2>($($arg),*),
-            3 => $kernel::<$($t,)* 3>($($arg),*),
-            4 => $kernel::<$($t,)* 4>($($arg),*),
-            5 => $kernel::<$($t,)* 5>($($arg),*),
-            6 => $kernel::<$($t,)* 6>($($arg),*),
-            7 => $kernel::<$($t,)* 7>($($arg),*),
-            8 => $kernel::<$($t,)* 8>($($arg),*),
-            _ => $kernel::<$($t,)* 0>($($arg),*),
+    ($n:expr, $kernel:ident :: <$t:ty ; N> ( $($arg:expr),* $(,)? )) => {
+        if <$t as crate::scalar::Real>::FAST {
+            match $n {
+                1 => $kernel::<$t, 1>($($arg),*),
+                2 => $kernel::<$t, 2>($($arg),*),
+                3 => $kernel::<$t, 3>($($arg),*),
+                4 => $kernel::<$t, 4>($($arg),*),
+                5 => $kernel::<$t, 5>($($arg),*),
+                6 => $kernel::<$t, 6>($($arg),*),
+                _ => $kernel::<$t, 0>($($arg),*),
+            }
+        } else {
+            $kernel::<$t, 0>($($arg),*)
         }
     };
 }

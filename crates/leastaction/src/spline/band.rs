@@ -87,7 +87,10 @@ impl SymmetricBand {
                 // L_ij = (A_ij − Σ_k L_ik L_jk) / L_jj over the columns both rows have.
                 let start = first.max(j.saturating_sub(self.half));
                 let other = &above[j * w..(j + 1) * w];
-                let (a, b) = (&row[start + self.half - i..j + self.half - i], &other[start + self.half - j..self.half]);
+                let (a, b) = (
+                    &row[start + self.half - i..j + self.half - i],
+                    &other[start + self.half - j..self.half],
+                );
                 let mut sum = row[j + self.half - i];
                 sum -= dot(a, b);
                 row[j + self.half - i] = sum / other[self.half];

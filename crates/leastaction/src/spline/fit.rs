@@ -184,7 +184,11 @@ mod tests {
             let x = fit.evaluate(&times, 3).expect("inside");
             for (s, t) in times.iter().enumerate() {
                 let row = &x[s * 8..(s + 1) * 8];
-                assert!((row[4] + 9.0 * (3.0 * t).sin()).abs() < tol, "{t}: {:e}", row[4] + 9.0 * (3.0 * t).sin());
+                assert!(
+                    (row[4] + 9.0 * (3.0 * t).sin()).abs() < tol,
+                    "{t}: {:e}",
+                    row[4] + 9.0 * (3.0 * t).sin()
+                );
                 assert!((row[5] - 2.0).abs() < tol);
                 assert!((row[6] + 27.0 * (3.0 * t).cos()).abs() < 1e-4);
             }

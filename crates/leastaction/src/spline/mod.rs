@@ -25,7 +25,9 @@ pub use sampled::SampledSpline;
 #[non_exhaustive]
 pub enum SplineError {
     /// Degree zero, or fewer control points than the degree needs.
-    #[error("{n_control} control points of degree {degree}: a spline needs degree ≥ 1 and at least degree + 1 points")]
+    #[error(
+        "{n_control} control points of degree {degree}: a spline needs degree ≥ 1 and at least degree + 1 points"
+    )]
     Size {
         /// Number of control points.
         n_control: usize,

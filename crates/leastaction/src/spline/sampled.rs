@@ -295,7 +295,10 @@ mod tests {
             let h: Vec<f64> = (0..m * m).map(|i| raw[i] + raw[(i % m) * m + i / m]).collect();
             sampled.add_hessian(s, &h, dim, &mut scratch, &mut band).expect("lengths");
             let weight = |d: usize, c: usize| {
-                c.checked_sub(sampled.first(s)).and_then(|a| sampled.weights(s, d).get(a)).copied().unwrap_or(0.0)
+                c.checked_sub(sampled.first(s))
+                    .and_then(|a| sampled.weights(s, d).get(a))
+                    .copied()
+                    .unwrap_or(0.0)
             };
             for i in 0..18 {
                 for j in 0..18 {

@@ -1,9 +1,11 @@
 //! Integration tests: one module per claim.
 
 mod agreement;
-mod baselines;
-mod conventions;
 mod bad_input;
+mod baselines;
+mod comprehensive_costs;
+mod comprehensive_duals;
+mod conventions;
 mod golden;
 mod layers;
 mod no_alloc;

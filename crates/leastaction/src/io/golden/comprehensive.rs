@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{GoldenCase, at, numbers};
 use crate::io::Diagnostic;
 use crate::mechanism::{
-    BodyDescription, Coordinates, JointDescription, JointType, ModelDescription, Placement, StateDescription, WORLD,
+    BodyDescription, Coordinates, JointDescription, JointType, ModelDescription, Placement, StateDescription,
+    WORLD,
 };
 use crate::spatial::{Mat3, Quat};
 
@@ -70,7 +71,9 @@ pub fn model(value: &Value) -> Result<ModelDescription, Diagnostic> {
         model.joints.push(joint);
         model.bodies.push(BodyDescription {
             name,
-            mass: at(body, "/inertia/mass")?.as_f64().ok_or_else(|| wrong(element, "its mass is not a number"))?,
+            mass: at(body, "/inertia/mass")?
+                .as_f64()
+                .ok_or_else(|| wrong(element, "its mass is not a number"))?,
             com: fixed(body, "/inertia/com")?,
             inertia: fixed(body, "/inertia/about_com")?,
             ..Default::default()

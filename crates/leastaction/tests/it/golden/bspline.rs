@@ -13,8 +13,9 @@ pub(super) fn check(golden: &mut Golden) {
         }
         let case = golden.value.pointer(&at).expect("case").clone();
         let number = |key: &str| case[key].as_u64().and_then(|x| usize::try_from(x).ok()).expect("number");
-        let spline = BSpline::new(number("n_control"), number("degree"), case["duration"].as_f64().expect("time"))
-            .expect("valid spline");
+        let spline =
+            BSpline::new(number("n_control"), number("degree"), case["duration"].as_f64().expect("time"))
+                .expect("valid spline");
         golden.compare("knots", &format!("{at}/knots"), spline.knots(), 1e-14 * spline.duration().max(1.0));
         for (row, entry) in case["table"].as_array().expect("table").iter().enumerate() {
             let pointer = format!("{at}/table/{row}");

@@ -194,8 +194,11 @@ fn check_jacobians(golden: &mut Golden, case: &mut Case) {
                     golden.fail(format!("{pointer}: unknown quantity"));
                     continue;
                 };
-                let request =
-                    if *world { Request::world(*quantity, target) } else { Request::local(*quantity, target) };
+                let request = if *world {
+                    Request::world(*quantity, target)
+                } else {
+                    Request::local(*quantity, target)
+                };
                 let rows = case.jets.jacobian_rows(*quantity);
                 case.jacobian(&request, 0..rows)
             };

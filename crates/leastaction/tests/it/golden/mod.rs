@@ -33,10 +33,8 @@ const INFORMATIVE: [&str; 15] = [
 
 /// One checker per schema: one line each.
 type Checker = fn(&mut Golden);
-const CHECKERS: &[(&str, Checker)] = &[
-    ("leastaction/comprehensive/1", comprehensive::check),
-    ("leastaction/bspline/1", bspline::check),
-];
+const CHECKERS: &[(&str, Checker)] =
+    &[("leastaction/comprehensive/1", comprehensive::check), ("leastaction/bspline/1", bspline::check)];
 
 /// Schemas whose engine is not there yet: printed, not compared.
 const PENDING: &[(&str, &str)] = &[
