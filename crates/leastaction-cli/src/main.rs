@@ -1,5 +1,41 @@
 //! The `leastaction` command.
-#[allow(dead_code, unused_imports, reason = "the verbs that write reports come next")]
-mod report;
 
-fn main() {}
+mod args;
+mod commands;
+mod config;
+mod config_toml;
+mod failure;
+mod inputs;
+mod limits;
+mod model;
+mod output;
+mod page;
+mod printer;
+mod progress;
+#[allow(dead_code, unused_imports, reason = "the sample program of the report uses more of it")]
+mod report;
+mod run;
+mod serve;
+mod start;
+mod statistics;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let mut printer = printer::Printer::new(cli.json);
+    let done = match cli.command {
+        Some(command) => command.run(&mut printer),
+        None => commands::welcome(&mut printer),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            printer.failure(&failure);
+            ExitCode::from(failure.code)
+        }
+    }
+}

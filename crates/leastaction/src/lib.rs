@@ -58,3 +58,4 @@ pub mod reference;
 pub mod scalar;
 pub mod spatial;
 pub mod spline;
+pub mod trajectory;

@@ -7,10 +7,12 @@ mod aba;
 mod crba;
 mod forces;
 mod kinematics;
+mod loop_gap;
 mod observe;
 mod rnea;
 
 pub use kinematics::Kinematics;
+pub use loop_gap::{LoopGap, loop_gaps};
 pub use observe::Observables;
 
 use crate::mechanism::Mechanism;

@@ -79,7 +79,7 @@ impl Diagnostic {
 }
 
 impl fmt::Display for Diagnostic {
-    /// `file:line:column: error: element: message`, the excerpt with a caret, then the remedy.
+    /// `file:line:column: error: element: message`, the source line, then the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(at) = &self.at {
             write!(f, "{}:{}:{}: ", at.file.display(), at.line, at.column)?;
@@ -105,10 +105,18 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// A text, and where its lines begin: problems come by the hundred, and each needs its line.
+#[derive(Clone, Debug)]
+struct Source {
+    path: PathBuf,
+    text: String,
+    line_starts: Vec<usize>,
+}
+
 /// The texts a model was read from, so that an [`Origin`] can be shown as file, line and column.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
-    files: Vec<(PathBuf, String)>,
+    files: Vec<Source>,
 }
 
 impl SourceMap {
@@ -120,39 +128,40 @@ impl SourceMap {
 
     /// Adds a file and returns its index.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> u32 {
-        self.files.push((path.into(), text.into()));
+        let text = text.into();
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        self.files.push(Source { path: path.into(), text, line_starts });
         u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// The text of a file.
     #[must_use]
     pub fn text(&self, file: u32) -> Option<&str> {
-        self.files.get(file as usize).map(|(_, text)| text.as_str())
+        self.files.get(file as usize).map(|source| source.text.as_str())
     }
 
     /// The path of a file.
     #[must_use]
     pub fn path(&self, file: u32) -> Option<&Path> {
-        self.files.get(file as usize).map(|(path, _)| path.as_path())
+        self.files.get(file as usize).map(|source| source.path.as_path())
     }
 
     /// Paths and texts of all files, the one the user named first.
     pub fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
-        self.files.iter().map(|(path, text)| (path.as_path(), text.as_str()))
+        self.files.iter().map(|source| (source.path.as_path(), source.text.as_str()))
     }
 
     /// Line, column and excerpt of an origin.
     #[must_use]
     pub fn locate(&self, origin: Option<Origin>) -> Option<Location> {
         let origin = origin?;
-        let (path, text) = self.files.get(origin.file as usize)?;
+        let Source { path, text, line_starts } = self.files.get(origin.file as usize)?;
         let mut offset = (origin.offset as usize).min(text.len());
         while !text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let before = &text[..offset];
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        let line = 1 + before.bytes().filter(|b| *b == b'\n').count();
+        let line = line_starts.partition_point(|start| *start <= offset);
+        let line_start = line_starts[line - 1];
         let column = 1 + text[line_start..offset].chars().count();
         let line_text = text[line_start..].lines().next().unwrap_or("");
         Some(Location {

@@ -9,6 +9,8 @@ pub(crate) use crate::mechanism::nearest;
 /// More problems than this are counted, not shown: nobody mends a file from a list of ten thousand lines, and
 /// finding the line of each would take quadratic time.
 const SHOWN: usize = 100;
+/// So many names are compared with all others to find out what was meant.
+const SUGGESTED: usize = 20;
 
 /// One problem at a byte offset.
 struct Finding {
@@ -25,13 +27,14 @@ pub(crate) struct Findings<'t> {
     file: u32,
     found: Vec<Finding>,
     said: HashSet<String>,
+    suggestions: usize,
     line_starts: Vec<usize>,
 }
 
 impl<'t> Findings<'t> {
     /// Nothing found yet in `text`, which is file number `file` of the source map.
     pub(crate) fn new(text: &'t str, file: u32) -> Self {
-        Self { text, file, found: Vec::new(), said: HashSet::new(), line_starts: Vec::new() }
+        Self { text, file, found: Vec::new(), said: HashSet::new(), suggestions: 0, line_starts: Vec::new() }
     }
 
     /// The text that is read.
@@ -66,6 +69,17 @@ impl<'t> Findings<'t> {
         remedy: impl Into<String>,
     ) {
         self.add(Severity::Error, offset, element, message, remedy);
+    }
+
+    /// True if nothing was said about `key` before.
+    pub(crate) fn is_news(&self, key: &str) -> bool {
+        !self.said.contains(key)
+    }
+
+    /// True for the first few names that are not known; a search for what was meant compares with every name.
+    pub(crate) fn may_suggest(&mut self) -> bool {
+        self.suggestions += 1;
+        self.suggestions <= SUGGESTED
     }
 
     /// Adds a warning, unless one with the same `key` was added before.

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::findings::nearest;
+use super::mjcf::{MjcfOptions, read_mjcf};
 use super::{Reading, SourceMap, UrdfOptions, golden, read_model_json, read_urdf};
 use crate::mechanism::{MODEL_SCHEMA, Origin};
 
@@ -143,7 +144,36 @@ fn read_reference(text: &str, path: &Path) -> Option<Reading> {
 
 /// XML formats are told apart by the root element.
 fn read_xml(text: &str, path: &Path, options: &LoadOptions) -> Reading {
-    read_urdf(text, path, &options.urdf)
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let is_mjcf = match root_element(text) {
+        "mujoco" | "mujocoinclude" => true,
+        "robot" => false,
+        _ => matches!(extension.as_str(), "xml" | "mjcf"),
+    };
+    if is_mjcf {
+        read_mjcf(text, path, &MjcfOptions::default())
+    } else {
+        read_urdf(text, path, &options.urdf)
+    }
+}
+
+/// The name of the first element; empty if there is none.
+fn root_element(mut text: &str) -> &str {
+    while let Some(at) = text.find('<') {
+        text = &text[at + 1..];
+        let end = match text.as_bytes().first() {
+            Some(b'!') if text.starts_with("!--") => "-->",
+            Some(b'!' | b'?') => ">",
+            _ => {
+                return text
+                    .split(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
+                    .next()
+                    .unwrap_or("");
+            }
+        };
+        text = text.find(end).map_or("", |at| &text[at + end.len()..]);
+    }
+    ""
 }
 
 /// The `schema` of a JSON object; `None` if there is none or the text is not JSON.

@@ -3,6 +3,7 @@
 //! A format reader turns text into a [`ModelDescription`] and a list of
 //! [`Diagnostic`]s; it knows nothing of solvers.
 
+mod atomic;
 mod check;
 mod diagnostic;
 mod findings;
@@ -10,14 +11,23 @@ mod frames;
 pub mod golden;
 mod json;
 mod load;
+pub mod mjcf;
 mod model_json;
+mod npz;
+mod state_json;
+mod trajectory_csv;
 mod urdf;
 mod xml;
+mod zip;
 
 pub use crate::mechanism::Severity;
+pub use atomic::{AtomicFile, write_atomically};
 pub use diagnostic::{Diagnostic, Location, SourceMap};
 pub use load::{LoadError, LoadOptions, MAX_FILE_BYTES, load_model, read_model};
 pub use model_json::{read_model_json, write_model_json};
+pub use npz::{NpzWriter, read_trajectory_npz};
+pub use state_json::{Clock, STATE_SCHEMA, StateError, StateFile};
+pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
 pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};
 
 use crate::mechanism::ModelDescription;

@@ -306,7 +306,7 @@ fn joint(
             .iter()
             .map(|a| Actuator { input: input_id(&a.input), coordinate: a.coordinate, gear: a.gear })
             .collect(),
-        mimic: j.mimic.clone(),
+        mimic: if j.kind == JointType::Fixed { None } else { j.mimic.clone() },
         origin: j.origin,
     };
     if let (None, Some(other)) = (child, parent) {

@@ -106,6 +106,33 @@ impl JointType {
         }
     }
 
+    /// How far two aligned joint frames are from fitting this kind: a distance in metres and an angle in radians,
+    /// each of what the kind does not allow. `relative` is the child's joint frame in the parent's.
+    #[must_use]
+    pub fn misfit(self, relative: &Pose) -> (f64, f64) {
+        let [x, y, z] = relative.pos.0;
+        let r = &relative.rot;
+        // Between the two z axes; by atan2, which is exact near zero.
+        let tilt = || r.0[0][2].hypot(r.0[1][2]).atan2(r.0[2][2]);
+        let turn = || so3::log(Quat::from_matrix(r)).norm();
+        let distance = match self {
+            Self::Fixed | Self::Revolute | Self::Continuous | Self::Universal | Self::Spherical => {
+                relative.pos.norm()
+            }
+            Self::Prismatic | Self::Cylindrical | Self::PointOnLine => x.hypot(y),
+            Self::Planar => z.abs(),
+            Self::Floating => 0.0,
+        };
+        let angle = match self {
+            Self::Fixed | Self::Prismatic => turn(),
+            Self::Revolute | Self::Continuous | Self::Cylindrical | Self::Planar => tilt(),
+            // The child's x axis stays perpendicular to the parent's z axis.
+            Self::Universal => r.0[2][0].clamp(-1.0, 1.0).asin().abs(),
+            Self::Spherical | Self::Floating | Self::PointOnLine => 0.0,
+        };
+        (distance, angle)
+    }
+
     /// Column `c` of the joint map in the aligned child frame: the twist of unit rate in coordinate `c`.
     #[inline]
     pub fn motion<T: Real>(self, q: &[T], c: usize) -> Twist<T> {
@@ -301,6 +328,21 @@ mod tests {
                 assert!((s.ang - ang).norm() < 1e-15 && (s.lin - lin).norm() < 1e-15, "{kind:?} {c}");
             }
         }
+    }
+
+    #[test]
+    fn a_joint_fits_its_own_motion_and_no_other() {
+        for kind in KINDS {
+            let (distance, angle) = kind.misfit(&kind.transform(&coordinates(kind)));
+            assert!(distance < 1e-15 && angle < 1e-15, "{kind:?}: {distance} {angle}");
+        }
+        let free = JointType::Floating.transform(&coordinates(JointType::Floating));
+        for kind in KINDS.into_iter().filter(|kind| *kind != JointType::Floating) {
+            let (distance, angle) = kind.misfit(&free);
+            assert!(distance > 0.1 && (angle > 0.01 || kind == JointType::Spherical), "{kind:?}");
+        }
+        let slid = Pose::new(Mat3::identity(), Vec3([3e-9, 4e-9, 7.0]));
+        assert_eq!(JointType::Prismatic.misfit(&slid), (5e-9, 0.0));
     }
 
     #[test]

@@ -55,8 +55,12 @@ fn list(problems: &[Problem]) -> String {
 /// The name in `known` most like `name`, if one is near enough to be meant.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
-    // Cheap enough for a message, bounded for models with very many names.
-    for candidate in known.into_iter().take(5000) {
+    // Cheap enough for a message, bounded for models with very many or very long names.
+    let short = |name: &str| name.len() <= 200;
+    if !short(name) {
+        return None;
+    }
+    for candidate in known.into_iter().take(5000).filter(|candidate| short(candidate)) {
         let score = strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase());
         if score > best.map_or(0.75, |b| b.0) {
             best = Some((score, candidate));

@@ -284,7 +284,33 @@ impl<'a> Checker<'a> {
             if !mimic.multiplier.is_finite() || !mimic.offset.is_finite() {
                 self.error(at, &element, "mimic numbers are not finite", "give finite numbers");
             }
+            self.mimic_chain(joint, &element);
         }
+    }
+
+    /// A mimic relation must tie single coordinates and lead somewhere.
+    fn mimic_chain(&mut self, joint: &JointDescription, element: &str) {
+        if joint.kind == JointType::Fixed {
+            let message = "mimic on a fixed joint does nothing";
+            self.push(Severity::Warning, joint.origin, element, message, "leave `mimic` out");
+            return;
+        }
+        let mut leader = joint;
+        for _ in 0..=self.model.joints.len() {
+            if leader.kind.nv() != 1 {
+                let message = format!("mimic ties `{}`, a {} joint", leader.name, leader.kind.name());
+                self.error(joint.origin, element, message, "mimic is for joints with one coordinate");
+                return;
+            }
+            let next = leader.mimic.as_ref().and_then(|m| self.joints.get(m.joint.as_str()));
+            match next {
+                None => return,
+                Some(&i) if self.model.joints[i].name == joint.name => break,
+                Some(&i) => leader = &self.model.joints[i],
+            }
+        }
+        let remedy = "let one joint of the circle move on its own";
+        self.error(joint.origin, element, "it mimics itself, directly or in a circle", remedy);
     }
 
     fn axes(&mut self, joint: &JointDescription, element: &str) {

@@ -3,6 +3,8 @@
 //! `NAME.expected` holds what a user sees. `UPDATE_SNAPSHOTS=1` rewrites these files; read the difference before you
 //! keep it.
 
+#![expect(clippy::print_stdout, reason = "times are worth reading")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -178,6 +180,7 @@ fn a_chain_of_20_000_links_loads_soon() {
         let start = Instant::now();
         let reading = read_model(&text, Path::new(name), &LoadOptions::default()).unwrap();
         let read = start.elapsed();
+        println!("{name}: {} bytes of 20,000 links read in {read:?}", text.len());
         assert!(reading.diagnostics.is_empty(), "{}", shown(&reading));
         let model = reading.description.unwrap();
         assert_eq!((model.bodies.len(), model.joints.len()), (20_000, 20_000));
@@ -296,4 +299,39 @@ fn two_thousand_damaged_files_neither_panic_nor_hang() {
     }
     // Most damage is seen; some (a digit changed) makes another sound model.
     assert!(refused > 1400, "{refused} of 2000 refused");
+}
+
+/// Each of these took quadratic time in some draft: searches for the name that was meant, places of many problems.
+#[test]
+fn long_and_many_names_do_not_slow_the_reader() {
+    let start = Instant::now();
+    let (a, b) = ("a".repeat(500_000), "b".repeat(500_000));
+    let long = format!(
+        "<robot name=\"r\"><link name=\"{a}\"/><joint name=\"j\" type=\"fixed\"><parent link=\"{a}\"/><child \
+         link=\"{b}\"/></joint></robot>"
+    );
+    assert!(check(&long, "long.urdf").has_errors());
+    let strangers: String = (0..50_000).map(|i| format!("<tag{i}/>")).collect();
+    assert!(
+        !check(&format!("<robot name=\"r\"><link name=\"a\"/>{strangers}</robot>"), "tags.urdf").has_errors()
+    );
+    let visual =
+        |i| format!("<visual><geometry><sphere radius=\"1\"/></geometry><material name=\"m{i}\"/></visual>");
+    let visuals: String = (0..20_000).map(visual).collect();
+    assert!(
+        !check(&format!("<robot name=\"r\"><link name=\"a\">{visuals}</link></robot>"), "m.urdf")
+            .has_errors()
+    );
+    let keys: Vec<String> = (0..50_000).map(|i| format!("\"key{i}\": 0")).collect();
+    let json = format!(
+        "{{\"schema\": \"leastaction/model/1\", \"name\": \"a\", \"bodies\": [{{\"name\": \"b\", {}}}]}}",
+        keys.join(", ")
+    );
+    assert!(check(&json, "keys.json").has_errors());
+    let json = format!(
+        "{{\"schema\": \"leastaction/model/1\", \"name\": \"a\", \"inputs\": [{}0], \"bodies\": []}}",
+        "0, ".repeat(200_000)
+    );
+    assert!(check(&json, "list.json").has_errors());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }

@@ -8,6 +8,8 @@ mod comprehensive_duals;
 mod conventions;
 mod golden;
 mod layers;
+mod mjcf;
+mod model_json;
 mod no_alloc;
 mod optimize_quantities;
 mod support;

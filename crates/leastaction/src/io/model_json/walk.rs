@@ -174,6 +174,9 @@ impl Walk<'_, '_> {
             if besides.contains(&key.as_ref()) {
                 continue;
             }
+            if self.findings.len() > ENOUGH {
+                return;
+            }
             if let Some(field) = fields.iter().find(|f| f.key == key.as_ref()) {
                 if !(field.nullable && self.tree.nodes[member].value == Value::Null) {
                     self.value(member, &field.shape);

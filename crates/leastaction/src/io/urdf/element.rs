@@ -214,10 +214,14 @@ impl<'e, 'd, 't> Element<'e, 'd, 't> {
             if attribute.namespace().is_some() || known.attributes.contains(&name) {
                 continue;
             }
+            let key = format!("{}@{name}", known.tag);
+            if !findings.is_news(&key) {
+                continue;
+            }
             let remedy = meant_or_remove(name, known.attributes);
             let message = format!("unknown attribute `{name}` of `<{}>` is not read", known.tag);
             let at = attribute.range().start;
-            findings.warn_once(format!("{}@{name}", known.tag), at, self.owner, message, remedy);
+            findings.warn_once(key, at, self.owner, message, remedy);
         }
         for child in self.node.children() {
             if child.is_text() && child.text().is_some_and(|t| !t.trim().is_empty()) {
@@ -232,15 +236,13 @@ impl<'e, 'd, 't> Element<'e, 'd, 't> {
                 continue;
             }
             let name = tag(child);
+            let key = format!("{}/{name}", known.tag);
+            if !findings.is_news(&key) {
+                continue;
+            }
             let remedy = meant_or_remove(name, known.children);
             let message = format!("unknown element `<{name}>` in `<{}>` is not read", known.tag);
-            findings.warn_once(
-                format!("{}/{name}", known.tag),
-                child.range().start,
-                self.owner,
-                message,
-                remedy,
-            );
+            findings.warn_once(key, child.range().start, self.owner, message, remedy);
         }
     }
 }
@@ -255,9 +257,18 @@ fn meant_or_remove(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Local name of an element.
+/// Name of an element. One from another namespace than the robot keeps its prefix, so that `<drake:joint>` is not
+/// taken for a joint.
 pub(super) fn tag<'t>(node: Node<'_, 't>) -> &'t str {
-    node.tag_name().name()
+    let name = node.tag_name();
+    if name.namespace().is_none() || name.namespace() == node.document().root_element().tag_name().namespace()
+    {
+        return name.name();
+    }
+    let text = node.document().input_text();
+    let rest = text.get(node.range().start + 1..).unwrap_or("");
+    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '>');
+    &rest[..rest.find(ends).unwrap_or(rest.len())]
 }
 
 /// Exactly `N` finite numbers separated by blanks, or the offset of the fault, what it is and what to do.

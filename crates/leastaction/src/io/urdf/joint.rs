@@ -154,6 +154,11 @@ fn read_limits(
     }
     let mut limits =
         LimitsDescription { lower: None, upper: None, velocity: velocity.value(), effort: effort.value() };
+    if needs_limit && lower == Bound::Missing && upper == Bound::Missing {
+        let message = "`<limit>` has neither `lower` nor `upper`: both are 0, the joint has no room to move";
+        let remedy = "give the range of the joint";
+        findings.warn_once("limit without range".into(), limit.offset(), joint.owner, message, remedy);
+    }
     if needs_limit {
         // A bound that is not given is 0 in URDF.
         limits.lower = lower.or_zero().map(PerCoordinate::One);

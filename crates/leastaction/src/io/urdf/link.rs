@@ -200,11 +200,16 @@ pub(super) fn read_material(
     if let Some(colour) = materials.get(name) {
         return *colour;
     }
-    let remedy = match nearest(name, materials.keys().map(String::as_str)) {
+    let key = format!("material {name}");
+    if !findings.is_news(&key) {
+        return None;
+    }
+    let meant = findings.may_suggest().then(|| nearest(name, materials.keys().map(String::as_str))).flatten();
+    let remedy = match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "define it in `<robot>`: `<material name=\"…\"><color rgba=\"1 1 1 1\"/></material>`".into(),
     };
     let message = format!("material {} is not defined", quoted(name));
-    findings.warn_once(format!("material {name}"), material.offset(), material.owner, message, remedy);
+    findings.warn_once(key, material.offset(), material.owner, message, remedy);
     None
 }

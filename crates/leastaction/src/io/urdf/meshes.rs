@@ -48,7 +48,8 @@ impl<'o> Meshes<'o> {
 
     /// `NAME/rest` below a search path, in a search path that is the package, or beside a folder above the file.
     fn in_package(&mut self, rest: &str, folder: &Path) -> Option<PathBuf> {
-        let (package, inside) = rest.split_once('/')?;
+        // Some exporters write three slashes.
+        let (package, inside) = rest.trim_start_matches('/').split_once('/')?;
         if !self.packages.contains_key(package) {
             let given = self.search_paths.iter().map(PathBuf::as_path);
             let found = given.chain(folder.ancestors()).find_map(|place| {

@@ -1,6 +1,6 @@
 //! `<robot>`: from text to a description.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use roxmltree::{Document, Node};
@@ -47,7 +47,9 @@ fn read_document<'t>(
         findings.error(root.range().start, format!("`<{}>`", tag(root)), message, remedy);
         return None;
     }
-    if let Some((at, what)) = find_xacro(root) {
+    let text = findings.text();
+    let may_be_xacro = ["xacro", "${", "$("].iter().any(|sign| text.contains(sign));
+    if let Some((at, what)) = may_be_xacro.then(|| find_xacro(root)).flatten() {
         findings.error(at, what, XACRO.0, XACRO.1);
         return None;
     }
@@ -140,7 +142,7 @@ fn find_xacro(root: Node<'_, '_>) -> Option<(usize, String)> {
     let parts = root.children().filter(|n| n.is_element() && read(n));
     for node in std::iter::once(root).chain(parts.flat_map(|p| p.descendants()).filter(Node::is_element)) {
         if is_xacro(node) {
-            return Some((node.range().start, format!("`<xacro:{}>`", tag(node))));
+            return Some((node.range().start, format!("`<{}>`", tag(node))));
         }
         for attribute in node.attributes() {
             if attribute.value().contains("${") || attribute.value().contains("$(") {
@@ -210,8 +212,9 @@ fn root_joint(root: &Link, joints: &[Joint], options: &UrdfOptions) -> JointDesc
         UrdfBase::Fixed => JointType::Fixed,
         UrdfBase::Floating => JointType::Floating,
     };
+    let taken: HashSet<&str> = joints.iter().map(|j| j.joint.name.as_str()).collect();
     let mut name = String::from("root_joint");
-    while joints.iter().any(|j| j.joint.name == name) {
+    while taken.contains(name.as_str()) {
         name.insert(0, '_');
     }
     let mut joint = JointDescription::new(name, kind, WORLD, root.body.name.as_str());

@@ -7,9 +7,6 @@ use super::joint::Joint;
 use super::link::Link;
 use crate::io::findings::{Findings, nearest, quoted};
 
-/// Suggestions are looked for only this often: each search compares with every name.
-const SEARCHES: usize = 20;
-
 /// Drops joints that join no two links, reports what is not a tree, and returns the index of the root link.
 ///
 /// If joints are missing already (`complete` is false), gaps in the tree say nothing new and are not reported.
@@ -77,7 +74,6 @@ fn drop_joints_without_links(
     joints: &mut Vec<Joint>,
     findings: &mut Findings<'_>,
 ) {
-    let mut searches = 0;
     joints.retain(|joint| {
         let mut both = true;
         let sides =
@@ -87,8 +83,9 @@ fn drop_joints_without_links(
                 continue;
             }
             both = false;
-            searches += 1;
-            let near = (searches <= SEARCHES)
+
+            let near = findings
+                .may_suggest()
                 .then(|| nearest(name, links.iter().map(|l| l.body.name.as_str())))
                 .flatten();
             let remedy = match near {

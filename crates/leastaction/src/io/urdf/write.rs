@@ -316,25 +316,41 @@ impl Writer {
     }
 }
 
-/// Breadth first from the world, in the order of the joints; joints marked as loops are left out.
+/// The tree that the builder takes: breadth first from the world in the order of the joints; a body that a joint of
+/// role `tree` leads to is left to that joint. A body out of reach starts a tree of its own and has no edge.
 fn spanning_tree(model: &ModelDescription, index: &HashMap<&str, usize>) -> Vec<Option<Edge>> {
     let ground = model.bodies.len();
     let find = |name: &str| if name == WORLD { Some(ground) } else { index.get(name).copied() };
     let mut at: Vec<Vec<(usize, usize, bool)>> = vec![Vec::new(); ground + 1];
+    let mut reserved: Vec<Option<usize>> = vec![None; ground + 1];
+    let mut is_child = vec![false; ground + 1];
     for (j, joint) in model.joints.iter().enumerate() {
-        if joint.role == Some(JointRole::Loop) {
+        if joint.role == Some(JointRole::Loop) || joint.kind == JointType::PointOnLine {
             continue;
         }
         if let (Some(parent), Some(child)) = (find(&joint.parent), find(&joint.child)) {
             at[parent].push((j, child, false));
             at[child].push((j, parent, true));
+            is_child[child] = true;
+            if joint.role == Some(JointRole::Tree) {
+                reserved[child].get_or_insert(j);
+            }
         }
     }
     let mut edges: Vec<Option<Edge>> = vec![None; ground];
-    let mut queue = VecDeque::from([ground]);
-    while let Some(body) = queue.pop_front() {
-        for &(joint, other, reversed) in &at[body] {
-            if other != ground && edges[other].is_none() {
+    let mut reached = vec![false; ground + 1];
+    let (roots, others): (Vec<usize>, Vec<usize>) = (0..ground).partition(|body| !is_child[*body]);
+    for start in std::iter::once(ground).chain(roots).chain(others) {
+        if std::mem::replace(&mut reached[start], true) {
+            continue;
+        }
+        let mut queue = VecDeque::from([start]);
+        while let Some(body) = queue.pop_front() {
+            for &(joint, other, reversed) in &at[body] {
+                if reached[other] || reserved[other].is_some_and(|owner| owner != joint) {
+                    continue;
+                }
+                reached[other] = true;
                 edges[other] = Some(Edge { joint, reversed });
                 queue.push_back(other);
             }

@@ -1,0 +1,178 @@
+//! What can be said on the command line. Flags that several verbs share are structs here, flattened into each.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, ValueEnum};
+use leastaction::integrator::Method;
+
+use crate::commands::Command;
+
+/// Mechanics of articulated bodies computed the structured way.
+///
+/// Without a verb a built-in double pendulum is simulated, to see something at once.
+#[derive(Debug, Parser)]
+#[command(name = "leastaction", version, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Name of a model for help texts.
+pub(crate) const MODEL_HELP: &str = "URDF, MJCF or JSON file, or a built-in: @double-pendulum, @chain/N, \
+     @chain-xy/N, @ball-chain/N, @four-bar, @four-bars/K, @rhombus-chain/K";
+
+/// How a model file is read.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ReadArgs {
+    /// How a URDF's root is held to the ground
+    #[arg(long, value_enum)]
+    pub(crate) base: Option<Base>,
+    /// Folder that `package://NAME/` is looked up in (may be given several times)
+    #[arg(long = "package-path", value_name = "DIR")]
+    pub(crate) package_path: Vec<PathBuf>,
+}
+
+/// How the root link of a URDF is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Base {
+    /// It moves freely
+    Floating,
+    /// It is part of the ground
+    Fixed,
+}
+
+/// What is changed about a model before it runs.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ModelArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Gravitational acceleration in m/s²
+    #[arg(long, value_name = "X,Y,Z", value_parser = numbers::<3>, allow_hyphen_values = true)]
+    pub(crate) gravity: Option<[f64; 3]>,
+    /// What joint limits do: monitor reports passing one, enforce needs the maximal integrator
+    #[arg(long, value_enum)]
+    pub(crate) limits: Option<LimitMode>,
+    /// Elements to leave out where the integrator can't serve them
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
+    pub(crate) ignore: Vec<Ignore>,
+    /// Set damping and friction of all joints to zero
+    #[arg(long)]
+    pub(crate) undamped: bool,
+}
+
+/// What joint limits do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LimitMode {
+    /// Passing one is reported
+    #[default]
+    Monitor,
+    /// They hold
+    Enforce,
+    /// They are not looked at
+    Off,
+}
+
+/// Elements that change the motion and that not every integrator serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Ignore {
+    /// Coulomb friction of joints
+    Friction,
+    /// Joints that follow another
+    Mimic,
+    /// Polynomial couplings of joints (MJCF `equality joint`)
+    Couplings,
+    /// Joints that close a loop
+    Loops,
+    /// Rolling discs and knife edges
+    Rolling,
+}
+
+/// How time is stepped.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct StepArgs {
+    /// Integrator [default: minimal for trees, maximal for loops and rolling]
+    #[arg(long, value_parser = method_parser())]
+    pub(crate) integrator: Option<Method>,
+    /// Order of accuracy, where the integrator has a choice
+    #[arg(long, value_name = "N")]
+    pub(crate) order: Option<u32>,
+    /// Time step in seconds [default: 0.005]
+    #[arg(long, value_name = "S", value_parser = positive)]
+    pub(crate) step: Option<f64>,
+    /// Tolerance of the nonlinear solve or of the error control
+    #[arg(long, value_name = "X", value_parser = positive)]
+    pub(crate) tolerance: Option<f64>,
+}
+
+/// Where a run starts.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct StartArgs {
+    /// Position of a joint (may be given several times)
+    #[arg(long = "q", value_name = "JOINT=V[,V]", value_parser = assignment, allow_hyphen_values = true)]
+    pub(crate) q: Vec<Assignment>,
+    /// Velocity of a joint (may be given several times)
+    #[arg(long = "v", value_name = "JOINT=V[,V]", value_parser = assignment, allow_hyphen_values = true)]
+    pub(crate) v: Vec<Assignment>,
+    /// State file to continue, or the name of a state of the model
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "state")]
+    pub(crate) start: Option<String>,
+    /// Named state (keyframe) of the model
+    #[arg(long, value_name = "NAME")]
+    pub(crate) state: Option<String>,
+}
+
+/// What acts from outside.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct InputArgs {
+    /// Constant value of an input (may be given several times)
+    #[arg(long = "input", value_name = "INPUT=V", value_parser = assignment, allow_hyphen_values = true)]
+    pub(crate) input: Vec<Assignment>,
+    /// Table of inputs over time: columns t and INPUT or u.INPUT, held over each step
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) inputs: Option<PathBuf>,
+}
+
+/// `NAME=V[,V]`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Assignment {
+    /// Joint or input.
+    pub(crate) name: String,
+    /// Its numbers.
+    pub(crate) values: Vec<f64>,
+}
+
+fn method_parser() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(Method::ALL.map(|(name, _)| name)).map(|name| {
+        // The parser has let known names through only.
+        Method::ALL.iter().find(|(known, _)| *known == name).map_or(Method::Rk4, |(_, method)| *method)
+    })
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!("`{text}` is not a finite number")),
+    }
+}
+
+/// A finite number greater than zero.
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
+    number(text)
+        .and_then(|value| if value > 0.0 { Ok(value) } else { Err("it must be greater than 0".into()) })
+}
+
+fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
+    let values = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    let found = values.len();
+    values.try_into().map_err(|_| format!("{found} numbers given, {N} needed"))
+}
+
+fn assignment(text: &str) -> Result<Assignment, String> {
+    let (name, values) = text.rsplit_once('=').ok_or("write NAME=VALUE")?;
+    let values = values.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    Ok(Assignment { name: name.trim().to_owned(), values })
+}

@@ -1,0 +1,256 @@
+//! `bench`: times steps and kernels, one JSON line per case, in the form of the peers' benchmark.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use leastaction::dynamics::Dynamics;
+use leastaction::integrator::Simulator;
+use leastaction::mechanism::{Mechanism, State, samples};
+use serde_json::json;
+
+use crate::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
+use crate::config::{Settings, word};
+use crate::failure::{DONE, Failure};
+use crate::model;
+use crate::printer::Printer;
+use crate::serve::{self, Served};
+
+/// A batch takes about so long: short enough to miss most interruptions, long enough for the clock.
+const BATCH: Duration = Duration::from_millis(2);
+
+/// Time steps and kernels; one JSON line per case
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Time per step of an integrator: the mean over N steps from the start state, the best of several runs
+    Step(StepBench),
+    /// Time per call of rnea, aba or crba: the minimum over many batches of 2 ms
+    Kernel(KernelBench),
+}
+
+#[derive(Debug, clap::Args)]
+struct StepBench {
+    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
+    models: Vec<String>,
+    #[command(flatten)]
+    step: StepArgs,
+    /// Steps of a run
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+    /// Number of runs; 1 takes exactly N steps, for instruction counts
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..))]
+    repeat: Option<u64>,
+    /// Seconds to spend per model when --repeat is not given
+    #[arg(long, value_name = "S", default_value = "1", value_parser = positive)]
+    budget: f64,
+    #[command(flatten)]
+    change: ModelArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct KernelBench {
+    /// The kernel
+    #[arg(value_enum)]
+    kernel: Kernel,
+    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
+    models: Vec<String>,
+    /// Number of batches
+    #[arg(long, value_name = "B", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    batches: u64,
+    /// Make exactly N calls and time them together, for instruction counts
+    #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+/// Algorithms of continuous dynamics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kernel {
+    /// Inverse dynamics
+    Rnea,
+    /// Forward dynamics
+    Aba,
+    /// Mass matrix
+    Crba,
+}
+
+pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
+    match args.what {
+        What::Step(bench) => bench.models.iter().try_for_each(|name| bench.run(name, printer))?,
+        What::Kernel(bench) => bench.models.iter().try_for_each(|name| bench.run(name, printer))?,
+    }
+    Ok(DONE)
+}
+
+impl StepBench {
+    fn run(&self, name: &str, printer: &mut Printer) -> Result<(), Failure> {
+        let (model, built) = model::load(name, &self.change.read)?;
+        let settings =
+            Settings::from_flags(&self.change, &self.step, &Default::default(), &Default::default());
+        let served = serve::prepare(&model, built, &settings)?;
+        let h = self.step.step.unwrap_or(0.001);
+        let mechanism = &served.mechanism;
+        let start = mechanism.start_state();
+        let u = vec![0.0; mechanism.nu()];
+        let mut runs = Vec::new();
+        let mut iterations = 0;
+        let begin = Instant::now();
+        while match self.repeat {
+            Some(repeat) => (runs.len() as u64) < repeat,
+            None => runs.len() < 5 || begin.elapsed().as_secs_f64() < self.budget,
+        } {
+            let (us, sum) = timed_run(&served, &start, &u, h, self.steps)?;
+            runs.push(us);
+            iterations = sum;
+        }
+        let (best, median) = best_and_median(&mut runs);
+        let has_loops = mechanism.loop_joints().next().is_some();
+        let variant = match served.options.order {
+            Some(order) => format!("{}{order}", served.method.name()),
+            None => served.method.name().to_owned(),
+        };
+        let line = json!({
+            "section": if has_loops { "C" } else { "A" },
+            "system": "leastaction",
+            "variant": variant,
+            "model": peer_name(name),
+            "n": freedom(name, mechanism),
+            "dt": h,
+            "us": best,
+            "us_median": median,
+            "steps": self.steps,
+            "runs": runs.len(),
+            "iterations": iterations as f64 / self.steps as f64,
+        });
+        printer.raw(&format!("{line}\n"));
+        Ok(())
+    }
+}
+
+/// Microseconds per step of one run, and its iterations.
+fn timed_run(served: &Served, start: &State, u: &[f64], h: f64, steps: u64) -> Result<(f64, u64), Failure> {
+    let mut simulator = Simulator::new(&served.mechanism, served.method, &served.options, start)
+        .map_err(|error| Failure::caused_by("the simulation can't start", &error))?;
+    let mut iterations = 0;
+    let begin = Instant::now();
+    for k in 0..steps {
+        let report = simulator
+            .step(u, h)
+            .map_err(|error| Failure::caused_by(format!("step {k} could not be taken"), &error))?;
+        iterations += u64::from(report.iterations);
+    }
+    let elapsed = begin.elapsed();
+    black_box(simulator.state());
+    Ok((elapsed.as_secs_f64() * 1e6 / steps as f64, iterations))
+}
+
+impl KernelBench {
+    fn run(&self, name: &str, printer: &mut Printer) -> Result<(), Failure> {
+        let (_, mechanism) = model::load(name, &self.read)?;
+        let mut call = kernel(self.kernel, &mechanism);
+        let mut timed = |calls: u64| {
+            let begin = Instant::now();
+            (0..calls).for_each(|_| call());
+            begin.elapsed()
+        };
+        let mut results = match self.calls {
+            Some(calls) => vec![timed(calls).as_secs_f64() * 1e6 / calls as f64],
+            None => {
+                // Warm up and find how many calls make a batch.
+                let mut calls = 1;
+                while timed(calls) < BATCH {
+                    calls *= 2;
+                }
+                (0..self.batches).map(|_| timed(calls).as_secs_f64() * 1e6 / calls as f64).collect()
+            }
+        };
+        let (best, median) = best_and_median(&mut results);
+        let line = json!({
+            "section": "A",
+            "system": "leastaction",
+            "variant": word(self.kernel),
+            "model": peer_name(name),
+            "n": mechanism.nv(),
+            "us": best,
+            "us_median": median,
+        });
+        printer.raw(&format!("{line}\n"));
+        Ok(())
+    }
+}
+
+/// The kernel at one random state, as a closure that does not allocate.
+fn kernel(kernel: Kernel, mechanism: &Mechanism) -> Box<dyn FnMut() + '_> {
+    let nv = mechanism.nv();
+    let mut random = samples::Random::new(1);
+    let mut vector = |range: f64| -> Vec<f64> { (0..nv).map(|_| random.range(-range, range)).collect() };
+    let mut q = mechanism.neutral_state().q;
+    mechanism.retract(&q.clone(), &vector(1.0), &mut q);
+    let (v, a) = (vector(1.0), vector(10.0));
+    let mut dynamics = Dynamics::<f64>::new(mechanism);
+    let mut out = vec![0.0; if kernel == Kernel::Crba { nv * nv } else { nv }];
+    Box::new(move || {
+        let (q, v, a) = (black_box(&q), black_box(&v), black_box(&a));
+        match kernel {
+            Kernel::Rnea => dynamics.inverse_dynamics_into(mechanism, q, v, a, &mut out),
+            Kernel::Aba => dynamics.forward_dynamics_into(mechanism, q, v, a, &mut out),
+            Kernel::Crba => dynamics.mass_matrix_into(mechanism, q, &mut out),
+        }
+        black_box(&out);
+    })
+}
+
+fn best_and_median(values: &mut [f64]) -> (f64, f64) {
+    values.sort_by(f64::total_cmp);
+    (values.first().copied().unwrap_or(f64::NAN), values.get(values.len() / 2).copied().unwrap_or(f64::NAN))
+}
+
+/// The name the peers' tables use: `@chain/10` is their `chain10`.
+fn peer_name(name: &str) -> String {
+    let Some(built_in) = name.strip_prefix('@') else { return model::slug(name) };
+    let (kind, size) = built_in.split_once('/').unwrap_or((built_in, ""));
+    match kind {
+        "double-pendulum" => "chain2".to_owned(),
+        "chain-xy" => format!("chainxy{size}"),
+        "ball-chain" => format!("ball{size}"),
+        "four-bar" => "loop1".to_owned(),
+        "four-bars" => format!("loop{size}"),
+        other => format!("{other}{size}"),
+    }
+}
+
+/// The `n` of the peers' tables: velocities of a tree, loops of a stack of four-bars.
+fn freedom(name: &str, mechanism: &Mechanism) -> usize {
+    let loops = mechanism.loop_joints().count();
+    if loops > 0 && name.starts_with("@four-bar") { loops } else { mechanism.nv() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_ins_have_the_names_of_the_peers_tables() {
+        for (name, expected) in [
+            ("@chain/10", "chain10"),
+            ("@chain-xy/8", "chainxy8"),
+            ("@ball-chain/2", "ball2"),
+            ("@four-bars/5", "loop5"),
+            ("x/panda.urdf", "panda"),
+        ] {
+            assert_eq!(peer_name(name), expected);
+        }
+    }
+
+    #[test]
+    fn the_best_is_the_smallest() {
+        assert_eq!(best_and_median(&mut [3.0, 1.0, 2.0]), (1.0, 2.0));
+    }
+}

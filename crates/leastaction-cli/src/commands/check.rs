@@ -1,0 +1,109 @@
+//! `check`: all problems of a model at once.
+
+use leastaction::dynamics::loop_gaps;
+use leastaction::io::Severity;
+use leastaction::mechanism::Mechanism;
+use serde_json::{Value, json};
+
+use crate::args::{MODEL_HELP, ReadArgs, StartArgs};
+use crate::config::Settings;
+use crate::failure::{CHECK_FAILED, DONE, Failure};
+use crate::printer::{Printer, diagnostic_json};
+use crate::{model, serve, start};
+
+/// A loop that is open by more than this at the start state is worth a remark.
+const CLOSED: f64 = 1e-6;
+
+/// Show every problem of a model, with its place and what to do about it
+///
+/// Exit code 1 if the model can't be used.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "MODEL", help = MODEL_HELP)]
+    model: String,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    start: StartArgs,
+}
+
+pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
+    let mut reading = model::read(&args.model, &args.read)?;
+    let mechanism = reading.build();
+    for diagnostic in &reading.diagnostics {
+        printer.diagnostic(diagnostic);
+    }
+    let count = |severity| reading.diagnostics.iter().filter(|d| d.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let mut loops = Vec::new();
+    let mut specials = Vec::new();
+    if let (Some(mechanism), Some(description)) = (&mechanism, &reading.description) {
+        loops = gaps(mechanism, &args.start)?;
+        specials = serve::specials(description, mechanism);
+    }
+    let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let verdict = match errors {
+        0 => format!("`{}` can be used: {}", args.model, counted(warnings, "warning")),
+        n => format!(
+            "`{}` can't be used: {}, {}",
+            args.model,
+            counted(n, "error"),
+            counted(warnings, "warning")
+        ),
+    };
+    printer.line(verdict);
+    for gap in &loops {
+        printer.line(format!("  {}", gap_line(gap)));
+    }
+    for special in &specials {
+        printer.line(format!("  {}: {}", special.element, special.what));
+    }
+    printer.object(&json!({
+        "model": args.model,
+        "ok": errors == 0,
+        "errors": errors,
+        "warnings": warnings,
+        "diagnostics": reading.diagnostics.iter().map(diagnostic_json).collect::<Vec<_>>(),
+        "loops": loops,
+        "special": specials.iter().map(|s| json!({"element": s.element, "what": s.what})).collect::<Vec<_>>(),
+    }));
+    Ok(if errors == 0 { DONE } else { CHECK_FAILED })
+}
+
+/// The gap of every loop joint at the start state.
+pub(crate) fn gaps(mechanism: &Mechanism, start: &StartArgs) -> Result<Vec<Value>, Failure> {
+    let settings = Settings {
+        q: start.q.clone(),
+        v: start.v.clone(),
+        start: start.start.clone(),
+        state: start.state.clone(),
+        ..Settings::default()
+    };
+    let (state, _) = start::resolve(mechanism, &settings, 1.0)?;
+    let value = |gap: &leastaction::dynamics::LoopGap| {
+        let joint = mechanism.joint(gap.joint);
+        json!({
+            "joint": joint.name,
+            "type": joint.kind.name(),
+            "gap": gap.distance,
+            "angle": gap.angle,
+            "closed": gap.distance <= CLOSED && gap.angle <= CLOSED,
+        })
+    };
+    Ok(loop_gaps(mechanism, &state).iter().map(value).collect())
+}
+
+/// One line about a gap.
+pub(crate) fn gap_line(gap: &Value) -> String {
+    let number = |key: &str| gap[key].as_f64().unwrap_or(f64::NAN);
+    // Rounding of poses is no gap.
+    let shown = |x: f64, unit: &str| if x < 1e-12 { format!("0 {unit}") } else { format!("{x:.3e} {unit}") };
+    format!(
+        "loop joint `{}` ({}): gap {}, angle {}{}",
+        gap["joint"].as_str().unwrap_or_default(),
+        gap["type"].as_str().unwrap_or_default(),
+        shown(number("gap"), "m"),
+        shown(number("angle"), "rad"),
+        if gap["closed"] == true { "" } else { "; it is open at the start state" }
+    )
+}

@@ -1,0 +1,45 @@
+//! The verbs: one file each, one line each in the registry below.
+
+mod bench;
+mod check;
+mod completions;
+mod convert;
+mod info;
+mod simulate;
+
+pub(crate) use simulate::welcome;
+
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+/// Makes the list of verbs: each file has its `Args` and `run(Args, &mut Printer) -> Result<exit code, Failure>`.
+macro_rules! verbs {
+    ($($verb:ident => $file:ident,)*) => {
+        /// What to do.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $(
+                #[allow(missing_docs, reason = "its text is that of the arguments")]
+                $verb($file::Args),
+            )*
+        }
+
+        impl Command {
+            /// Does it and returns the exit code.
+            pub(crate) fn run(self, printer: &mut Printer) -> Result<u8, Failure> {
+                match self {
+                    $(Self::$verb(args) => $file::run(args, printer),)*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    Simulate => simulate,
+    Check => check,
+    Info => info,
+    Convert => convert,
+    Bench => bench,
+    Completions => completions,
+}

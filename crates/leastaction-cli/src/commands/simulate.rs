@@ -1,0 +1,309 @@
+//! `simulate`: runs a model and writes trajectory, state, summary and report.
+
+use std::f64::consts::FRAC_PI_2;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use leastaction::integrator::Method;
+use leastaction::io::{StateFile, write_atomically};
+use leastaction::mechanism::Mechanism;
+use leastaction::trajectory::TrajectoryLayout;
+
+use crate::args::{Assignment, InputArgs, LimitMode, ModelArgs, ReadArgs, StartArgs, StepArgs, positive};
+use crate::config::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
+use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use crate::inputs::Inputs;
+use crate::model::{self, Model};
+use crate::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
+use crate::page::{PageHead, PageRecorder};
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::run::{Finished, Outcome, Plan};
+use crate::serve::{self, Served};
+use crate::{config_toml, report, run, start, summary};
+
+/// Simulate a model; write trajectory, state, summary and an HTML report
+///
+/// Examples:
+///   leastaction simulate @chain/10 --duration 20
+///   leastaction simulate robot.urdf --base floating --q knee=0.4 --ignore friction
+///   leastaction simulate scenario.toml --step 0.001
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Model or scenario file (.toml), or a built-in: @double-pendulum, @chain/N, @chain-xy/N, @ball-chain/N, @four-bar, @four-bars/K, @rhombus-chain/K
+    #[arg(value_name = "MODEL", required_unless_present = "scenario")]
+    model: Option<String>,
+    /// Scenario file; flags win over its keys
+    #[arg(long, value_name = "FILE.toml")]
+    scenario: Option<PathBuf>,
+    #[command(flatten)]
+    step: StepArgs,
+    /// Duration in seconds [default: 10]
+    #[arg(long, value_name = "S", value_parser = positive)]
+    duration: Option<f64>,
+    /// Write a row every N steps [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    every: Option<u64>,
+    #[command(flatten)]
+    start: StartArgs,
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    change: ModelArgs,
+    /// Folder of the results [default: leastaction-out/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write no report.html
+    #[arg(long)]
+    no_report: bool,
+    /// Print the scenario that these flags come to, and do nothing else
+    #[arg(long)]
+    print_config: bool,
+}
+
+pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
+    let flags = Settings {
+        duration: args.duration,
+        every: args.every,
+        out: args.out.clone(),
+        report: args.no_report.then_some(false),
+        ..Settings::from_flags(&args.change, &args.step, &args.start, &args.input)
+    };
+    let is_scenario =
+        |model: &str| Path::new(model).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
+    let (model, scenario) = match (args.model, args.scenario) {
+        (Some(model), None) if is_scenario(&model) => (None, Some(PathBuf::from(model))),
+        other => other,
+    };
+    let mut settings = Settings { model, ..flags };
+    if let Some(path) = scenario {
+        settings = settings.over(config_toml::load(&path)?);
+        if settings.model.is_none() {
+            return Err(Failure::new(format!("`{}` names no model", path.display()))
+                .help("add `model = \"FILE\"`, or name one on the command line"));
+        }
+    }
+    simulate(settings, args.print_config, printer)
+}
+
+/// Without a verb: something to look at, and what to try next.
+pub(crate) fn welcome(printer: &mut Printer) -> Result<u8, Failure> {
+    let settings = Settings {
+        model: Some("@double-pendulum".into()),
+        q: vec![Assignment { name: "joint0".into(), values: vec![FRAC_PI_2] }],
+        ..Settings::default()
+    };
+    let code = simulate(settings, false, printer)?;
+    for line in [
+        "",
+        "Open the report in a browser: it plays the motion beside its energy. Then try",
+        "  leastaction simulate @chain/10 --duration 20      a chain of ten links",
+        "  leastaction simulate robot.urdf --base floating   a robot of your own",
+        "  leastaction check robot.urdf                      everything that is wrong with a file",
+        "  leastaction --help                                all verbs",
+    ] {
+        printer.line(line);
+    }
+    Ok(code)
+}
+
+fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> Result<u8, Failure> {
+    let name = settings.model.clone().unwrap_or_default();
+    let read = ReadArgs { base: settings.base, package_path: settings.package_path.clone() };
+    let (model, built) = model::load(&name, &read)?;
+    apply_case(&mut settings, &model);
+    let served = serve::prepare(&model, built, &settings)?;
+    complete(&mut settings, &model, &served);
+    let configuration = settings.to_toml();
+    if only_print {
+        if printer.is_json() {
+            let value: serde_json::Value = toml::from_str(&configuration).unwrap_or_default();
+            printer.object(&value);
+        } else {
+            printer.raw(&configuration);
+        }
+        return Ok(DONE);
+    }
+    for warning in &model.reading.diagnostics {
+        printer.diagnostic(warning);
+    }
+    for note in &served.notes {
+        printer.note(note);
+    }
+    let (step, duration) =
+        (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
+    let steps = step_count(duration, step)?;
+    let (start, clock) = start::resolve(&served.mechanism, &settings, step)?;
+    let inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
+    let conservative = is_conservative(&served.mechanism) && !inputs.act();
+    let plan = Plan {
+        served: &served,
+        start,
+        clock,
+        steps,
+        every: settings.every.unwrap_or(1),
+        inputs,
+        watch_limits: settings.limits.unwrap_or_default() == LimitMode::Monitor,
+    };
+
+    let out = settings.out.clone().unwrap_or_default();
+    let mut folder = RunFolder::create(&out, &TrajectoryLayout::of(&served.mechanism))?;
+    let wants_report = settings.report.unwrap_or(true);
+    let mut page = wants_report.then(|| PageRecorder::new(&served.mechanism, conservative));
+    let progress = Progress::new(steps, printer.is_json());
+    let finished = run::run(plan, &stop_flag(), &progress, |sample| {
+        if let Some(page) = &mut page {
+            page.push(sample);
+        }
+        folder.push(sample.row)
+    });
+    progress.finish();
+    let finished = finished?;
+
+    let out = folder.finish()?;
+    let state_path = out.join("state.json");
+    let state = StateFile { clock: Some(finished.clock), ..StateFile::of(&served.mechanism, &finished.last) };
+    state.write(&state_path).map_err(|error| cannot_write(&state_path, &error))?;
+    let integrator = integrator_label(&served);
+    let model_hash = model::hash(&model.description);
+    let context = summary::Context {
+        model_name: served.mechanism.name(),
+        model_hash: &model_hash,
+        integrator: &integrator,
+        planned_steps: steps,
+        conservative,
+        ignored: &served.ignored,
+        configuration: &configuration,
+    };
+    let summary_json = summary::to_json(&finished, &context);
+    let summary_path = out.join("summary.json");
+    let text = serde_json::to_string_pretty(&summary_json).unwrap_or_default() + "\n";
+    write_atomically(&summary_path, text.as_bytes()).map_err(|error| cannot_write(&summary_path, &error))?;
+    let report_path = out.join("report.html");
+    if let Some(page) = &page {
+        let data = page.page(&served.mechanism, &finished, head(&context, &model, &finished, step));
+        report::write(&report_path, &data).map_err(|error| cannot_write(&report_path, &error))?;
+    }
+    let with_report = page.is_some().then_some(report_path.as_path());
+    conclude(&finished, &context, &summary_json, &out, with_report, printer)
+}
+
+/// A reference data file says how it is to be run; flags and scenario win.
+fn apply_case(settings: &mut Settings, model: &Model) {
+    let Some(case) = &model.case else { return };
+    let method = Method::ALL.iter().find(|(name, _)| *name == case.integrator).map(|(_, method)| *method);
+    if settings.integrator.is_none() {
+        settings.integrator = method;
+        settings.order = settings.order.or((case.order > 0).then_some(case.order));
+    }
+    let step = *settings.step.get_or_insert(case.step);
+    settings.duration =
+        settings.duration.or(Some(case.steps as f64 * step)).filter(|duration| *duration > 0.0);
+}
+
+/// Fills in what was chosen for the user, so that the printed scenario says everything.
+fn complete(settings: &mut Settings, model: &Model, served: &Served) {
+    settings.integrator = Some(served.method);
+    settings.order = served.options.order;
+    settings.step.get_or_insert(DEFAULT_STEP);
+    settings.duration.get_or_insert(DEFAULT_DURATION);
+    settings.every.get_or_insert(1);
+    settings.limits.get_or_insert_default();
+    settings.out.get_or_insert_with(|| Path::new(DEFAULT_FOLDER).join(&model.slug));
+    settings.report.get_or_insert(true);
+}
+
+/// True if nothing but inputs takes energy away or adds it.
+fn is_conservative(mechanism: &Mechanism) -> bool {
+    let still = |values: &[f64; 6]| values.iter().all(|x| *x == 0.0);
+    mechanism.joints().iter().all(|joint| still(&joint.damping) && still(&joint.friction))
+        && mechanism.bodies().iter().all(|body| body.drag == 0.0)
+}
+
+fn integrator_label(served: &Served) -> String {
+    match served.options.order {
+        Some(order) => format!("{} (order {order})", served.method.name()),
+        None => served.method.name().to_owned(),
+    }
+}
+
+fn head(context: &summary::Context<'_>, model: &Model, finished: &Finished, step: f64) -> PageHead {
+    let mut warnings: Vec<String> = Vec::new();
+    match &finished.outcome {
+        Outcome::Done => {}
+        Outcome::Interrupted => {
+            warnings.push(format!("stopped by the user at t = {:.6} s", finished.clock.after(0)))
+        }
+        Outcome::Failed(error) => warnings.push(format!("stopped: {error}")),
+    }
+    warnings.extend(context.ignored.iter().map(|element| format!("ignored: {element}")));
+    warnings.extend(model.reading.diagnostics.iter().map(|d| format!("{}: {}", d.element, d.message)));
+    PageHead {
+        subtitle: format!("{}, step {step} s, {:.6} s", context.integrator, finished.clock.after(0)),
+        warnings,
+        configuration: context.configuration.to_owned(),
+        model_hash: context.model_hash.to_owned(),
+    }
+}
+
+/// Says what came out, and how it ended.
+fn conclude(
+    finished: &Finished,
+    context: &summary::Context<'_>,
+    summary_json: &serde_json::Value,
+    out: &Path,
+    report: Option<&Path>,
+    printer: &mut Printer,
+) -> Result<u8, Failure> {
+    let failure = match &finished.outcome {
+        Outcome::Failed(error) => Some(Failure {
+            code: COULD_NOT_RUN,
+            ..Failure::caused_by(
+                format!("stopped after {} of {} steps", finished.statistics.steps, context.planned_steps),
+                error,
+            )
+            .help(format!("the results up to there are in `{}`", out.display()))
+        }),
+        _ => None,
+    };
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    if printer.is_json() {
+        let mut value = summary_json.clone();
+        value["out"] = serde_json::json!(out.display().to_string());
+        printer.object(&value);
+    }
+    for line in summary::lines(finished, context) {
+        printer.line(line);
+    }
+    if let Some(report) = report {
+        printer.line(format!("  report         {}", report.display()));
+    }
+    printer.line(format!("  data           {}", out.join("trajectory.csv").display()));
+    if matches!(finished.outcome, Outcome::Interrupted) {
+        let (done, planned) = (finished.statistics.steps, context.planned_steps);
+        printer.note(format!(
+            "stopped after {done} of {planned} steps; `--start {}` continues",
+            out.join("state.json").display()
+        ));
+        return Ok(INTERRUPTED);
+    }
+    Ok(DONE)
+}
+
+/// Set by the first Ctrl-C; a second one ends the process at once.
+fn stop_flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&flag);
+    // Without a handler Ctrl-C ends the process, which leaves the old files: no reason to stop here.
+    let _ = ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            #[expect(clippy::exit, reason = "asked for twice")]
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    });
+    flag
+}

@@ -1,0 +1,124 @@
+//! [`Printer`]: the only place that writes to the terminal.
+
+use std::io::{IsTerminal, Write};
+
+use leastaction::io::{Diagnostic, Severity};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+const RED: &str = "31";
+const YELLOW: &str = "33";
+const CYAN: &str = "36";
+
+/// Where text goes: results to stdout, remarks to stderr; with `--json` one object to stdout and nothing else.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    json: bool,
+    color: bool,
+}
+
+impl Printer {
+    /// A printer for this process. Colour on a terminal only, and not if `NO_COLOR` is set.
+    pub(crate) fn new(json: bool) -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let able = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        Self { json, color: wanted && able && std::io::stderr().is_terminal() }
+    }
+
+    /// True if the output is for machines.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// A line of the result. A reader that has closed the pipe is no error.
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) {
+        if !self.json {
+            let _ = writeln!(std::io::stdout().lock(), "{}", text.as_ref());
+        }
+    }
+
+    /// Text as it is, also with `--json`: what another program is to read.
+    pub(crate) fn raw(&mut self, text: &str) {
+        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    }
+
+    /// The result for machines; printed with `--json` only.
+    pub(crate) fn object(&mut self, value: &Value) {
+        if self.json {
+            let text = serde_json::to_string_pretty(value).unwrap_or_default();
+            let _ = writeln!(std::io::stdout().lock(), "{text}");
+        }
+    }
+
+    /// A remark beside the result.
+    pub(crate) fn note(&mut self, text: impl AsRef<str>) {
+        if !self.json {
+            let label = self.paint(CYAN, "note");
+            let _ = writeln!(std::io::stderr().lock(), "{label}: {}", text.as_ref());
+        }
+    }
+
+    /// A problem with its place, excerpt and remedy.
+    pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
+        if self.json {
+            return;
+        }
+        let (word, colour) = match diagnostic.severity {
+            Severity::Error => ("error", RED),
+            Severity::Warning => ("warning", YELLOW),
+        };
+        let text = diagnostic.to_string().replacen(
+            &format!("{word}: "),
+            &format!("{}: ", self.paint(colour, word)),
+            1,
+        );
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    /// A failure: its problems, its message, the chain of causes, the remedy.
+    pub(crate) fn failure(&mut self, failure: &Failure) {
+        if self.json {
+            self.object(&json!({"error": {
+                "message": failure.message,
+                "causes": failure.causes,
+                "help": failure.help,
+                "diagnostics": failure.diagnostics.iter().map(diagnostic_json).collect::<Vec<_>>(),
+                "exit_code": failure.code,
+            }}));
+            return;
+        }
+        for diagnostic in &failure.diagnostics {
+            self.diagnostic(diagnostic);
+        }
+        let mut text = format!("{}: {}\n", self.paint(RED, "error"), failure.message);
+        for cause in &failure.causes {
+            text.push_str(&format!("  cause: {cause}\n"));
+        }
+        if let Some(help) = &failure.help {
+            text.push_str(&format!("  help: {help}\n"));
+        }
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    fn paint(&self, colour: &str, word: &str) -> String {
+        if self.color { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
+    }
+}
+
+/// A problem for machines.
+pub(crate) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
+    let mut value = json!({
+        "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
+        "element": diagnostic.element,
+        "message": diagnostic.message,
+        "remedy": diagnostic.remedy,
+    });
+    if let Some(at) = &diagnostic.at {
+        value["file"] = json!(at.file.display().to_string());
+        value["line"] = json!(at.line);
+        value["column"] = json!(at.column);
+        value["excerpt"] = json!(at.excerpt);
+    }
+    value
+}

@@ -1,0 +1,116 @@
+//! The summary of a run, for people and as `summary.json`.
+
+use serde_json::{Map, Value, json};
+
+use crate::run::{Finished, Outcome};
+
+/// The schema key of `summary.json`.
+pub(crate) const SUMMARY_SCHEMA: &str = "leastaction/summary/1";
+
+/// What the summary says besides the run's own figures.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) model_name: &'a str,
+    pub(crate) model_hash: &'a str,
+    pub(crate) integrator: &'a str,
+    pub(crate) planned_steps: u64,
+    pub(crate) conservative: bool,
+    pub(crate) ignored: &'a [String],
+    pub(crate) configuration: &'a str,
+}
+
+/// The summary as JSON.
+pub(crate) fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
+    let s = &finished.statistics;
+    let (max, rms) = (s.max_energy_error(), s.rms_energy_error());
+    let wall = finished.wall.as_secs_f64();
+    let (outcome, error) = match &finished.outcome {
+        Outcome::Done => ("done", Value::Null),
+        Outcome::Interrupted => ("interrupted", Value::Null),
+        Outcome::Failed(error) => ("failed", json!(error.to_string())),
+    };
+    json!({
+        "schema": SUMMARY_SCHEMA,
+        "version": env!("CARGO_PKG_VERSION"),
+        "model": context.model_name,
+        "model_hash": context.model_hash,
+        "integrator": context.integrator,
+        "outcome": outcome,
+        "error": error,
+        "steps": s.steps,
+        "planned_steps": context.planned_steps,
+        "step": finished.clock.step,
+        "t_end": finished.clock.after(0),
+        "wall_time": wall,
+        "steps_per_second": s.steps as f64 / wall.max(1e-9),
+        "energy": {
+            "initial": s.initial_energy,
+            "kinetic_scale": s.kinetic_scale,
+            "conservative": context.conservative,
+            "max_error": max,
+            "rms_error": rms,
+            "max_relative_error": s.relative(max),
+            "rms_relative_error": s.relative(rms),
+            "tenths": s.tenths,
+        },
+        "worst_gap": s.worst_gap,
+        "iterations": {"mean": s.mean_iterations(), "max": s.max_iterations},
+        "retries": s.retries,
+        "halvings": s.halvings,
+        "fallbacks": s.fallbacks,
+        "splits": s.splits,
+        "dropped_rank": s.dropped_rank,
+        "substeps": s.substeps,
+        "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
+        "ignored": context.ignored,
+        "configuration": configuration(context.configuration),
+    })
+}
+
+/// The scenario as JSON; it is TOML that we have written ourselves.
+fn configuration(text: &str) -> Value {
+    toml::from_str::<Map<String, Value>>(text).map(Value::Object).unwrap_or(Value::Null)
+}
+
+/// The summary in a few lines.
+pub(crate) fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
+    let s = &finished.statistics;
+    let wall = finished.wall.as_secs_f64();
+    let mut lines = vec![format!(
+        "{}: {} steps of {} s with {} in {wall:.2} s ({:.0} steps/s)",
+        context.model_name,
+        s.steps,
+        finished.clock.step,
+        context.integrator,
+        s.steps as f64 / wall.max(1e-9)
+    )];
+    let (max, rms) = (s.max_energy_error(), s.rms_energy_error());
+    let word = if context.conservative { "energy error " } else { "energy change" };
+    lines.push(format!(
+        "  {word}  at most {max:.3e} J, rms {rms:.3e} J ({:.1e} of the largest kinetic energy)",
+        s.relative(max)
+    ));
+    if s.max_iterations > 0 {
+        lines.push(format!("  iterations     mean {:.2}, at most {}", s.mean_iterations(), s.max_iterations));
+    }
+    if s.worst_gap > 0.0 {
+        lines.push(format!("  worst gap      {:.3e} m", s.worst_gap));
+    }
+    let counts: Vec<String> = [
+        ("retries", s.retries),
+        ("halvings", s.halvings),
+        ("fallbacks", s.fallbacks),
+        ("splits", s.splits),
+        ("dropped rank", u64::from(s.dropped_rank)),
+    ]
+    .iter()
+    .filter(|(_, count)| *count > 0)
+    .map(|(name, count)| format!("{name} {count}"))
+    .collect();
+    if !counts.is_empty() {
+        lines.push(format!("  solver         {}", counts.join(", ")));
+    }
+    lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
+    lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));
+    lines
+}

@@ -1,0 +1,177 @@
+//! [`AtomicFile`]: a reader finds the old file or the whole new one, never a part.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A file under construction. It takes its name only when [`commit`](Self::commit) is called; dropped before, it
+/// disappears. What a killed process leaves behind (`.NAME.partial`) is taken over by the next writer.
+#[derive(Debug)]
+pub struct AtomicFile {
+    target: PathBuf,
+    partial: PathBuf,
+    // `None` once committed.
+    file: Option<BufWriter<File>>,
+}
+
+impl AtomicFile {
+    /// Starts a file that will be called `path`.
+    ///
+    /// # Errors
+    /// If the folder can't be written, or another process is writing the same file.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let Some(name) = path.file_name() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"));
+        };
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(".partial");
+        // In the same folder: a rename across file systems is not atomic.
+        let partial = path.with_file_name(hidden);
+        let file = open_locked(&partial)?;
+        file.set_len(0)?;
+        let file = Some(BufWriter::with_capacity(1 << 16, file));
+        Ok(Self { target: path.to_owned(), partial, file })
+    }
+
+    /// The name the file will have.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.target
+    }
+
+    /// Gives the file its name, after its content is safe on the disk.
+    ///
+    /// # Errors
+    /// If the content can't be written; the old file is then untouched.
+    pub fn commit(mut self) -> io::Result<()> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        let written = file
+            .flush()
+            .and_then(|()| file.get_ref().sync_all())
+            .and_then(|()| fs::rename(&self.partial, &self.target));
+        if written.is_err() {
+            let _ = fs::remove_file(&self.partial);
+        }
+        written
+    }
+
+    fn writer(&mut self) -> io::Result<&mut BufWriter<File>> {
+        self.file.as_mut().ok_or_else(|| io::Error::other("the file is committed already"))
+    }
+}
+
+/// Opens the partial file and locks it, so that two runs into one folder don't mix.
+fn open_locked(partial: &Path) -> io::Result<File> {
+    loop {
+        let file = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(partial)?;
+        if file.try_lock().is_err() {
+            return Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another run is writing this file; give each its own folder",
+            ));
+        }
+        // Between opening and locking, its owner may have given this very file its final name.
+        if is_still(&file, partial) {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_still(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_still(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer()?.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer()?.flush()
+    }
+}
+
+impl Seek for AtomicFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.writer()?.seek(to)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            // Not flushed: nobody will read it.
+            let _ = file.into_parts();
+            let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+/// Writes a whole file at once.
+///
+/// # Errors
+/// If it can't be written; the old file is then untouched.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("leastaction-atomic-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_old_file_stays_until_the_new_one_is_whole() {
+        let folder = folder("old");
+        let path = folder.join("a.txt");
+        write_atomically(&path, b"old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        file.flush().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_dropped_file_leaves_nothing() {
+        let folder = folder("drop");
+        let mut file = AtomicFile::create(&folder.join("a.txt")).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn two_writers_of_one_file_are_told_apart_and_leftovers_are_reused() {
+        let folder = folder("two");
+        let path = folder.join("a.txt");
+        fs::write(folder.join(".a.txt.partial"), "a leftover, longer than what comes").unwrap();
+        let first = AtomicFile::create(&path).unwrap();
+        assert_eq!(AtomicFile::create(&path).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+        drop(first);
+        write_atomically(&path, b"short").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"short");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,143 @@
+//! Keyframes become named states, in our coordinates.
+
+use std::rc::Rc;
+
+use super::document::ElementId;
+use super::placement::{compose, conjugate, inverse, rotate, unit_quaternion};
+use super::reader::{JointRecord, Reader};
+use super::settings::parse_numbers;
+use crate::mechanism::{Coordinates, JointType, Placement, StateDescription};
+
+/// Reads all `keyframe` sections.
+pub(super) fn read(reader: &mut Reader) {
+    for (number, id) in reader.section("keyframe").into_iter().enumerate() {
+        let document = Rc::clone(&reader.document);
+        let element = &document.elements[id];
+        let name = element.text("name").map_or_else(|| format!("key{number}"), str::to_owned);
+        if reader.model.states.contains_key(&name) {
+            let remedy = "give one of the two another name";
+            reader.problems.error(
+                reader.at(id),
+                document.label(id),
+                "a keyframe of this name exists already",
+                remedy,
+            );
+            continue;
+        }
+        for unused in ["act", "ctrl", "mpos", "mquat", "plastic"] {
+            if element.get(unused).is_some() {
+                let what = format!("`{unused}` of keyframes is not used");
+                reader.left_out(&format!("key {unused}"), id, what, "give inputs when you simulate");
+            }
+        }
+        if let Some(state) = state(reader, id) {
+            reader.model.states.insert(name, state);
+        }
+    }
+}
+
+fn state(reader: &mut Reader, id: ElementId) -> Option<StateDescription> {
+    let qpos = values(reader, id, "qpos", JointType::nq)?;
+    let qvel = values(reader, id, "qvel", JointType::nv)?;
+    let document = Rc::clone(&reader.document);
+    let t = document.elements[id].text("time").and_then(|t| t.trim().parse().ok()).unwrap_or(0.0);
+    let mut state = StateDescription { t, ..Default::default() };
+    let (mut i, mut j) = (0, 0);
+    for record in reader.joints.clone() {
+        let (nq, nv) = (record.kind.nq(), record.kind.nv());
+        let name = reader.model.joints[record.index].name.clone();
+        let q = qpos.as_ref().map(|q| &q[i..i + nq]);
+        let v = qvel.as_ref().map(|v| &v[j..j + nv]);
+        (i, j) = (i + nq, j + nv);
+        let q = match q.map(|q| position(&record, q)) {
+            Some(None) => {
+                let message = format!("the quaternion of joint `{name}` in `qpos` is zero");
+                let remedy = "write a quaternion w x y z of length 1";
+                reader.problems.error(reader.at(id), document.label(id), message, remedy);
+                return None;
+            }
+            Some(q) => q,
+            None => None,
+        };
+        if let Some(v) = v {
+            let pose = q.as_ref().map_or(record.placement, |(_, pose)| *pose);
+            state.v.insert(name.clone(), Coordinates::from(&velocity(&record, v, &pose)[..]));
+        }
+        if let Some((q, _)) = q {
+            state.q.insert(name, Coordinates::from(&q[..]));
+        }
+    }
+    Some(state)
+}
+
+/// The numbers of `qpos` or `qvel`; missing ones at the end are those of the file's pose. `None` after an error.
+fn values(
+    reader: &mut Reader,
+    id: ElementId,
+    name: &str,
+    size: fn(JointType) -> usize,
+) -> Option<Option<Vec<f64>>> {
+    let document = Rc::clone(&reader.document);
+    let Some(attribute) = document.elements[id].get(name) else { return Some(None) };
+    let given = parse_numbers(&attribute.value);
+    let total: usize = reader.joints.iter().map(|j| size(j.kind)).sum();
+    if given.len() > total {
+        let message = format!("`{name}` has {} numbers, the model has {total}", given.len());
+        let remedy = "give one number per coordinate in the order of the joints in the file, 4 for a ball, \
+                      7 for a free joint";
+        let remedy = if name == "qvel" {
+            "give one number per velocity: 3 for a ball, 6 for a free joint"
+        } else {
+            remedy
+        };
+        reader.problems.error(Some(attribute.at), document.label(id), message, remedy);
+        return None;
+    }
+    if given.len() < total && !given.is_empty() {
+        let message = format!(
+            "`{name}` has {} of the model's {total} numbers; the rest is as in the file",
+            given.len()
+        );
+        reader.problems.warning(Some(attribute.at), document.label(id), message, "give all of them");
+    }
+    let mut all =
+        if name == "qpos" { reader.joints.iter().flat_map(reference).collect() } else { vec![0.0; total] };
+    all[..given.len()].copy_from_slice(&given);
+    Some(Some(all))
+}
+
+/// MuJoCo's coordinates of a joint in the pose of the file.
+fn reference(record: &JointRecord) -> Vec<f64> {
+    match record.kind {
+        JointType::Spherical => vec![1.0, 0.0, 0.0, 0.0],
+        JointType::Floating => record.placement.p.iter().chain(&record.placement.q).copied().collect(),
+        _ => vec![record.reference],
+    }
+}
+
+/// Our coordinates for MuJoCo's, with the pose in the world of a free body.
+fn position(record: &JointRecord, qpos: &[f64]) -> Option<(Vec<f64>, Placement)> {
+    match record.kind {
+        JointType::Spherical => {
+            let q = unit_quaternion([qpos[0], qpos[1], qpos[2], qpos[3]])?;
+            Some((q.to_vec(), record.placement))
+        }
+        JointType::Floating => {
+            let q = unit_quaternion([qpos[3], qpos[4], qpos[5], qpos[6]])?;
+            let pose = Placement { p: [qpos[0], qpos[1], qpos[2]], q };
+            // Ours count from the pose in the file: the joint frames coincide at zero.
+            let relative = compose(&inverse(&record.placement), &pose);
+            Some((relative.q.iter().chain(&relative.p).copied().collect(), pose))
+        }
+        _ => Some((vec![qpos[0] - record.reference], record.placement)),
+    }
+}
+
+/// Our velocities for MuJoCo's: a free body has its linear velocity first, in world axes.
+fn velocity(record: &JointRecord, qvel: &[f64], pose: &Placement) -> Vec<f64> {
+    if record.kind != JointType::Floating {
+        return qvel.to_vec();
+    }
+    let linear = rotate(conjugate(pose.q), [qvel[0], qvel[1], qvel[2]]);
+    qvel[3..6].iter().chain(&linear).copied().collect()
+}

@@ -1,0 +1,79 @@
+//! MJCF, the model format of MuJoCo: reading with errors that teach, and writing.
+//!
+//! Reading is a sequence of passes, each over plain data, none recursive in the depth of the model:
+//!
+//! 1. [`document`]: the XML of the file and of everything it includes becomes one list of elements with origins;
+//! 2. [`validate`]: every element and attribute against [`schema`]: unknown names, wrong lengths, words that are
+//!    no numbers. After it the later passes may take attributes for granted;
+//! 3. [`settings`] (`compiler`, `option`), [`defaults`] (classes), [`assets`] (materials, meshes);
+//! 4. [`tree`]: bodies, joints, inertias, shapes, sites;
+//! 5. [`equality`], [`actuator`], [`keyframe`]: what refers to the tree by name.
+//!
+//! What the format can say and we do not serve is listed once per kind (see `docs/formats-mjcf.md`).
+
+mod actuator;
+mod assets;
+mod defaults;
+mod document;
+mod eigen;
+mod equality;
+mod geom;
+mod inertial;
+mod joint;
+mod keyframe;
+mod placement;
+mod problems;
+mod reader;
+mod schema;
+mod settings;
+mod tree;
+mod validate;
+mod write;
+
+use std::fmt;
+use std::path::Path;
+
+pub use write::write_mjcf;
+
+use super::Reading;
+
+/// How files named by `include` are fetched.
+pub type ReadFile = Box<dyn Fn(&Path) -> std::io::Result<String>>;
+
+/// What a caller can choose about reading MJCF.
+pub struct MjcfOptions {
+    /// Reads an included file; tests give texts from memory.
+    pub read_file: ReadFile,
+    /// Most files one model may be made of.
+    pub max_files: usize,
+    /// Most bytes of text all files together may have.
+    pub max_bytes: usize,
+}
+
+impl Default for MjcfOptions {
+    fn default() -> Self {
+        Self {
+            read_file: Box::new(|path| std::fs::read_to_string(path)),
+            max_files: 256,
+            max_bytes: 64 << 20,
+        }
+    }
+}
+
+impl fmt::Debug for MjcfOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MjcfOptions")
+            .field("max_files", &self.max_files)
+            .field("max_bytes", &self.max_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads an MJCF text. `path` names it in messages and is what `include` is relative to.
+///
+/// The description is `None` only if the text could not be read as a model at all; with other errors it holds
+/// what could be made of the rest, so that a later check can report its problems too.
+#[must_use]
+pub fn read_mjcf(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
+    reader::read(text, path, options)
+}

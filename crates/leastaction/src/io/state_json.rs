@@ -1,0 +1,179 @@
+//! States as JSON, `leastaction/state/1`: floats survive exactly, so a run continues bit for bit.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::write_atomically;
+use crate::mechanism::{Coordinates, Mechanism, State, StateDescription, WarmStart};
+
+/// The schema key of the state format.
+pub const STATE_SCHEMA: &str = "leastaction/state/1";
+
+/// A state by joint names, with what a run needs to continue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateFile {
+    /// Always [`STATE_SCHEMA`].
+    pub schema: String,
+    /// Time in seconds.
+    #[serde(default)]
+    pub t: f64,
+    /// Positions by joint.
+    #[serde(default)]
+    pub q: BTreeMap<String, Coordinates>,
+    /// Velocities by joint.
+    #[serde(default)]
+    pub v: BTreeMap<String, Coordinates>,
+    /// Velocity, acceleration, jerk, … per joint: raw derivatives, not divided by factorials.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub derivatives: BTreeMap<String, Vec<Coordinates>>,
+    /// How `t` came about, so that later times are computed from the same numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
+    /// What the integrator continues from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<WarmStart>,
+}
+
+/// A time as `start + steps · step`: one rounding, however many steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// Time of the first step.
+    pub start: f64,
+    /// Step length.
+    pub step: f64,
+    /// Steps since.
+    pub steps: u64,
+}
+
+impl Clock {
+    /// The time after `more` further steps.
+    #[must_use]
+    pub fn after(&self, more: u64) -> f64 {
+        (self.steps + more) as f64 * self.step + self.start
+    }
+}
+
+/// Why a state file could not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The system does not let us read the file.
+    #[error("can't read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is not JSON of this schema.
+    #[error("{}:{}:{}: not a state file", path.display(), source.line(), source.column())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+    /// The file has another schema.
+    #[error("`{}` has the schema `{found}`, a state has `{STATE_SCHEMA}`", path.display())]
+    WrongSchema {
+        /// The file.
+        path: PathBuf,
+        /// The schema found.
+        found: String,
+    },
+    /// The state does not belong to this mechanism.
+    #[error("the state in `{}` does not fit the model: {reason}", path.display())]
+    DoesNotFit {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+impl StateFile {
+    /// The state of a mechanism by joint names.
+    #[must_use]
+    pub fn of(mechanism: &Mechanism, state: &State) -> Self {
+        let StateDescription { t, q, v } = mechanism.describe_state(state);
+        let warm = state.warm.clone();
+        Self { schema: STATE_SCHEMA.into(), t, q, v, warm, ..Self::default() }
+    }
+
+    /// Reads a state file.
+    ///
+    /// # Errors
+    /// If it can't be read or is not one.
+    pub fn read(path: &Path) -> Result<Self, StateError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| StateError::Unreadable { path: path.into(), source })?;
+        let file: Self = serde_json::from_str(&text)
+            .map_err(|source| StateError::Malformed { path: path.into(), source })?;
+        if file.schema != STATE_SCHEMA {
+            return Err(StateError::WrongSchema { path: path.into(), found: file.schema });
+        }
+        Ok(file)
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// If it can't be written; the old file is then untouched.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
+        text.push('\n');
+        write_atomically(path, text.as_bytes())
+    }
+
+    /// The state of `mechanism`; `path` is named in errors.
+    ///
+    /// # Errors
+    /// If a joint does not exist or has another number of coordinates.
+    pub fn state(&self, mechanism: &Mechanism, path: &Path) -> Result<State, StateError> {
+        let description = StateDescription { t: self.t, q: self.q.clone(), v: self.v.clone() };
+        let state = mechanism
+            .state_from(&description)
+            .map_err(|reason| StateError::DoesNotFit { path: path.into(), reason })?;
+        Ok(State { warm: self.warm.clone(), ..state })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanism::{MechanismBuilder, samples};
+
+    #[test]
+    fn a_state_survives_bit_for_bit() {
+        let mechanism = MechanismBuilder::from(samples::ball_chain(3)).build().unwrap();
+        let mut state = mechanism.start_state();
+        let mut random = samples::Random::new(5);
+        state.v.iter_mut().for_each(|v| *v = random.range(-1e-3, 1e7) / 3.0);
+        state.t = 0.1 + 0.2;
+        state.warm = Some(WarmStart { integrator: "test-4".into(), data: vec![1.0 / 3.0, 5e-324, -0.0] });
+        let path = std::env::temp_dir().join(format!("leastaction-state-{}.json", std::process::id()));
+        StateFile::of(&mechanism, &state).write(&path).unwrap();
+        let read = StateFile::read(&path).unwrap().state(&mechanism, &path).unwrap();
+        assert_eq!(read, state);
+        assert!(read.warm.unwrap().data[2].is_sign_negative());
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        let path = std::env::temp_dir().join(format!("leastaction-bad-state-{}.json", std::process::id()));
+        for (text, message) in [
+            ("{\n \"schema\": \"leastaction/state/1\", \"tt\": 1}", ":2:39: not a state file"),
+            ("{\"schema\": \"leastaction/model/1\"}", "a state has `leastaction/state/1`"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let found = StateFile::read(&path).unwrap_err().to_string();
+            assert!(found.ends_with(message), "{found}");
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+}

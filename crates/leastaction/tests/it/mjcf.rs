@@ -1,0 +1,491 @@
+//! MJCF: what is read means what MuJoCo means by it; what is wrong is said with file, line, element and remedy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use leastaction::dynamics::Dynamics;
+use leastaction::io::mjcf::{MjcfOptions, read_mjcf, write_mjcf};
+use leastaction::io::{Diagnostic, Reading, Severity};
+use leastaction::mechanism::samples::{Random, four_bar, random_tree};
+use leastaction::mechanism::{
+    Coordinates, JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Placement, State,
+};
+
+use crate::support::{ALL_KINDS, random_state};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// The MJCF files of a folder of tests, sorted.
+fn files(name: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder(name))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "xml"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Reads a file under its bare name, so that messages are the same everywhere.
+fn read_file(path: &Path) -> Reading {
+    let text = fs::read_to_string(path).unwrap();
+    read_text(&text, path.file_name().unwrap().as_ref(), path.parent().unwrap())
+}
+
+fn read_text(text: &str, name: &Path, folder: &Path) -> Reading {
+    let folder = folder.to_owned();
+    let read_file = Box::new(move |path: &Path| {
+        let missing = |_| std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
+        fs::read_to_string(folder.join(path)).map_err(missing)
+    });
+    read_mjcf(text, name, &MjcfOptions { read_file, ..Default::default() })
+}
+
+fn read(text: &str) -> Reading {
+    read_text(text, Path::new("model.xml"), Path::new("nowhere"))
+}
+
+/// Reads and builds: the problems of both, and the mechanism if there is no error.
+fn load(mut reading: Reading) -> (Vec<Diagnostic>, Option<Mechanism>) {
+    let mechanism = reading.build();
+    (reading.diagnostics, mechanism)
+}
+
+/// A model that must be free of errors.
+fn model(text: &str) -> ModelDescription {
+    let reading = read(text);
+    assert!(!reading.has_errors(), "{:#?}", reading.diagnostics);
+    reading.description.unwrap()
+}
+
+#[test]
+fn every_bad_file_gets_exactly_the_message_on_record() {
+    let files = files("bad_input_mjcf");
+    assert!(files.len() >= 90, "the corpus is incomplete: {} files", files.len());
+    let update = std::env::var_os("UPDATE_SNAPSHOTS").is_some();
+    let mut wrong = Vec::new();
+    for path in files {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let (diagnostics, mechanism) = load(read_file(&path));
+        for d in &diagnostics {
+            assert!(
+                !d.remedy.is_empty() && !d.element.is_empty() && d.at.is_some(),
+                "{name}: incomplete: {d}"
+            );
+        }
+        let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+        if name.starts_with("listed_") {
+            assert!(
+                errors == 0 && !diagnostics.is_empty() && mechanism.is_some(),
+                "{name}: {diagnostics:#?}"
+            );
+        } else {
+            assert!(errors > 0 && mechanism.is_none(), "{name} is accepted: {diagnostics:#?}");
+        }
+        let said: String = diagnostics.iter().map(|d| format!("{d}\n")).collect();
+        let record = path.with_extension("expected");
+        if update {
+            fs::write(&record, &said).unwrap();
+        }
+        let expected = fs::read_to_string(&record).unwrap_or_default();
+        if said != expected {
+            wrong.push(format!("--- {name}\nsaid:\n{said}\non record:\n{expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "UPDATE_SNAPSHOTS=1 rewrites the record\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn our_own_files_load_without_errors() {
+    for path in files("mjcf") {
+        let (diagnostics, mechanism) = load(read_file(&path));
+        assert!(mechanism.is_some(), "{}: {diagnostics:#?}", path.display());
+    }
+}
+
+fn numbers(value: &serde_json::Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+/// Worst difference of two lists, relative to the larger of 1 and the entries.
+fn apart(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |w, (x, y)| f64::max(w, (x - y).abs() / y.abs().max(1.0)))
+}
+
+/// Position and rotation matrix of every body, by name, at a state.
+fn poses(mechanism: &Mechanism, q: &[f64]) -> Vec<(String, Vec<f64>)> {
+    let mut dynamics = Dynamics::new(mechanism);
+    dynamics.kinematics.update_positions(mechanism, q);
+    mechanism
+        .body_ids()
+        .map(|id| {
+            let pose = dynamics.kinematics.body_pose(mechanism, id);
+            let rows = pose.rot.0.iter().flatten();
+            (mechanism.body(id).name.clone(), pose.pos.0.iter().chain(rows).copied().collect())
+        })
+        .collect()
+}
+
+/// MuJoCo computes in f64 too; both sides round a few dozen operations.
+const SAME_AS_MUJOCO: f64 = 1e-13;
+
+#[test]
+fn masses_and_poses_are_those_of_mujoco() {
+    let text = fs::read_to_string(folder("mjcf").join("mujoco.json")).unwrap();
+    let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut checked = 0;
+    for (file, expected) in golden["files"].as_object().unwrap() {
+        let reading = read_file(&folder("mjcf").join(file));
+        let description = reading.description.clone().unwrap();
+        let (_, mechanism) = load(reading);
+        let mechanism = mechanism.unwrap();
+        for (name, body) in expected["bodies"].as_object().unwrap() {
+            let ours = description.bodies.iter().find(|b| b.name == *name).unwrap();
+            let mass = [&[ours.mass][..], &ours.com, &ours.inertia].concat();
+            assert!(apart(&mass, &numbers(body)) < SAME_AS_MUJOCO, "{file} {name}: {mass:?} {body}");
+            checked += 1;
+        }
+        for (key, bodies) in expected["poses"].as_object().unwrap() {
+            let state =
+                if key.is_empty() { mechanism.neutral_state() } else { mechanism.states()[key].clone() };
+            let ours = poses(&mechanism, &state.q);
+            for (name, pose) in bodies.as_object().unwrap() {
+                let pose = numbers(pose);
+                let ours = &ours.iter().find(|(n, _)| n == name).unwrap().1;
+                assert!(apart(ours, &pose) < SAME_AS_MUJOCO, "{file} {key} {name}: {ours:?} {pose:?}");
+                checked += 1;
+            }
+        }
+        for (name, ends) in expected["equalities"].as_object().unwrap() {
+            let joint = description.joints.iter().find(|j| j.name == *name).unwrap();
+            assert_eq!(joint.role, Some(JointRole::Loop));
+            let sides = [
+                ("parent", &joint.parent, &joint.parent_placement),
+                ("child", &joint.child, &joint.child_placement),
+            ];
+            for (_, body, placement) in sides {
+                let expected = numbers(&ends[body]);
+                assert!(
+                    apart(&placement.p, &expected) < SAME_AS_MUJOCO,
+                    "{file} {name} {body}: {placement:?}"
+                );
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 90, "only {checked} comparisons");
+}
+
+#[test]
+fn coordinates_count_from_the_pose_of_the_file() {
+    let m = model(
+        "<mujoco><compiler angle='radian'/><worldbody><body name='a'>
+         <joint name='j' axis='0 1 0' ref='0.5' springref='0.2' stiffness='3' range='-1 1'/>
+         <inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body></worldbody>
+         <keyframe><key name='k' qpos='0.75'/></keyframe></mujoco>",
+    );
+    let joint = &m.joints[0];
+    let spring = joint.spring.as_ref().unwrap();
+    assert!((spring.rest.at(0) + 0.3).abs() < 1e-15);
+    let limits = joint.limits.as_ref().unwrap();
+    assert_eq!((limits.lower.as_ref().unwrap().at(0), limits.upper.as_ref().unwrap().at(0)), (-1.5, 0.5));
+    assert_eq!(m.states["k"].q["j"], Coordinates::One(0.25));
+}
+
+#[test]
+fn several_joints_on_a_body_go_through_massless_bodies_in_order() {
+    let m = model(
+        "<mujoco><worldbody><body name='a' pos='0 0 1'>
+         <joint name='x' type='slide' axis='1 0 0'/><joint name='y' axis='0 1 0' pos='0 0 .1'/><joint/>
+         <inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body></worldbody></mujoco>",
+    );
+    let chain: Vec<(&str, &str, &str)> =
+        m.joints.iter().map(|j| (j.parent.as_str(), j.name.as_str(), j.child.as_str())).collect();
+    assert_eq!(chain, [("world", "x", "a/x"), ("a/x", "y", "a/y"), ("a/y", "a/hinge", "a")]);
+    assert_eq!(m.joints[0].parent_placement, Placement::at([0.0, 0.0, 1.0]));
+    assert_eq!(m.joints[1].parent_placement, Placement::at([0.0, 0.0, 0.1]));
+    assert!(m.bodies.iter().take(2).all(|b| b.mass == 0.0));
+}
+
+#[test]
+fn an_effort_limit_is_the_tightest_of_the_ranges() {
+    let m = model(
+        "<mujoco><worldbody><body name='a'><joint name='j'/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>
+         </body><body name='b'><joint name='k' actuatorfrcrange='-3 3'/>
+         <inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body></worldbody><actuator>
+         <motor name='m' joint='j' gear='2' ctrlrange='-5 5' forcerange='-4 4'/><motor name='n' joint='j' ctrlrange='-1 1'/>
+         <motor name='o' joint='k' gear='2' ctrlrange='-5 5'/></actuator></mujoco>",
+    );
+    let effort = |i: usize| m.joints[i].limits.as_ref().unwrap().effort;
+    assert_eq!((effort(0), effort(1)), (Some(9.0), Some(3.0)));
+    assert_eq!(m.inputs, ["m", "n", "o"]);
+}
+
+#[test]
+fn flags_switch_forces_off() {
+    let body =
+        "<worldbody><body name='a'><joint name='j' damping='1' stiffness='2' frictionloss='3' range='-1 1'/>
+         <inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body></worldbody>";
+    let m = model(&format!(
+        "<mujoco><option><flag gravity='disable' limit='disable' damper='disable' spring='disable'
+         frictionloss='disable'/></option>{body}</mujoco>"
+    ));
+    let joint = &m.joints[0];
+    assert_eq!(m.gravity, [0.0; 3]);
+    assert!(
+        joint.damping.is_zero()
+            && joint.friction.is_zero()
+            && joint.spring.is_none()
+            && joint.limits.is_none()
+    );
+}
+
+/// A chain of bodies, each inside the one before.
+fn nested(n: usize, tag: &str) -> String {
+    let open: String = (0..n)
+        .map(|i| match tag {
+            "body" => format!(
+                "<body name='b{i}'><joint name='j{i}'/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>"
+            ),
+            _ => format!("<{tag}>"),
+        })
+        .collect();
+    format!("<mujoco><worldbody>{open}{}</worldbody></mujoco>", format!("</{tag}>").repeat(n))
+}
+
+/// Seconds that something takes at best: other work on the machine can only make it slower.
+fn at_best(mut work: impl FnMut()) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let start = Instant::now();
+        work();
+        best = best.min(start.elapsed().as_secs_f64());
+        if best < HALF_A_SECOND {
+            break;
+        }
+    }
+    best
+}
+
+const HALF_A_SECOND: f64 = 0.5;
+
+#[test]
+fn twenty_thousand_nested_bodies_load_in_half_a_second() {
+    let text = nested(20_000, "body");
+    let seconds = at_best(|| {
+        let (diagnostics, mechanism) = load(read(&text));
+        assert!(mechanism.is_some_and(|m| m.nv() == 20_000), "{:?}", diagnostics.first());
+    });
+    assert!(seconds < HALF_A_SECOND, "{seconds} s");
+}
+
+#[test]
+fn nesting_without_end_is_refused_at_once() {
+    for tag in ["body", "frame", "default", "a"] {
+        let text = nested(100_000, tag);
+        let seconds = at_best(|| {
+            let reading = read(&text);
+            assert!(reading.has_errors() && reading.description.is_none(), "{tag}");
+            assert!(reading.diagnostics[0].message.contains("nested"), "{}", reading.diagnostics[0]);
+        });
+        assert!(seconds < HALF_A_SECOND, "{tag}: {seconds} s");
+    }
+}
+
+#[test]
+fn deep_frames_and_classes_do_not_overflow_the_stack() {
+    let frames = nested(25_000, "frame");
+    assert!(read(&frames).has_errors(), "there is no body in it");
+    let classes: String = (0..25_000).map(|i| format!("<default class='c{i}'><geom size='1'/>")).collect();
+    let text = format!("<mujoco><default>{classes}{}</mujoco>", "</default>".repeat(25_001));
+    let seconds = at_best(|| assert!(read(&text).has_errors()));
+    assert!(seconds < HALF_A_SECOND, "{seconds} s");
+}
+
+#[test]
+fn faults_without_number_are_shown_up_to_a_hundred() {
+    let bodies = "<body pos='x y z' dampng='1'><bod/></body>".repeat(20_000);
+    let text = format!("<mujoco><worldbody>{bodies}</worldbody></mujoco>");
+    let seconds = at_best(|| {
+        let reading = read(&text);
+        assert!(reading.has_errors() && reading.diagnostics.len() == 101);
+        assert!(reading.diagnostics[100].message.contains("more problems"), "{}", reading.diagnostics[100]);
+    });
+    assert!(seconds < HALF_A_SECOND, "{seconds} s");
+}
+
+#[test]
+fn include_bombs_are_refused() {
+    // Every file includes two new ones: stopped by the number of files.
+    let read_file = Box::new(|path: &Path| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        Ok(format!("<x><include file='{name}0.xml'/><include file='{name}1.xml'/><site/></x>"))
+    });
+    let options = MjcfOptions { read_file, ..Default::default() };
+    let text = "<mujoco><worldbody><include file='a.xml'/></worldbody></mujoco>";
+    let seconds = at_best(|| {
+        let reading = read_mjcf(text, Path::new("bomb.xml"), &options);
+        assert!(reading.has_errors());
+        assert!(
+            reading.diagnostics.iter().any(|d| d.message.contains("files")),
+            "{:#?}",
+            reading.diagnostics
+        );
+    });
+    assert!(seconds < HALF_A_SECOND, "{seconds} s");
+
+    // A large file: stopped by the number of bytes.
+    let read_file = Box::new(|_: &Path| Ok("<x><!-- -->".repeat(1000)));
+    let options = MjcfOptions { read_file, max_bytes: 5000, ..Default::default() };
+    let reading = read_mjcf(text, Path::new("bomb.xml"), &options);
+    assert!(reading.diagnostics[0].message.contains("bytes"), "{:#?}", reading.diagnostics);
+}
+
+#[test]
+fn two_thousand_mutations_of_good_files_never_panic() {
+    let good: Vec<String> = files("mjcf").iter().map(|p| fs::read_to_string(p).unwrap()).collect();
+    let words =
+        ["\"", "<", "/>", "nan", "-1e999", "body", "frame", " ", "class", "\u{fffd}", "0 0 0", "joint", "é"];
+    let mut rng = Random::new(20_26);
+    let mut pick = |n: usize| usize::try_from(rng.bits() % n.max(1) as u64).unwrap();
+    let mut accepted = 0;
+    for round in 0..2000 {
+        let mut text = good[round % good.len()].clone();
+        for _ in 0..=pick(4) {
+            let mut at = pick(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            let mut end = (at + pick(30)).min(text.len());
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let end = end.max(at);
+            match pick(4) {
+                0 => text.replace_range(at..end, ""),
+                1 => text.insert_str(at, words[pick(words.len())]),
+                2 => text.replace_range(at..end, words[pick(words.len())]),
+                _ => {
+                    let copy = text[at..end].to_owned();
+                    text.insert_str(at, &copy);
+                }
+            }
+        }
+        let reading = read_text(&text, Path::new("mutant.xml"), &folder("mjcf"));
+        let refused = reading.has_errors();
+        assert!(reading.description.is_some() || refused, "no model and no reason, round {round}");
+        let (_, mechanism) = load(reading);
+        accepted += usize::from(mechanism.is_some());
+    }
+    // Most mutations hurt; some, such as changed digits, must not.
+    assert!((20..1900).contains(&accepted), "{accepted} accepted");
+}
+
+/// Everything that shows whether two mechanisms are the same, at their states of one name.
+fn observe(mechanism: &Mechanism, state: &State) -> Vec<f64> {
+    let o = Dynamics::new(mechanism).observe(mechanism, &state.q, &state.v);
+    let momentum = o.momentum.to_array();
+    [&[o.kinetic, o.potential][..], &o.com.0, &momentum].concat()
+}
+
+fn same_motion(a: &Mechanism, b: &Mechanism, label: &str) {
+    let states: Vec<Option<&String>> = a.states().keys().map(Some).chain([None]).collect();
+    for key in states {
+        let of = |m: &Mechanism| key.map_or_else(|| m.neutral_state(), |k| m.states()[k].clone());
+        let (sa, sb) = (of(a), of(b));
+        let (oa, ob) = (observe(a, &sa), observe(b, &sb));
+        assert!(apart(&ob, &oa) < 1e-11, "{label} {key:?}: {oa:?} {ob:?}");
+        let theirs = poses(b, &sb.q);
+        for (name, pose) in poses(a, &sa.q) {
+            let other = &theirs.iter().find(|(n, _)| *n == name).unwrap().1;
+            assert!(apart(other, &pose) < 1e-12, "{label} {key:?} {name}: {pose:?} {other:?}");
+        }
+    }
+}
+
+#[test]
+fn our_own_files_survive_a_round_trip() {
+    for path in files("mjcf") {
+        let label = path.display().to_string();
+        let first = read_file(&path).description.unwrap();
+        let (text, said) = write_mjcf(&first);
+        assert!(said.iter().all(|d| d.severity == Severity::Warning), "{label}: {said:#?}");
+        let second = read(&text);
+        assert!(!second.has_errors(), "{label}: {:#?}\n{text}", second.diagnostics);
+        let second = second.description.unwrap();
+        let build = |m: &ModelDescription| MechanismBuilder::from(m.clone()).build().unwrap();
+        same_motion(&build(&first), &build(&second), &label);
+        for joint in first.joints.iter().filter(|j| j.role == Some(JointRole::Tree) && j.kind.nv() == 1) {
+            let other = second.joints.iter().find(|j| j.name == joint.name).unwrap();
+            assert_eq!(
+                (&joint.damping, &joint.armature, &joint.friction),
+                (&other.damping, &other.armature, &other.friction)
+            );
+            assert_eq!(
+                (&joint.spring, &joint.limits, &joint.actuators),
+                (&other.spring, &other.limits, &other.actuators),
+                "{label}"
+            );
+        }
+        assert_eq!(first.inputs, second.inputs, "{label}");
+        assert_eq!((&first.gravity, &first.wind), (&second.gravity, &second.wind));
+        let count =
+            |m: &ModelDescription| m.joints.iter().filter(|j| j.role == Some(JointRole::Loop)).count();
+        assert_eq!(
+            (count(&first), first.couplings.len()),
+            (count(&second), second.couplings.len()),
+            "{label}"
+        );
+        // Written again, the text is the same: nothing drifts.
+        assert_eq!(write_mjcf(&second).0.lines().count(), text.lines().count(), "{label}");
+    }
+}
+
+#[test]
+fn every_kind_of_joint_survives_a_round_trip() {
+    for seed in 0..20 {
+        let mut first = random_tree(seed, 9, &ALL_KINDS);
+        let mechanism = MechanismBuilder::from(first.clone()).build().unwrap();
+        let (q, v) = random_state(&mechanism, seed);
+        let state = State { t: 0.25, q, v, warm: None };
+        first.states.insert("test".into(), mechanism.describe_state(&state));
+        let (text, said) = write_mjcf(&first);
+        assert!(said.iter().all(|d| d.severity == Severity::Warning), "{seed}: {said:#?}");
+        let reading = read(&text);
+        assert!(!reading.has_errors(), "{seed}: {:#?}\n{text}", reading.diagnostics);
+        let build = |m: &ModelDescription| MechanismBuilder::from(m.clone()).build().unwrap();
+        let second = build(&reading.description.unwrap());
+        assert!((second.states()["test"].t - 0.25).abs() < 1e-15);
+        same_motion(&build(&first), &second, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn a_revolute_loop_becomes_two_connects_and_that_is_said() {
+    let mut model = four_bar();
+    for joint in model.joints.iter_mut().filter(|j| j.role == Some(JointRole::Loop)) {
+        joint.kind = JointType::Revolute;
+        joint.axis = Some([1.0, 0.0, 0.0]);
+    }
+    let (text, said) = write_mjcf(&model);
+    assert!(said.iter().any(|d| d.message.contains("two `connect`s")), "{said:#?}");
+    let read = read(&text).description.unwrap();
+    let loops: Vec<JointType> =
+        read.joints.iter().filter(|j| j.role == Some(JointRole::Loop)).map(|j| j.kind).collect();
+    assert_eq!(loops, [JointType::Spherical, JointType::Spherical]);
+}
+
+#[test]
+fn what_cannot_be_written_is_said() {
+    let mut model = four_bar();
+    model.bodies[0].drag = 0.1;
+    let (_, said) = write_mjcf(&model);
+    assert!(said.iter().any(|d| d.message.contains("drag")), "{said:#?}");
+    model.bodies[0].mass = f64::NAN;
+    let (text, said) = write_mjcf(&model);
+    assert!(text.is_empty() && said.iter().any(|d| d.severity == Severity::Error));
+}
