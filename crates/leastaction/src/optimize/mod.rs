@@ -10,26 +10,56 @@
 //! problem finds the weights `w` that make an observed motion optimal. `docs/theory/05-optimization.md` derives what
 //! the code cites.
 
+mod active_set;
 mod banded;
 mod boundary;
+mod direct;
+pub mod file;
+mod interior_point;
+mod inverse;
 mod jet_quantities;
 mod kkt;
 mod newton;
+mod nnls;
 mod problem;
+mod qr;
 mod quantity;
+mod restoration;
 mod status;
 mod table;
 mod transcription;
 
 pub use banded::Banded;
 pub use boundary::{end_control_points, start_control_points};
+pub use direct::{SolveOptions, solve};
+pub use interior_point::InteriorPointOptions;
+pub use inverse::{InverseOptions, InverseSolution, infer};
 pub use jet_quantities::JetQuantities;
 pub use newton::{NewtonOptions, NewtonReport, minimise, polish};
+pub use nnls::{nnls, simplex_least_squares};
 pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind, ViaPoint};
 pub use quantity::{NoQuantities, Quantities, Quantity};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
 pub use table::{Sampling, SplineTable, clamped_knots, greville};
 pub use transcription::{Bound, ControlPoints, HessianKind, Point, Transcription, quantities_of};
+
+impl Transcription {
+    /// A problem with its quantities evaluated by jets.
+    ///
+    /// # Errors
+    /// What [`MotionProblem::validate`] finds, or a joint kind that plain splines do not serve.
+    pub fn with_jets(
+        mechanism: &crate::mechanism::Mechanism,
+        problem: &MotionProblem,
+    ) -> Result<Self, OptimizeError> {
+        let quantities = quantities_of(problem);
+        if quantities.is_empty() {
+            return Self::new(mechanism, problem, Box::new(NoQuantities));
+        }
+        problem.validate(mechanism)?;
+        Self::new(mechanism, problem, Box::new(JetQuantities::new(mechanism, &quantities)?))
+    }
+}
 
 /// Why a problem could not be set up.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -11,6 +11,7 @@ mod layers;
 mod mjcf;
 mod model_json;
 mod no_alloc;
+mod optimize_direct;
 mod optimize_quantities;
 mod support;
 mod urdf;

@@ -6,6 +6,7 @@
 
 mod bspline;
 mod comprehensive;
+mod optimization;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,6 @@ const PENDING: &[(&str, &str)] = &[
     ("leastaction/minimal-variational/1", "minimal"),
     ("leastaction/lobatto/1", "minimal"),
     ("leastaction/maximal/1", "maximal"),
-    ("leastaction/optimization/1", "optimization"),
 ];
 
 /// One reference file and what has been compared of it.
