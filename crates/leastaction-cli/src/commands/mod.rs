@@ -4,7 +4,9 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod infer;
 mod info;
+mod optimize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -40,6 +42,8 @@ verbs! {
     Check => check,
     Info => info,
     Convert => convert,
+    Optimize => optimize,
+    Infer => infer,
     Bench => bench,
     Completions => completions,
 }

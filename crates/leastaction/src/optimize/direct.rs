@@ -57,7 +57,7 @@ pub fn solve(
     }
     let free_theta = theta.clone();
     let report = if tr.bounds.is_empty() {
-        minimise(tr, weights, &mut theta, options.newton_for(true), observe)
+        minimise(tr, weights, &mut theta, &options.newton, observe)
     } else {
         minimise(tr, weights, &mut theta, &NewtonOptions { polish: false, ..options.newton }, observe)
     };
@@ -75,12 +75,6 @@ pub fn solve(
     }
     let mut constrained = Constrained { tr, weights, options, history: report.history, iterations: report.iterations };
     Ok(constrained.solve(theta, free_theta, observe))
-}
-
-impl SolveOptions {
-    fn newton_for(&self, _: bool) -> &NewtonOptions {
-        &self.newton
-    }
 }
 
 struct Constrained<'a> {

@@ -155,7 +155,7 @@ fn metric(tr: &mut Transcription, point: &Point, costs: &[f64]) -> Option<Banded
     let weights: Vec<f64> = costs.iter().map(|c| 1.0 / c.max(1e-12 * largest).max(f64::MIN_POSITIVE)).collect();
     let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
     tr.hessian(&weights, point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
-    let mut shift = 0.0;
+    let mut shift = 0.0f64;
     loop {
         let mut l = h.clone();
         for (i, d) in diagonal.iter().enumerate() {

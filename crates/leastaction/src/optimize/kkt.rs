@@ -58,11 +58,6 @@ impl Kkt {
         }
         nu
     }
-
-    /// The factor of the band alone.
-    pub(super) fn band(&self) -> &Banded {
-        &self.factor
-    }
 }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {

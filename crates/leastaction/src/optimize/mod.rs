@@ -12,6 +12,7 @@
 
 mod active_set;
 mod banded;
+mod bilevel;
 mod boundary;
 mod direct;
 pub mod file;
@@ -21,6 +22,7 @@ mod jet_quantities;
 mod kkt;
 mod newton;
 mod nnls;
+mod observation;
 mod problem;
 mod qr;
 mod quantity;
@@ -30,6 +32,7 @@ mod table;
 mod transcription;
 
 pub use banded::Banded;
+pub use bilevel::{BilevelOptions, BilevelSolution, infer_noisy};
 pub use boundary::{end_control_points, start_control_points};
 pub use direct::{SolveOptions, solve};
 pub use interior_point::InteriorPointOptions;
@@ -37,6 +40,7 @@ pub use inverse::{InverseOptions, InverseSolution, infer};
 pub use jet_quantities::JetQuantities;
 pub use newton::{NewtonOptions, NewtonReport, minimise, polish};
 pub use nnls::{nnls, simplex_least_squares};
+pub use observation::{Fit, Observation};
 pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind, ViaPoint};
 pub use quantity::{NoQuantities, Quantities, Quantity};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};

@@ -88,11 +88,14 @@ pub fn minimise(
     // The low part is a property of a finished solution; a search starts without one.
     theta.low.fill(0.0);
     let mut search = Search::new(tr, weights, theta, options);
-    let status = search.run(observe);
+    let mut status = search.run(observe);
     let Search { history, iteration, mut kkt, theta: best, .. } = search;
     *theta = best;
-    if options.polish && status == SolveStatus::Solved {
-        kkt = polish(tr, weights, theta);
+    if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved {
+        kkt = polish(tr, weights, theta).min(kkt);
+        if kkt <= options.tolerance {
+            status = SolveStatus::Solved;
+        }
     }
     NewtonReport { status, iterations: iteration, kkt, history }
 }
@@ -244,13 +247,14 @@ impl<'a> Search<'a> {
             // Function values are noise here: accept while the gradient falls.
             self.tr.linearize(&mut point);
             let next = slope(self.tr, self.weights, &point, &trial);
-            *noise_steps += 1;
-            if largest(&next.gradient) < largest(&self.slope.gradient) || *noise_steps <= 1 {
+            let falls = largest(&next.gradient) < 0.5 * largest(&self.slope.gradient);
+            if falls || *noise_steps == 0 {
                 self.accept(trial, point, f);
                 self.shift = 0.0;
-                return if *noise_steps > 6 { Outcome::Stalled } else { Outcome::Accepted };
             }
-            return Outcome::Stalled;
+            *noise_steps += 1;
+            // What remains is the rounding of the control points, which the low part takes care of.
+            return if falls && *noise_steps < 4 { Outcome::Accepted } else { Outcome::Stalled };
         }
         let rho = (self.f - f) / predicted;
         if !(rho > 1e-3 && f.is_finite()) {

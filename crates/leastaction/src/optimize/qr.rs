@@ -4,7 +4,7 @@
 ///
 /// Rows beyond the number of columns hold no information for least squares with zero right-hand side.
 #[must_use]
-pub fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
     let k = columns.len();
     let m = columns.first().map_or(0, Vec::len);
     let mut a: Vec<Vec<f64>> = columns.to_vec();
@@ -35,7 +35,7 @@ pub fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
 
 /// Singular values (descending) and right singular vectors (rows) of a square matrix, by one-sided Jacobi.
 #[must_use]
-pub fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
+pub(super) fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     // Columns of A V converge to orthogonal ones.
     let mut columns: Vec<Vec<f64>> = (0..k).map(|c| (0..k).map(|r| a[r * k + c]).collect()).collect();
     let mut v: Vec<Vec<f64>> = (0..k).map(|c| (0..k).map(|r| f64::from(u8::from(r == c))).collect()).collect();
@@ -78,7 +78,7 @@ pub fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
 ///
 /// Columns of `r` are `k` long, row-major. Returns `x` on the support.
 #[must_use]
-pub fn constrained_least_squares(r: &[f64], k: usize, e: &[f64], support: &[usize]) -> Option<Vec<f64>> {
+pub(super) fn constrained_least_squares(r: &[f64], k: usize, e: &[f64], support: &[usize]) -> Option<Vec<f64>> {
     let m = support.len();
     let es: Vec<f64> = support.iter().map(|i| e[*i]).collect();
     let norm2: f64 = es.iter().map(|x| x * x).sum();

@@ -12,6 +12,7 @@ mod mjcf;
 mod model_json;
 mod no_alloc;
 mod optimize_direct;
+mod optimize_noise;
 mod optimize_quantities;
 mod support;
 mod urdf;

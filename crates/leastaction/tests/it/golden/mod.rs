@@ -34,8 +34,11 @@ const INFORMATIVE: [&str; 15] = [
 
 /// One checker per schema: one line each.
 type Checker = fn(&mut Golden);
-const CHECKERS: &[(&str, Checker)] =
-    &[("leastaction/comprehensive/1", comprehensive::check), ("leastaction/bspline/1", bspline::check)];
+const CHECKERS: &[(&str, Checker)] = &[
+    ("leastaction/comprehensive/1", comprehensive::check),
+    ("leastaction/bspline/1", bspline::check),
+    ("leastaction/optimization/1", optimization::check),
+];
 
 /// Schemas whose engine is not there yet: printed, not compared.
 const PENDING: &[(&str, &str)] = &[
