@@ -57,10 +57,10 @@ impl BilevelSolution {
     pub fn unexplained(&self) -> bool {
         self.misfit > 3.0 * self.noise + 1e-9
     }
-    /// Terms whose weight is not told from zero.
+    /// Terms whose weight is not told from zero: two sigma reach it.
     #[must_use]
     pub fn not_identifiable(&self) -> Vec<usize> {
-        (0..self.weights.len()).filter(|t| self.sigma[*t] >= self.weights[*t]).collect()
+        (0..self.weights.len()).filter(|t| 2.0 * self.sigma[*t] >= self.weights[*t]).collect()
     }
 }
 
