@@ -179,7 +179,7 @@ pub(crate) fn scene(mechanism: &Mechanism) -> Scene {
             child_axis: axis(&joint.child_frame, if joint.kind == JointType::Universal { 0 } else { 2 }),
         }
     });
-    Scene { bodies: bodies.collect(), joints: joints.collect(), world_visuals: Vec::new() }
+    Scene { bodies: bodies.collect(), joints: joints.collect(), ..Scene::default() }
 }
 
 fn shape(shape: &ModelShape) -> Shape {

@@ -56,6 +56,7 @@ pub mod mechanism;
 pub mod optimize;
 pub mod reference;
 pub mod scalar;
+mod simd;
 pub mod spatial;
 pub mod spline;
 pub mod trajectory;

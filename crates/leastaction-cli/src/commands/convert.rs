@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use leastaction::io::{Diagnostic, write_atomically, write_model_json, write_urdf};
+use leastaction::io::mjcf::write_mjcf;
+use leastaction::io::{Diagnostic, Severity, write_atomically, write_model_json, write_urdf};
 use leastaction::mechanism::ModelDescription;
 use serde_json::json;
 
@@ -36,6 +37,8 @@ enum Format {
     Json,
     /// URDF
     Urdf,
+    /// MJCF
+    Mjcf,
 }
 
 impl Format {
@@ -44,6 +47,7 @@ impl Format {
         match path.extension()?.to_string_lossy().to_lowercase().as_str() {
             "json" => Some(Self::Json),
             "urdf" => Some(Self::Urdf),
+            "xml" | "mjcf" => Some(Self::Mjcf),
             _ => None,
         }
     }
@@ -52,6 +56,7 @@ impl Format {
         match self {
             Self::Json => (write_model_json(description), Vec::new()),
             Self::Urdf => write_urdf(description),
+            Self::Mjcf => write_mjcf(description),
         }
     }
 }
@@ -59,13 +64,18 @@ impl Format {
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let format = args.to.or_else(|| Format::of(&args.output)).ok_or_else(|| {
         Failure::new(format!("the name `{}` does not tell a format", args.output.display()))
-            .help("end it in `.json` or `.urdf`, or say `--to FORMAT`")
+            .help("end it in `.json`, `.urdf` or `.xml` (MJCF), or say `--to FORMAT`")
     })?;
     let (model, _) = model::load(&args.input, &args.read)?;
     for warning in &model.reading.diagnostics {
         printer.diagnostic(warning);
     }
     let (text, lost) = format.write(&model.description);
+    if lost.iter().any(|d| d.severity == Severity::Error) {
+        return Err(Failure::new(format!("`{}` can't be written as {}", args.input, word(format)))
+            .help("`leastaction/model/1` (`--to json`) holds every model")
+            .with_diagnostics(lost));
+    }
     let to_terminal = args.output.as_os_str() == "-";
     if to_terminal {
         printer.raw(&text);

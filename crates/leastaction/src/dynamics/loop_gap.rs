@@ -45,10 +45,10 @@ mod tests {
             for gap in loop_gaps(&mechanism, &state) {
                 assert!(gap.distance < 1e-14 && gap.angle < 1e-14, "{}: {gap:?}", mechanism.name());
             }
-            state.q[0] += 0.1;
+            state.q[1] += 0.1;
             let worst = loop_gaps(&mechanism, &state).iter().map(|gap| gap.distance).fold(0.0, f64::max);
-            // The crank's end moves on a circle of 0.5 m or more.
-            assert!(worst > 0.04, "{}: {worst}", mechanism.name());
+            // The far end of a body of 0.4 m or more moves on a circle.
+            assert!(worst > 0.03, "{}: {worst}", mechanism.name());
         }
     }
 }

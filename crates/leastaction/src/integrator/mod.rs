@@ -5,6 +5,8 @@
 //! at run time.
 
 pub mod baseline;
+pub mod maximal;
+pub mod minimal;
 mod simulator;
 
 pub use simulator::{Method, MethodOptions, Simulator};

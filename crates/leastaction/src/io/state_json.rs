@@ -167,7 +167,7 @@ mod tests {
     fn errors_say_where_and_what() {
         let path = std::env::temp_dir().join(format!("leastaction-bad-state-{}.json", std::process::id()));
         for (text, message) in [
-            ("{\n \"schema\": \"leastaction/state/1\", \"tt\": 1}", ":2:39: not a state file"),
+            ("{\n \"schema\": \"leastaction/state/1\", \"tt\": 1}", ":2:38: not a state file"),
             ("{\"schema\": \"leastaction/model/1\"}", "a state has `leastaction/state/1`"),
         ] {
             std::fs::write(&path, text).unwrap();

@@ -123,6 +123,9 @@ impl<R: Read + Seek> ZipReader<R> {
             .rposition(|w| w == END.to_le_bytes())
             .ok_or_else(|| bad("it has no ZIP directory at its end"))?;
         let mut fields = Fields(&tail[end..]);
+        if tail.len() - end < 22 {
+            return Err(bad("its end is cut off"));
+        }
         fields.skip(10)?;
         let (mut count, _, mut start) = (u64::from(fields.u16()?), fields.u32()?, u64::from(fields.u32()?));
         let locator =

@@ -22,6 +22,7 @@
 //! Columns perturb on the right in the components of issue-wide tangents: see [`Coordinates`].
 
 mod adjoint;
+mod assembly;
 mod cost;
 mod forward;
 mod generating;
@@ -33,6 +34,7 @@ mod taylor;
 mod torque_jacobian;
 mod workspace;
 
+pub use assembly::TorqueJacobian;
 pub use cost::{Cost, CostEvaluator, CostTerm};
 pub use generating::{Generating, Quantity, QuantityFrame, Request};
 pub use jacobian::Coordinates;

@@ -84,7 +84,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Calls `visit(row, column, m, c, k)` for every ordered pair of related coordinates.
-    fn each_pair(&mut self, mut visit: impl FnMut(usize, usize, &[T], &[T], &[T])) {
+    pub(crate) fn each_pair(&mut self, mut visit: impl FnMut(usize, usize, &[T], &[T], &[T])) {
         if self.n < 2 {
             return;
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 /// Modules from the bottom up; a module may use those on lines above its own, and itself.
 const LAYERS: &[&[&str]] = &[
     &["scalar"],
+    &["simd"],
     &["lie", "spatial", "reference"],
     &["mechanism"],
     &["dynamics", "io", "spline"],

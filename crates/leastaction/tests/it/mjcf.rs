@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use leastaction::dynamics::Dynamics;
@@ -257,13 +258,23 @@ fn nested(n: usize, tag: &str) -> String {
     format!("<mujoco><worldbody>{open}{}</worldbody></mujoco>", format!("</{tag}>").repeat(n))
 }
 
-/// Seconds that something takes at best: other work on the machine can only make it slower.
+/// Seconds this thread has had a processor; other work on the machine does not count. Wall time where the system
+/// does not tell.
+fn processor_seconds() -> f64 {
+    let told = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = told.and_then(|s| s.split_whitespace().next()?.parse::<f64>().ok());
+    nanoseconds.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |ns| ns * 1e-9)
+}
+
+static START: OnceLock<Instant> = OnceLock::new();
+
+/// Seconds that something takes at best.
 fn at_best(mut work: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..5 {
-        let start = Instant::now();
+        let start = processor_seconds();
         work();
-        best = best.min(start.elapsed().as_secs_f64());
+        best = best.min(processor_seconds() - start);
         if best < HALF_A_SECOND {
             break;
         }
@@ -488,4 +499,20 @@ fn what_cannot_be_written_is_said() {
     model.bodies[0].mass = f64::NAN;
     let (text, said) = write_mjcf(&model);
     assert!(text.is_empty() && said.iter().any(|d| d.severity == Severity::Error));
+}
+
+#[test]
+fn the_four_bar_in_mjcf_is_the_built_in_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/four_bar.xml");
+    let ours = read_file(&path).description.unwrap();
+    let built_in = MechanismBuilder::from(four_bar()).build().unwrap();
+    let from_file = MechanismBuilder::from(ours.clone()).build().unwrap();
+    same_motion(&built_in, &from_file, "four-bar");
+    let state = from_file.start_state();
+    let all = poses(&from_file, &state.q);
+    let end = |body: &str, z: f64| -> Vec<f64> {
+        let pose = &all.iter().find(|(name, _)| name == body).unwrap().1;
+        (0..3).map(|i| pose[i] + pose[3 + 3 * i + 2] * z).collect()
+    };
+    assert!(apart(&end("coupler", -1.2), &end("rocker", -0.9)) < 1e-15, "the loop is open at the start");
 }

@@ -4,6 +4,8 @@
 //! first run it describes.
 
 pub mod comprehensive;
+pub mod maximal;
+pub mod minimal;
 
 use serde_json::Value;
 
@@ -31,8 +33,11 @@ type Adapter = fn(&Value) -> Result<GoldenCase, Diagnostic>;
 
 /// Schemas that hold a model, with their adapters.
 const ADAPTERS: &[(&str, Adapter)] = &[
+    // one line each
     ("leastaction/comprehensive/1", comprehensive::read),
     ("leastaction/optimization/1", comprehensive::read_optimization),
+    (maximal::SCHEMA, maximal::read),
+    ("leastaction/minimal-variational/1", minimal::read),
 ];
 
 /// Schemas of reference files that hold tables only.

@@ -237,7 +237,7 @@ impl Loader<'_> {
 
     fn stray_text(&mut self, node: roxmltree::Node<'_, '_>, file: u32) {
         let text = node.text().unwrap_or("");
-        let Some(first) = text.trim().split_whitespace().next() else { return };
+        let Some(first) = text.split_whitespace().next() else { return };
         let skipped = text.len() - text.trim_start().len();
         let at = Origin { file, offset: offset(node.range().start + skipped) };
         let element = node.parent_element().map_or("", |p| p.tag_name().name());

@@ -2,12 +2,12 @@
 //!
 //! Reading is a sequence of passes, each over plain data, none recursive in the depth of the model:
 //!
-//! 1. [`document`]: the XML of the file and of everything it includes becomes one list of elements with origins;
-//! 2. [`validate`]: every element and attribute against [`schema`]: unknown names, wrong lengths, words that are
+//! 1. `document`: the XML of the file and of everything it includes becomes one list of elements with origins;
+//! 2. `validate`: every element and attribute against `schema`: unknown names, wrong lengths, words that are
 //!    no numbers. After it the later passes may take attributes for granted;
-//! 3. [`settings`] (`compiler`, `option`), [`defaults`] (classes), [`assets`] (materials, meshes);
-//! 4. [`tree`]: bodies, joints, inertias, shapes, sites;
-//! 5. [`equality`], [`actuator`], [`keyframe`]: what refers to the tree by name.
+//! 3. `settings` (`compiler`, `option`), `defaults` (classes), `assets` (materials, meshes);
+//! 4. `tree`: bodies, joints, inertias, shapes, sites;
+//! 5. `equality`, `actuator`, `keyframe`: what refers to the tree by name.
 //!
 //! What the format can say and we do not serve is listed once per kind (see `docs/formats-mjcf.md`).
 

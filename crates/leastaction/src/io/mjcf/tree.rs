@@ -307,7 +307,10 @@ fn add_joints(
         let child = if i == last {
             body.to_owned()
         } else {
-            let between = reader.new_body_name(&format!("{body}/{short}"));
+            // A joint that is called after its body already, as we call unnamed ones, lends its name.
+            let wish =
+                if name.starts_with(&format!("{body}/")) { name.clone() } else { format!("{body}/{short}") };
+            let between = reader.new_body_name(&wish);
             let origin = reader.at(draft.item.id);
             reader.model.bodies.push(BodyDescription { name: between.clone(), origin, ..Default::default() });
             between

@@ -1,6 +1,6 @@
 //! Writing MJCF: the tree by nesting, loops as equality constraints, what does not fit is said.
 //!
-//! A joint of ours becomes one to four joints of MJCF on one body ([`pieces`]). Angles are in radians, numbers have
+//! A joint of ours becomes one to four joints of MJCF on one body (`pieces.rs`). Angles are in radians, numbers have
 //! all their digits, and no default class is used, so that the file reads as it stands.
 
 mod constraints;
@@ -11,7 +11,7 @@ mod states;
 use std::collections::{BTreeMap, HashSet};
 
 use element::{Xml, numbers, quaternion};
-use pieces::Piece;
+use pieces::{Piece, PieceKind};
 
 use crate::io::Diagnostic;
 use crate::mechanism::{
@@ -55,7 +55,12 @@ pub fn write_mjcf(model: &ModelDescription) -> (String, Vec<Diagnostic>) {
             turn_round(&mut description);
         }
         let pieces = pieces::of(&description, &mut writer);
-        writer.links.push(Link { body: bodies[body.as_str()].clone(), joint: description, pieces });
+        writer.links.push(Link {
+            body: bodies[body.as_str()].clone(),
+            joint: description,
+            pieces,
+            before: Vec::new(),
+        });
     }
     for id in mechanism.loop_joints() {
         if let Some(joint) = by_name.get(mechanism.joint(id).name.as_str()) {
@@ -63,6 +68,8 @@ pub fn write_mjcf(model: &ModelDescription) -> (String, Vec<Diagnostic>) {
         }
     }
     writer.place_sites();
+    writer.merge_massless(&mut roots, &mut children);
+    writer.place_actuators();
     let text = writer.file(&roots, &children);
     (text, writer.said)
 }
@@ -72,6 +79,8 @@ struct Link {
     body: BodyDescription,
     joint: JointDescription,
     pieces: Vec<Piece>,
+    /// Links of massless bodies whose joints stand on this body, outermost first.
+    before: Vec<usize>,
 }
 
 /// A joint met from its child's side: the same coordinates with the ends exchanged and the axis turned.
@@ -138,12 +147,16 @@ impl<'m> Writer<'m> {
         name
     }
 
-    /// Everything that hangs on sites: frames, loops, thrusters, actuators.
+    /// Frames and the ends of loops.
     fn place_sites(&mut self) {
         for frame in &self.model.frames {
             self.sites.entry(frame.body.clone()).or_default().push((frame.name.clone(), frame.placement));
         }
         constraints::write(self);
+    }
+
+    /// Motors on joints and at sites.
+    fn place_actuators(&mut self) {
         for i in 0..self.links.len() {
             pieces::actuators(self, i);
         }
@@ -151,6 +164,50 @@ impl<'m> Writer<'m> {
         let order: BTreeMap<&str, usize> =
             self.model.inputs.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
         self.actuators.sort_by_key(|a| order.get(a[0].1.as_str()).copied().unwrap_or(usize::MAX));
+    }
+
+    /// Puts the joints of bodies that only link two joints onto the body that follows: MuJoCo refuses moving bodies
+    /// without mass, and combines joints instead.
+    ///
+    /// With `P = A₂ B₂⁻¹` the place of the next body, `A₁ J₁ B₁⁻¹ P = A₁ J₁ B'⁻¹` for `B' = P⁻¹ B₁`.
+    fn merge_massless(&mut self, roots: &mut [usize], children: &mut [Vec<usize>]) {
+        let index: BTreeMap<String, usize> =
+            self.links.iter().enumerate().map(|(i, l)| (l.body.name.clone(), i)).collect();
+        // Tips first: the next body has taken in what is behind it already.
+        for i in (0..self.links.len()).rev() {
+            let link = &self.links[i];
+            let [next] = children[i][..] else { continue };
+            let body = &link.body;
+            let bare = body.mass == 0.0
+                && body.inertia == [0.0; 6]
+                && body.visuals.is_empty()
+                && body.thrusters.is_empty()
+                && !self.sites.contains_key(&body.name);
+            let joined = |i: usize| {
+                let pieces = &self.links[i].pieces;
+                !pieces.is_empty() && pieces.iter().all(|p| p.kind != PieceKind::Free)
+            };
+            if !bare || !joined(i) || !joined(next) {
+                continue;
+            }
+            let follows = inverse(&self.place_of(next));
+            let parent = link.joint.parent.clone();
+            self.links[i].joint.child_placement = compose(&follows, &link.joint.child_placement);
+            let joint = self.links[i].joint.clone();
+            self.links[i].pieces = pieces::of(&joint, self);
+            self.links[next].before.insert(0, i);
+            let list = index.get(&parent).map_or(&mut *roots, |p| children[*p].as_mut_slice());
+            if let Some(slot) = list.iter_mut().find(|c| **c == i) {
+                *slot = next;
+            }
+        }
+    }
+
+    /// Where a body stands in the body it is written in, all coordinates zero.
+    fn place_of(&self, i: usize) -> Placement {
+        let first = self.links[i].before.first().copied().unwrap_or(i);
+        let joint = &self.links[first].joint;
+        compose(&joint.parent_placement, &inverse(&joint.child_placement))
     }
 
     fn file(&mut self, roots: &[usize], children: &[Vec<usize>]) -> String {
@@ -222,11 +279,11 @@ impl<'m> Writer<'m> {
     fn body(&mut self, xml: &mut Xml, i: usize) {
         let link = &self.links[i];
         let body = &link.body;
-        let placement = compose(&link.joint.parent_placement, &inverse(&link.joint.child_placement));
+        let placement = self.place_of(i);
         let mut attributes = vec![("name", body.name.clone())];
         place(&placement, &mut attributes);
         xml.open("body", &attributes);
-        for piece in &link.pieces {
+        for piece in link.before.iter().flat_map(|b| &self.links[*b].pieces).chain(&link.pieces) {
             xml.leaf("joint", &piece.attributes);
         }
         let [xx, yy, zz, xy, xz, yz] = body.inertia;

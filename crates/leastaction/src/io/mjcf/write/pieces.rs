@@ -170,10 +170,10 @@ pub(super) fn actuators(writer: &mut Writer<'_>, link: usize) {
         for piece in &pieces {
             let b = &joint.child_placement;
             match piece.kind {
-                PieceKind::Hinge | PieceKind::Slide if joint.kind != JointType::Floating => {
-                    if gear[piece.coordinate] != 0.0 {
-                        motor(writer, input, ("joint", piece.name.clone()), &[gear[piece.coordinate]]);
-                    }
+                PieceKind::Hinge | PieceKind::Slide
+                    if joint.kind != JointType::Floating && gear[piece.coordinate] != 0.0 =>
+                {
+                    motor(writer, input, ("joint", piece.name.clone()), &[gear[piece.coordinate]]);
                 }
                 PieceKind::Ball if joint.kind == JointType::Spherical => {
                     let gear = rotate(b.q, [gear[0], gear[1], gear[2]]);

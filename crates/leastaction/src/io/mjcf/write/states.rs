@@ -13,7 +13,7 @@ pub(super) fn write(writer: &Writer<'_>, order: &[usize], xml: &mut Xml) {
     xml.open("keyframe", &[]);
     for (name, state) in &writer.model.states {
         let (mut qpos, mut qvel) = (Vec::new(), Vec::new());
-        for &i in order {
+        for i in order.iter().flat_map(|i| writer.links[*i].before.iter().copied().chain([*i])) {
             let joint = &writer.links[i].joint;
             let mut q = vec![0.0; joint.kind.nq()];
             if matches!(joint.kind, JointType::Spherical | JointType::Floating) {

@@ -1,0 +1,8 @@
+//! What a user of the command sees and gets.
+
+mod continuation;
+mod endings;
+mod memory;
+mod outputs;
+mod snapshots;
+mod support;

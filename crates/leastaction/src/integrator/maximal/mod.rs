@@ -1,0 +1,410 @@
+//! The maximal-coordinate variational integrator: closed loops that stay closed, in linear time.
+//!
+//! Every body has its own pose and momentum; joints are constraints between bodies. One step solves
+//!
+//! ```text
+//! P_in = P + (h/2) F(pose, u)
+//! p⁻(w) − P_in − G(pose)ᵀΛ = 0,      g(pose')/h = 0,      pose' = pose ⊞ h w
+//! P'   = p⁺(w) + (h/2) F(pose', u)
+//! ```
+//!
+//! for the interval velocities `w` and the constraint impulses `Λ`: symmetric, momentum preserving, of second order
+//! because it starts and ends with half a kick at the nodes. The linear systems are solved on the graph of bodies and
+//! joints, see [`graph`](self) and the theory notes `docs/theory/03-maximal.md`.
+
+#![allow(clippy::inline_always, reason = "small kernels in the innermost loop")]
+
+mod constraint;
+mod coordinate;
+mod forces;
+mod geometry;
+mod graph;
+mod layout;
+mod ldu;
+mod newton;
+mod nonholonomic;
+mod read_out;
+mod residual;
+mod rotation_map;
+mod start;
+mod state;
+mod workspace;
+
+use std::sync::Arc;
+
+pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
+pub use read_out::{JointImpulse, LinkSnapshot};
+pub use rotation_map::RotationMap;
+pub use state::MaximalState;
+pub use workspace::MaximalWorkspace;
+
+use super::{Input, Integrator, StepError, StepReport, expect_length, expect_state};
+use crate::mechanism::{Mechanism, State};
+use layout::Layout;
+use ldu::{Six, angular, linear};
+use nonholonomic::RollingKind;
+use state::HISTORY;
+
+/// How steps are composed to a higher order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Composition {
+    /// One step: second order.
+    #[default]
+    Plain,
+    /// Three steps, fourth order.
+    Yoshida,
+    /// Five steps, fourth order with an error about seventy times smaller.
+    Suzuki,
+}
+
+impl Composition {
+    /// Fractions of the step.
+    #[must_use]
+    pub fn fractions(self) -> &'static [f64] {
+        // a = 1/(2 − 2^(1/3)),  s = 1/(4 − 4^(1/3))
+        const A: f64 = 1.351_207_191_959_657_8;
+        const S: f64 = 0.414_490_771_794_375_7;
+        match self {
+            Self::Plain => &[1.0],
+            Self::Yoshida => &[A, 1.0 - 2.0 * A, A],
+            Self::Suzuki => &[S, S, 1.0 - 4.0 * S, S, S],
+        }
+    }
+
+    /// Order of accuracy.
+    #[must_use]
+    pub fn order(self) -> u32 {
+        if self == Self::Plain { 2 } else { 4 }
+    }
+}
+
+/// Options of the maximal integrator.
+///
+/// ```
+/// use leastaction::integrator::maximal::Maximal;
+/// use leastaction::integrator::Simulator;
+/// use leastaction::mechanism::{MechanismBuilder, samples};
+///
+/// let mechanism = MechanismBuilder::from(samples::four_bar()).build()?;
+/// let mut simulator = Simulator::with(&mechanism, Maximal::default(), &mechanism.start_state())?;
+/// for _ in 0..100 {
+///     simulator.step(&[], 0.01)?;
+/// }
+/// assert!(simulator.gap() < 1e-12); // four revolutes, closed to rounding
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Maximal {
+    /// Rotation map.
+    pub map: RotationMap,
+    /// Composition to fourth order.
+    pub composition: Composition,
+    /// Hold joint limits (inelastically) instead of only watching them.
+    pub enforce_limits: bool,
+    /// Relative tolerance of the nonlinear solve.
+    pub tolerance: f64,
+    /// Velocity constraints of your own, by body name.
+    pub custom: Vec<(String, Arc<dyn VelocityConstraint>)>,
+}
+
+impl Default for Maximal {
+    fn default() -> Self {
+        Self {
+            map: RotationMap::Sine,
+            composition: Composition::Plain,
+            enforce_limits: false,
+            tolerance: 1e-12,
+            custom: Vec::new(),
+        }
+    }
+}
+
+/// Deepest recursive halving of a step.
+const MAX_DEPTH: u32 = 8;
+
+impl Maximal {
+    /// Adds a velocity constraint of your own on the body of that name.
+    #[must_use]
+    pub fn with_constraint(
+        mut self,
+        body: impl Into<String>,
+        constraint: Arc<dyn VelocityConstraint>,
+    ) -> Self {
+        self.custom.push((body.into(), constraint));
+        self
+    }
+
+    fn rollings(&self, mechanism: &Mechanism) -> Result<Vec<(usize, RollingKind, String)>, StepError> {
+        let mut out: Vec<_> = mechanism
+            .constraints()
+            .iter()
+            .map(|c| (c.body.index(), RollingKind::BuiltIn(c.kind), c.name.clone()))
+            .collect();
+        for (name, constraint) in &self.custom {
+            let body = mechanism.body_by_name(name).ok_or_else(|| StepError::BadOption {
+                option: "body of a velocity constraint",
+                value: name.clone(),
+                remedy: "name a body of the mechanism".into(),
+            })?;
+            out.push((
+                body.index(),
+                RollingKind::Custom(constraint.clone()),
+                format!("constraint on {name}"),
+            ));
+        }
+        Ok(out)
+    }
+
+    /// One plain step of length `h` in composition stage `stage`: solve, then accept. The state is unchanged on `Err`.
+    fn substep(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        u: &[f64],
+        h: f64,
+        stage: usize,
+        depth: u32,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.scale);
+        self.take_in(ws, state, u, h);
+        let smooth = depth == 0 && state.history.h * self.composition.fractions()[stage] == h;
+        newton::guess(&state.history, self.map, stage, h, smooth, depth > 0 && ws.accepted > 0, ws);
+        let mut outcome = newton::solve(ws, self.map, state, self.tolerance);
+        let mut iterations = outcome.iterations;
+        if !outcome.converged && !ws.layout.closures.is_empty() {
+            let mut scratch = std::mem::take(&mut ws.scratch_rows);
+            newton::average_directions(&ws.layout, state, &ws.trial, &mut ws.step, &mut scratch);
+            ws.scratch_rows = scratch;
+            let again = newton::solve(ws, self.map, state, self.tolerance);
+            iterations += again.iterations;
+            if again.converged {
+                report.fallbacks += 1;
+                outcome = again;
+            }
+        }
+        report.iterations += iterations;
+        if outcome.converged {
+            report.residual = report.residual.max(outcome.residual);
+            report.dropped_rank = report.dropped_rank.max(outcome.dropped);
+            report.inconsistency = report.inconsistency.max(outcome.inconsistency);
+            self.accept(ws, state, u, h, stage);
+            return Ok(());
+        }
+        if depth >= MAX_DEPTH {
+            return Err(StepError::NotConverged {
+                time: state.t,
+                step: h,
+                iterations,
+                residual: outcome.residual,
+                tolerance: self.tolerance,
+            });
+        }
+        // Split: the momentum-carrying map restarts exactly, without projection.
+        report.splits += 1;
+        if depth == 0 && self.composition == Composition::Plain {
+            ws.backup.save(state);
+        }
+        for _ in 0..2 {
+            self.substep(ws, state, u, 0.5 * h, stage, depth + 1, report)?;
+        }
+        Ok(())
+    }
+
+    /// Incoming momenta: the carried ones and half a kick at the start pose.
+    fn take_in(&self, ws: &mut MaximalWorkspace, state: &MaximalState, u: &[f64], h: f64) {
+        let step = &mut ws.step;
+        step.incoming.copy_from_slice(&state.momentum);
+        forces::add_half_kick(
+            &ws.layout,
+            &state.side,
+            &state.q,
+            &state.q_loop,
+            u,
+            0.5 * h,
+            &step.implicit,
+            &step.implicit_loop,
+            &mut step.incoming,
+        );
+        residual::incoming_about_points(&state.side, &step.incoming, &mut step.incoming_point);
+        let largest = step.incoming.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs()));
+        step.impulse_scale = largest + 1e-3 * ws.layout.max_mass;
+    }
+
+    /// Moves the state to the end of the solved interval.
+    fn accept(&self, ws: &mut MaximalWorkspace, state: &mut MaximalState, u: &[f64], h: f64, stage: usize) {
+        let MaximalWorkspace { layout, step, iterate, trial, last, last_side, accepted, .. } = ws;
+        // Arriving momenta, end impulses of the coordinate rows, half a kick at the end pose.
+        for (i, link) in layout.links.iter().enumerate() {
+            let (omega, v) = (angular(&iterate.w[i]), linear(&iterate.w[i]));
+            let (_, arriving) = self.map.momenta(omega * (0.5 * h), link.inertia * omega);
+            let (mut ang, mut lin) = (trial.side.rot[i] * arriving, v * link.mass);
+            if !link.drags.is_empty() {
+                let (tau, f) = residual::drag_impulse(layout, i, &state.side, &trial.side, v, h, true);
+                ang += tau;
+                lin += f;
+            }
+            state.momentum[i] = ldu::six(ang, lin);
+        }
+        read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
+        std::mem::swap(&mut state.side, &mut trial.side);
+        std::mem::swap(&mut state.poses, &mut trial.poses);
+        std::mem::swap(last_side, &mut trial.side); // the start's geometry, for the impulses' directions
+        last.copy_from(iterate);
+        *accepted += 1;
+        for (i, link) in layout.links.iter().enumerate() {
+            let range = link.q..link.q + link.joint.kind.nq();
+            let near: [f64; 7] =
+                std::array::from_fn(|c| if c < range.len() { state.q[link.q + c] } else { 0.0 });
+            forces::unwrapped(link.joint.kind, &state.side.joints[i], &near, &mut state.q[range]);
+        }
+        for (l, joint) in layout.loops.iter().enumerate() {
+            let near = state.q_loop[l];
+            forces::unwrapped(
+                joint.kind,
+                &state.side.loops[l],
+                &near,
+                &mut state.q_loop[l][..joint.kind.nq()],
+            );
+        }
+        forces::add_half_kick(
+            layout,
+            &state.side,
+            &state.q,
+            &state.q_loop,
+            u,
+            0.5 * h,
+            &step.implicit,
+            &step.implicit_loop,
+            &mut state.momentum,
+        );
+        let history = &mut state.history;
+        let next = (history.newest + 1) % HISTORY;
+        let place = |n: usize| (stage * HISTORY + next) * n..(stage * HISTORY + next + 1) * n;
+        history.w[place(iterate.w.len())].copy_from_slice(&iterate.w);
+        history.wrench[place(iterate.wrench.len())].copy_from_slice(&iterate.wrench);
+        history.lam[place(iterate.lam.len())].copy_from_slice(&iterate.lam);
+        history.limit.copy_from_slice(&iterate.limit);
+    }
+}
+
+impl Integrator for Maximal {
+    type State = MaximalState;
+    type Workspace = MaximalWorkspace;
+
+    fn label(&self) -> String {
+        let stages = match self.composition {
+            Composition::Plain => "2",
+            Composition::Yoshida => "4-yoshida",
+            Composition::Suzuki => "4-suzuki",
+        };
+        format!("maximal-{stages}-{}", self.map.name())
+    }
+
+    fn workspace(&self, mechanism: &Mechanism) -> Result<MaximalWorkspace, StepError> {
+        let layout = Layout::new(mechanism, &self.rollings(mechanism)?)?;
+        let composed = self.composition != Composition::Plain;
+        if composed && (layout.dissipative || (self.enforce_limits && layout.limited)) {
+            return Err(StepError::BadOption {
+                option: "order",
+                value: "4".into(),
+                remedy:
+                    "its composition has a negative substep, which damping, drag and limits do not allow; \
+                         use order 2, or `--undamped`"
+                        .into(),
+            });
+        }
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return Err(StepError::BadOption {
+                option: "tolerance",
+                value: self.tolerance.to_string(),
+                remedy: "give a number between 0 and 1, such as 1e-12".into(),
+            });
+        }
+        let stages = self.composition.fractions().len();
+        Ok(MaximalWorkspace::new(layout, stages, mechanism.nq(), mechanism.nv(), self.enforce_limits))
+    }
+
+    fn start(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MaximalWorkspace,
+        state: &State,
+    ) -> Result<MaximalState, StepError> {
+        expect_state(mechanism, state)?;
+        let stages = self.composition.fractions().len();
+        let mut made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+        if let Some(warm) = &state.warm
+            && warm.integrator == self.label()
+            && made.read_numbers(&workspace.layout, &warm.data)
+        {
+            return Ok(made);
+        }
+        start::consistent_start(mechanism, workspace, state, &mut made)?;
+        Ok(made)
+    }
+
+    fn step(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        if !(h.is_finite() && h != 0.0) {
+            return Err(StepError::BadOption {
+                option: "step",
+                value: h.to_string(),
+                remedy: "give a finite number of seconds that is not zero".into(),
+            });
+        }
+        let mut report = StepReport::default();
+        let (fractions, t) = (self.composition.fractions(), state.t);
+        if fractions.len() > 1 {
+            ws.backup.save(state);
+        }
+        ws.accepted = 0;
+        for (stage, fraction) in fractions.iter().enumerate() {
+            if let Err(error) = self.substep(ws, state, input.u, fraction * h, stage, 0, &mut report) {
+                if ws.accepted > 0 {
+                    state.restore(&ws.layout, &ws.backup);
+                }
+                return Err(error);
+            }
+        }
+        state.t = t + h;
+        // After a split step the last interval is shorter: extrapolate from it alone.
+        let history = &mut state.history;
+        let smooth = report.splits == 0 && history.h == h;
+        history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
+        history.newest = (history.newest + 1) % HISTORY;
+        history.h = h;
+        Ok(report)
+    }
+
+    fn read_out(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MaximalWorkspace,
+        state: &MaximalState,
+        out: &mut State,
+    ) {
+        read_out::read_out(mechanism, workspace, state, out);
+    }
+
+    fn warm_start(&self, _mechanism: &Mechanism, state: &MaximalState) -> Vec<f64> {
+        state.to_numbers()
+    }
+
+    fn gap(&self, _mechanism: &Mechanism, workspace: &mut MaximalWorkspace, state: &MaximalState) -> f64 {
+        read_out::largest_gap(&workspace.layout, state)
+    }
+}
+
+/// Mass-weighted velocity of a link as momentum about the centre of mass.
+fn momentum_of(link: &layout::Link, rot: &crate::spatial::Mat3, w: &Six) -> Six {
+    let ang = *rot * (link.inertia * rot.tr_mul(angular(w)));
+    ldu::six(ang, linear(w) * link.mass)
+}

@@ -1,0 +1,354 @@
+//! What a node looks like from outside: projected velocities, coordinates, energies, gaps and constraint impulses.
+//!
+//! The carried momentum is only known up to constraint impulses; the velocity at a node is its projection
+//! `[M −Gᵀ; G 0][W; μ] = [P; 0]`, exactly tangent to the constraints. (3.27)
+
+use super::constraint::{Row, coordinate_row, directions, multipliers, values};
+use super::forces::{about_point, add_row, node_block};
+use super::geometry::Side;
+use super::layout::{ClosureKind, Layout};
+use super::ldu::{Six, angular, linear, six};
+use super::residual::closure_rows;
+use super::start::{position_values, public_rates};
+use super::state::MaximalState;
+use super::workspace::{MaximalWorkspace, StepData, Trial};
+use crate::mechanism::{BodyId, JointId, Mechanism, State};
+use crate::spatial::{Pose, Quat, Vec3};
+
+/// The symmetric matrix of a node in the solver: masses, armature, rows at the pose.
+pub(crate) fn assemble_node(ws: &mut MaximalWorkspace, state: &MaximalState) {
+    let MaximalWorkspace { layout, graph, ldu, system, step, .. } = ws;
+    let side = &state.side;
+    for (i, link) in layout.links.iter().enumerate() {
+        ldu.diagonal[i] = node_block(&side.rot[i], &link.inertia, link.mass, side.arm[i]);
+        system.particular[i] = [0.0; 6];
+        for c in 0..link.joint.kind.nv() {
+            let at = link.v + c;
+            system.force[at] = 0.0;
+            ldu.stiffness[at] = [0.0; 6];
+            ldu.stiffness[at][c] = link.joint.rows.armature[c];
+            ldu.limit[at] = [0.0, 1.0];
+        }
+    }
+    ldu.limits_active = false;
+    if layout.closures.is_empty() {
+        return;
+    }
+    ldu.clear();
+    closure_rows(layout, side, &state.poses, &mut step.rows);
+    for (c, closure) in layout.closures.iter().enumerate() {
+        system.closure[c] = [0.0; 6];
+        let mut scale = 0.0;
+        for r in 0..closure.rows {
+            let mut active = 1.0;
+            if let ClosureKind::Coordinates = closure.kind {
+                let joint = &layout.loops[closure.index];
+                let nv = joint.kind.nv();
+                let armature = if r < nv { joint.rows.armature[r] } else { 0.0 };
+                active = if armature > 0.0 { 1.0 } else { 0.0 };
+                ldu.cc[c][r][r] = if armature > 0.0 { 1.0 / armature } else { 1.0 };
+            }
+            let row = &step.rows[c][r];
+            for (which, slot) in graph.ends[c].iter().enumerate() {
+                let (Some(slot), Some(i)) = (slot, if which == 1 { closure.b } else { closure.a }) else {
+                    continue;
+                };
+                let (ang, s) = if which == 1 { (row.ang_b, active) } else { (row.ang_a, -active) };
+                for k in 0..3 {
+                    ldu.a[*slot][r][k] += s * ang[k];
+                    ldu.a[*slot][r][3 + k] += s * row.lin[k];
+                    ldu.b[*slot][r][k] -= s * ang[k];
+                    ldu.b[*slot][r][3 + k] -= s * row.lin[k];
+                }
+                let link = &layout.links[i];
+                let body = side.rot[i].tr_mul(ang + side.arm[i].cross(row.lin));
+                scale += body.dot(link.inverse_inertia * body) + row.lin.norm2() / link.mass;
+            }
+        }
+        ldu.scale[c] = scale;
+    }
+}
+
+/// Projects the carried momentum: `[Ω; v]` of the joint points in `system.body`, joint rates in `system.rate`.
+pub(crate) fn project(ws: &mut MaximalWorkspace, state: &MaximalState) {
+    assemble_node(ws, state);
+    for i in 0..ws.layout.links.len() {
+        ws.system.body[i] = about_point(&state.momentum[i], state.side.arm[i]);
+    }
+    ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &state.side);
+    ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &state.side, &mut ws.system);
+}
+
+/// Public positions and velocities. Does not allocate.
+pub(crate) fn read_out(
+    mechanism: &Mechanism,
+    ws: &mut MaximalWorkspace,
+    state: &MaximalState,
+    out: &mut State,
+) {
+    debug_assert_eq!(out.q.len(), mechanism.nq());
+    out.t = state.t;
+    out.q.copy_from_slice(&state.q);
+    project(ws, state);
+    for (i, link) in ws.layout.links.iter().enumerate() {
+        let nv = link.joint.kind.nv();
+        let mut v = [0.0; 6];
+        public_rates(&ws.layout, &state.side, i, &ws.system.rate[link.v..link.v + nv], &mut v);
+        out.v[link.v..link.v + nv].copy_from_slice(&v[..nv]);
+    }
+}
+
+/// End impulses `e = f0 + β dy` of the coordinate rows, added to the outgoing momenta. (3.22)
+pub(crate) fn add_end_impulses(layout: &Layout, step: &StepData, trial: &Trial, momentum: &mut [Six]) {
+    for (i, link) in layout.links.iter().enumerate() {
+        let joint = &link.joint;
+        if !joint.rows.has_rows {
+            continue;
+        }
+        for c in 0..joint.kind.nv() {
+            let law = &step.law[link.v + c];
+            if law.alpha != 0.0 {
+                let row = coordinate_row(joint.kind, &trial.side.joints[i], c);
+                let e = law.f0 + law.beta * trial.dy[link.v + c];
+                add_row(momentum, &trial.side.arm, link.parent, Some(i), &row, e);
+            }
+        }
+    }
+    for closure in &layout.closures {
+        if let ClosureKind::Coordinates = closure.kind {
+            let l = closure.index;
+            let joint = &layout.loops[l];
+            for c in 0..joint.kind.nv() {
+                let law = &step.law_loop[l][c];
+                if law.alpha != 0.0 {
+                    let row = coordinate_row(joint.kind, &trial.side.loops[l], c);
+                    let e = law.f0 + law.beta * trial.dy_loop[l][c];
+                    add_row(momentum, &trial.side.arm, closure.a, closure.b, &row, e);
+                }
+            }
+        }
+    }
+}
+
+/// Largest value of a constraint row with a position: metres, or radians for rotations.
+pub(crate) fn largest_gap(layout: &Layout, state: &MaximalState) -> f64 {
+    let mut worst = 0.0f64;
+    for (i, link) in layout.links.iter().enumerate() {
+        let mut value = [0.0; 6];
+        let n = values(link.joint.kind, &state.side.joints[i], &mut value);
+        worst = value[..n].iter().fold(worst, |m, x| m.max(x.abs()));
+    }
+    for c in 0..layout.closures.len() {
+        let mut value = [0.0; 6];
+        worst = worst.max(position_values(layout, c, &state.side, &state.poses, &mut value));
+    }
+    worst
+}
+
+/// One moving link at a node.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSnapshot {
+    /// The body that gives the link its axes.
+    pub body: BodyId,
+    /// Orientation of the link.
+    pub q: Quat,
+    /// Its centre of mass.
+    pub x: Vec3,
+    /// Projected angular velocity, link axes.
+    pub omega: Vec3,
+    /// Projected velocity of the centre of mass, world axes.
+    pub v: Vec3,
+    /// Angular velocity of the last interval, link axes.
+    pub omega_interval: Vec3,
+    /// Velocity of the last interval.
+    pub v_interval: Vec3,
+    /// Carried momentum: angular about the centre of mass, linear; world axes.
+    pub momentum: [f64; 6],
+    /// Constraint impulses of the last interval on the link: torque in link axes, force in world axes.
+    pub constraint_impulse: [f64; 6],
+}
+
+/// Constraint impulses of one joint over the last interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointImpulse {
+    /// The joint; `None` for a rolling constraint.
+    pub joint: Option<JointId>,
+    /// Its multipliers, in the row order of the theory notes.
+    pub multipliers: Vec<f64>,
+    /// Impulse on the child at the joint's origin, world axes: torque, then force.
+    pub wrench: [f64; 6],
+    /// True if the closure's rows are redundant, so that the multipliers are one choice of many.
+    pub redundant: bool,
+}
+
+impl MaximalWorkspace {
+    /// Poses, velocities and constraint impulses of all links.
+    pub fn snapshot(&mut self, state: &MaximalState) -> Vec<LinkSnapshot> {
+        let impulses = self.impulses_on_links();
+        project(self, state);
+        let newest = state.history.stages.saturating_sub(1);
+        let n = self.layout.links.len();
+        let range = state.history.range(newest, 0, n);
+        (0..n)
+            .map(|i| {
+                let (ang, lin) = (angular(&self.system.body[i]), linear(&self.system.body[i]));
+                let w = &state.history.w[range.clone()][i];
+                LinkSnapshot {
+                    body: BodyId::new(self.layout.links[i].body),
+                    q: state.poses[i].q,
+                    x: state.poses[i].x,
+                    omega: state.side.rot[i].tr_mul(ang),
+                    v: lin - ang.cross(state.side.arm[i]),
+                    omega_interval: angular(w),
+                    v_interval: linear(w),
+                    momentum: state.momentum[i],
+                    constraint_impulse: impulses[i],
+                }
+            })
+            .collect()
+    }
+
+    /// Kinetic energy (armature included) and potential energy (gravity and springs) at a node.
+    pub fn energy(&mut self, state: &MaximalState) -> (f64, f64) {
+        project(self, state);
+        let (layout, side) = (&self.layout, &state.side);
+        let (mut kinetic, mut potential) = (0.0, 0.0);
+        for (i, link) in layout.links.iter().enumerate() {
+            let (ang, lin) = (angular(&self.system.body[i]), linear(&self.system.body[i]));
+            let omega = side.rot[i].tr_mul(ang);
+            let v = lin - ang.cross(side.arm[i]);
+            kinetic += 0.5 * (omega.dot(link.inertia * omega) + link.mass * v.norm2());
+            potential -= link.mass * layout.gravity.dot(state.poses[i].x);
+            let (kind, rows) = (link.joint.kind, &link.joint.rows);
+            let nv = kind.nv();
+            for c in 0..nv {
+                kinetic += 0.5 * rows.armature[c] * self.system.rate[link.v + c].powi(2);
+            }
+            if rows.has_springs {
+                let q = &state.q[link.q..link.q + kind.nq()];
+                potential += kind.spring_energy(&rows.stiffness[..nv], &rows.rest[..nv], q);
+            }
+        }
+        for (c, closure) in layout.closures.iter().enumerate() {
+            if let ClosureKind::Coordinates = closure.kind {
+                let joint = &layout.loops[closure.index];
+                let nv = joint.kind.nv();
+                for k in 0..nv {
+                    let a = joint.rows.armature[k];
+                    if a > 0.0 {
+                        kinetic += 0.5 * self.system.closure[c][k].powi(2) / a;
+                    }
+                }
+                if joint.rows.has_springs {
+                    let q = &state.q_loop[closure.index][..joint.kind.nq()];
+                    potential +=
+                        joint.kind.spring_energy(&joint.rows.stiffness[..nv], &joint.rows.rest[..nv], q);
+                }
+            }
+        }
+        (kinetic, potential)
+    }
+
+    /// Pose of every body of the mechanism in the world.
+    #[must_use]
+    pub fn body_poses(&self, state: &MaximalState) -> Vec<Pose> {
+        let place = |at: &super::layout::Attachment| match at.link {
+            None => at.pose,
+            Some(i) => Pose::new(state.side.rot[i], state.poses[i].x) * at.pose,
+        };
+        self.layout.bodies.iter().map(place).collect()
+    }
+
+    /// Position coordinates of a loop joint, angles unwrapped; empty if it has none.
+    #[must_use]
+    pub fn loop_coordinates(&self, state: &MaximalState, joint: JointId) -> Vec<f64> {
+        let found = self.layout.loops.iter().position(|l| l.joint == joint.index());
+        found.map_or_else(Vec::new, |l| state.q_loop[l][..self.layout.loops[l].kind.nq()].to_vec())
+    }
+
+    /// Rates of a loop joint's coordinates, from projected velocities.
+    pub fn loop_rates(&mut self, state: &MaximalState, joint: JointId) -> Vec<f64> {
+        let Some(l) = self.layout.loops.iter().position(|l| l.joint == joint.index()) else {
+            return Vec::new();
+        };
+        project(self, state);
+        let j = &self.layout.loops[l];
+        (0..j.kind.nv().min(6))
+            .map(|c| {
+                let row = super::forces::public_row(j.kind, &state.side.loops[l], c);
+                let part = |i: Option<usize>, ang: Vec3| {
+                    i.map_or(0.0, |i| {
+                        ang.dot(angular(&self.system.body[i])) + row.lin.dot(linear(&self.system.body[i]))
+                    })
+                };
+                part(j.b.link, row.ang_b) - part(j.a.link, row.ang_a)
+            })
+            .collect()
+    }
+
+    /// Constraint rows of every tree joint with a link of its own, then of the closures, with their multipliers.
+    fn for_each_impulse(
+        &self,
+        mut each: impl FnMut(Option<usize>, Option<usize>, Option<usize>, &[Row], &[f64]),
+    ) {
+        let side: &Side = &self.last_side;
+        let mut rows = [Row::default(); 6];
+        for (i, link) in self.layout.links.iter().enumerate() {
+            let g = super::start::full_geometry(&self.layout, side, i);
+            let mut lam = [0.0; 6];
+            let n = multipliers(link.joint.kind, &g, &self.last.wrench[i], &mut lam);
+            directions(link.joint.kind, &g, &mut rows);
+            each(Some(link.joint.joint), link.parent, Some(i), &rows[..n], &lam[..n]);
+        }
+        for (c, closure) in self.layout.closures.iter().enumerate() {
+            let joint = match closure.kind {
+                ClosureKind::Joint => Some(self.layout.loops[closure.index].joint),
+                ClosureKind::Coordinates => continue,
+                ClosureKind::Rolling(_) => None,
+            };
+            let n = closure.rows;
+            each(joint, closure.a, closure.b, &self.step.rows[c][..n], &self.last.lam[c][..n]);
+        }
+    }
+
+    fn impulses_on_links(&self) -> Vec<Six> {
+        let side = &self.last_side;
+        let mut out = vec![[0.0; 6]; self.layout.links.len()];
+        self.for_each_impulse(|_, a, b, rows, lam| {
+            for (row, lam) in rows.iter().zip(lam) {
+                add_row(&mut out, &side.arm, a, b, row, *lam);
+            }
+        });
+        for (i, f) in out.iter_mut().enumerate() {
+            *f = six(side.rot[i].tr_mul(angular(f)), linear(f));
+        }
+        out
+    }
+
+    /// Constraint impulses of the last interval, per joint and rolling constraint.
+    ///
+    /// Where a loop is redundant the multipliers are one choice of many and marked so.
+    #[must_use]
+    pub fn joint_impulses(&self) -> Vec<JointImpulse> {
+        let mut out = Vec::new();
+        let redundant = self.ldu.dropped > 0;
+        self.for_each_impulse(|joint, a, b, rows, lam| {
+            let mut wrench = [0.0; 6];
+            // About the joint's origin on the child: the levers' moment is taken off again.
+            for (row, lam) in rows.iter().zip(lam) {
+                for k in 0..3 {
+                    wrench[k] += row.ang_b[k] * lam;
+                    wrench[3 + k] += row.lin[k] * lam;
+                }
+            }
+            let _ = (a, b);
+            out.push(JointImpulse {
+                joint: joint.map(JointId::new),
+                multipliers: lam.to_vec(),
+                wrench,
+                redundant,
+            });
+        });
+        out
+    }
+}

@@ -1,0 +1,533 @@
+//! The equations of one step: their residual at an iterate and their Newton matrix.
+//!
+//! ```text
+//! link b:     R p⁻(ω) − P_in − c_b + Σ_children T_xᵀ c − Σ_closures Gᵀλ = 0       (momentum, about the joint point)
+//! joint, closure:   g(pose')/h = 0,   ψ = 0                                       (velocity)
+//! coordinate row:   N_xᵀ c_b = f0 − α dy + limit impulse                          (momentum)
+//! ```
+//!
+//! Equations (3.7) to (3.12) of the theory notes. `c_b` is the wrench of the link's joint: constraint impulses and
+//! coordinate rows together.
+
+use super::constraint::{coordinate_row, directions, particular, values};
+use super::coordinate::increments;
+use super::forces::{about_point, is_stiff, point_block};
+use super::geometry::{LinkPose, Side};
+use super::layout::{ClosureKind, Layout};
+use super::ldu::{Ldu, Six, System, add_wrench, angular, dot, linear};
+use super::rotation_map::RotationMap;
+use super::state::MaximalState;
+use super::workspace::{Iterate, StepData, Trial};
+use crate::mechanism::JointType;
+use crate::spatial::Vec3;
+
+/// Scale of a limit's impulse against its velocity.
+const LIMIT_SCALE: f64 = 1.0;
+
+/// Fischer–Burmeister value and slopes of `a ≥ 0, b ≥ 0, a b = 0`.
+#[inline]
+fn fischer_burmeister(a: f64, b: f64) -> [f64; 3] {
+    let r = a.hypot(b).max(1e-300);
+    [a + b - r, 1.0 - a / r, (1.0 - b / r) * LIMIT_SCALE]
+}
+
+/// Side of a limit to watch from coordinate `y`: the nearer one.
+fn limit_side(lower: f64, upper: f64, y: f64) -> f64 {
+    match (lower.is_finite(), upper.is_finite()) {
+        (true, true) => {
+            if y - lower < upper - y {
+                1.0
+            } else {
+                -1.0
+            }
+        }
+        (true, false) => 1.0,
+        (false, true) => -1.0,
+        (false, false) => 0.0,
+    }
+}
+
+/// Distance to a limit on a side.
+fn limit_distance(side: f64, lower: f64, upper: f64, y: f64) -> f64 {
+    if side > 0.0 { y - lower } else { upper - y }
+}
+
+impl StepData {
+    /// What is constant over a step from `state`: impulse laws, limits, force directions. Does not allocate.
+    pub(crate) fn prepare(&mut self, layout: &Layout, state: &MaximalState, h: f64, scale: &mut [f64]) {
+        self.h = h;
+        let side = &state.side;
+        for (i, link) in layout.links.iter().enumerate() {
+            let joint = &link.joint;
+            if !joint.rows.has_rows && !joint.rows.has_limits {
+                continue;
+            }
+            for c in 0..joint.kind.nv() {
+                let v = link.v + c;
+                self.implicit[v] = is_stiff(layout, side, joint, &side.joints[i], c, h);
+                let y = if joint.kind.nq() == joint.kind.nv() { state.q[link.q + c] } else { 0.0 };
+                self.law[v] = super::forces::ImpulseLaw::new(joint, c, y, h, self.implicit[v]);
+                self.limit_side[v] = if self.enforce_limits {
+                    limit_side(joint.rows.lower[c], joint.rows.upper[c], y)
+                } else {
+                    0.0
+                };
+            }
+        }
+        for (l, joint) in layout.loops.iter().enumerate() {
+            if !joint.rows.has_rows && !joint.rows.has_limits {
+                continue;
+            }
+            for c in 0..joint.kind.nv().min(3) {
+                let y = state.q_loop[l][c];
+                self.implicit_loop[l][c] = is_stiff(layout, side, joint, &side.loops[l], c, h);
+                self.law_loop[l][c] =
+                    super::forces::ImpulseLaw::new(joint, c, y, h, self.implicit_loop[l][c]);
+                self.limit_side_loop[l][c] = if self.enforce_limits {
+                    limit_side(joint.rows.lower[c], joint.rows.upper[c], y)
+                } else {
+                    0.0
+                };
+            }
+        }
+        closure_rows(layout, side, &state.poses, &mut self.rows);
+        for (c, scale) in scale.iter_mut().enumerate() {
+            *scale = row_scale(layout, side, c, &self.rows[c]);
+        }
+    }
+}
+
+/// Force directions of all closures at a pose; rolling constraints in terms of the joint point as well.
+pub(crate) fn closure_rows(
+    layout: &Layout,
+    side: &Side,
+    poses: &[LinkPose],
+    rows: &mut [[super::constraint::Row; 6]],
+) {
+    for (c, closure) in layout.closures.iter().enumerate() {
+        match &closure.kind {
+            ClosureKind::Joint => {
+                let g = &side.loops[closure.index];
+                directions(layout.loops[closure.index].kind, g, &mut rows[c]);
+            }
+            ClosureKind::Coordinates => {
+                let (kind, g) = (layout.loops[closure.index].kind, &side.loops[closure.index]);
+                for k in 0..kind.nv() {
+                    rows[c][k] = coordinate_row(kind, g, k);
+                    rows[c][kind.nv() + k] = rows[c][k];
+                }
+            }
+            ClosureKind::Rolling(rolling) => {
+                let mut node = [[0.0; 6]; 6];
+                rolling.node_rows(&poses[closure.index], &mut node);
+                for r in 0..closure.rows {
+                    let lin = linear(&node[r]);
+                    rows[c][r].ang_b = angular(&node[r]) - side.arm[closure.index].cross(lin);
+                    rows[c][r].lin = lin;
+                }
+            }
+        }
+    }
+}
+
+/// Size of a closure's rows against the bare links, before any cancellation: what its pivots are judged by. (3.20)
+fn row_scale(layout: &Layout, side: &Side, c: usize, rows: &[super::constraint::Row; 6]) -> f64 {
+    let closure = &layout.closures[c];
+    let mut scale = 0.0;
+    for r in 0..closure.rows {
+        for (end, ang) in [(closure.b, rows[r].ang_b), (closure.a, rows[r].ang_a)] {
+            let Some(i) = end else { continue };
+            let link = &layout.links[i];
+            let ang = side.rot[i].tr_mul(ang + side.arm[i].cross(rows[r].lin));
+            scale += ang.dot(link.inverse_inertia * ang) + rows[r].lin.norm2() / link.mass;
+        }
+    }
+    scale
+}
+
+/// Poses at the end of the interval; false if a rotation leaves the map's domain.
+#[inline(always)]
+pub(crate) fn advance(map: RotationMap, pose: &LinkPose, w: &Six, h: f64) -> Option<LinkPose> {
+    let phi = angular(w) * (0.5 * h);
+    if !map.admits(phi) {
+        return None;
+    }
+    let q = pose.q * map.relative(phi);
+    // One Newton step towards length one: the error is of rounding size.
+    let s = 1.5 - 0.5 * (q.w * q.w + q.v.norm2());
+    let q = crate::spatial::Quat { w: q.w * s, v: q.v * s };
+    Some(LinkPose { q, x: pose.x + linear(w) * h })
+}
+
+/// Evaluates the residual at the iterate. False if it cannot be evaluated there. Does not allocate.
+pub(crate) fn evaluate(
+    map: RotationMap,
+    layout: &Layout,
+    state: &MaximalState,
+    step: &StepData,
+    iterate: &Iterate,
+    trial: &mut Trial,
+) -> bool {
+    let h = step.h;
+    let inverse_h = 1.0 / h;
+    let start = &state.side;
+    let mut worst_gap = 0.0f64;
+    let mut sum_velocity = 0.0;
+    for (i, link) in layout.links.iter().enumerate() {
+        let w = &iterate.w[i];
+        let Some(pose) = advance(map, &state.poses[i], w, h) else { return false };
+        trial.poses[i] = pose;
+        trial.side.place_link(layout, i, &trial.poses);
+
+        // Leaving minus incoming momentum, about the joint point. (3.7)
+        let (omega, v) = (angular(w), linear(w));
+        let (leaving, _) = map.momenta(omega * (0.5 * h), link.inertia * omega);
+        let mut lin = v * link.mass;
+        let mut ang = start.rot[i] * leaving;
+        if !link.drags.is_empty() {
+            let (tau, f) = drag_impulse(layout, i, start, &trial.side, v, h, false);
+            ang -= tau;
+            lin -= f;
+        }
+        let ang = ang - start.arm[i].cross(lin);
+        let incoming = &step.incoming_point[i];
+        trial.unbalanced[i] = [
+            ang[0] - incoming[0],
+            ang[1] - incoming[1],
+            ang[2] - incoming[2],
+            lin[0] - incoming[3],
+            lin[1] - incoming[4],
+            lin[2] - incoming[5],
+        ];
+
+        // Rows of the joint: the particular velocity that closes them. (3.13)
+        let kind = link.joint.kind;
+        let g = &trial.side.joints[i];
+        let mut value = [0.0; 6];
+        let rows = values(kind, g, &mut value);
+        for r in 0..rows {
+            worst_gap = worst_gap.max(value[r].abs());
+            value[r] *= -inverse_h;
+            sum_velocity += value[r] * value[r];
+        }
+        trial.particular[i] = particular(kind, g, &value);
+
+        if link.joint.rows.has_rows || (step.enforce_limits && link.joint.rows.has_limits) {
+            let mut dy = [0.0; 6];
+            increments(kind, &start.joints[i], g, &mut dy);
+            for c in 0..kind.nv() {
+                let at = link.v + c;
+                trial.dy[at] = dy[c];
+                trial.impulse[at] = step.law[at].f0 - step.law[at].alpha * dy[c];
+                let side = step.limit_side[at];
+                if side != 0.0 {
+                    let rows = &link.joint.rows;
+                    let y = state.q[link.q + c] + dy[c];
+                    let a = limit_distance(side, rows.lower[c], rows.upper[c], y) * inverse_h;
+                    trial.limit[at] = fischer_burmeister(a, LIMIT_SCALE * iterate.limit[at]);
+                    sum_velocity += trial.limit[at][0].powi(2);
+                    worst_gap = worst_gap.max(trial.limit[at][0].abs() * h.abs());
+                }
+            }
+        }
+    }
+    trial.side.place_loops(layout, &trial.poses);
+    closure_residuals(layout, state, step, iterate, trial, map, &mut worst_gap, &mut sum_velocity);
+    body_residuals(layout, state, step, iterate, trial);
+
+    let scale = 1.0 / step.impulse_scale;
+    let (mut worst, mut sum) = (0.0f64, 0.0);
+    for r in trial.residual.iter().flatten() {
+        worst = worst.max(r.abs());
+        sum += r * r;
+    }
+    for (i, link) in layout.links.iter().enumerate() {
+        let rows = &link.joint.rows;
+        if rows.has_rows || (step.enforce_limits && rows.has_limits) {
+            for c in 0..link.joint.kind.nv() {
+                let at = link.v + c;
+                let row = coordinate_row(link.joint.kind, &start.joints[i], c);
+                let n = [row.ang_b[0], row.ang_b[1], row.ang_b[2], row.lin[0], row.lin[1], row.lin[2]];
+                let r =
+                    dot(&n, &iterate.wrench[i]) - trial.impulse[at] - step.limit_side[at] * iterate.limit[at];
+                worst = worst.max(r.abs());
+                sum += r * r;
+            }
+        }
+    }
+    trial.worst_body = worst;
+    trial.worst_gap = worst_gap;
+    trial.merit = (sum * scale * scale + sum_velocity).sqrt();
+    trial.merit.is_finite()
+}
+
+/// Drag over the interval: half an impulse at the start (or end) pose, from the points' mean velocity.
+pub(crate) fn drag_impulse(
+    layout: &Layout,
+    i: usize,
+    start: &Side,
+    end: &Side,
+    v: Vec3,
+    h: f64,
+    at_end: bool,
+) -> (Vec3, Vec3) {
+    let (mut tau, mut force) = (Vec3::zero(), Vec3::zero());
+    for (point, c) in &layout.links[i].drags {
+        let (r0, r1) = (start.rot[i] * *point, end.rot[i] * *point);
+        let speed = v + (r1 - r0) * (1.0 / h) - layout.wind;
+        let f = speed * (-0.5 * c * h);
+        force += f;
+        tau += (if at_end { r1 } else { r0 }).cross(f);
+    }
+    (tau, force)
+}
+
+fn closure_residuals(
+    layout: &Layout,
+    state: &MaximalState,
+    step: &StepData,
+    iterate: &Iterate,
+    trial: &mut Trial,
+    map: RotationMap,
+    worst_gap: &mut f64,
+    sum_velocity: &mut f64,
+) {
+    let _ = map;
+    let (h, inverse_h) = (step.h, 1.0 / step.h);
+    for (c, closure) in layout.closures.iter().enumerate() {
+        let mut value = [0.0; 6];
+        match &closure.kind {
+            ClosureKind::Joint => {
+                values(layout.loops[closure.index].kind, &trial.side.loops[closure.index], &mut value);
+                for r in 0..closure.rows {
+                    *worst_gap = worst_gap.max(value[r].abs());
+                    value[r] *= inverse_h;
+                }
+            }
+            ClosureKind::Coordinates => {
+                let l = closure.index;
+                let joint = &layout.loops[l];
+                let nv = joint.kind.nv();
+                let mut dy = [0.0; 6];
+                increments(joint.kind, &state.side.loops[l], &trial.side.loops[l], &mut dy);
+                for k in 0..nv {
+                    trial.dy_loop[l][k] = dy[k];
+                    let law = &step.law_loop[l][k];
+                    // dy/h + (s − f0)/(α h) = 0, or s = 0 where there is no law.
+                    value[k] = if law.alpha > 0.0 {
+                        (dy[k] + (iterate.lam[c][k] - law.f0) / law.alpha) * inverse_h
+                    } else {
+                        iterate.lam[c][k]
+                    };
+                    let side = step.limit_side_loop[l][k];
+                    value[nv + k] = iterate.lam[c][nv + k];
+                    if side != 0.0 {
+                        let y = state.q_loop[l][k] + dy[k];
+                        let a = limit_distance(side, joint.rows.lower[k], joint.rows.upper[k], y) * inverse_h;
+                        let fb = fischer_burmeister(a, LIMIT_SCALE * iterate.lam[c][nv + k]);
+                        trial.limit_loop[l][k] = fb;
+                        value[nv + k] = fb[0];
+                    }
+                }
+                for r in 0..closure.rows {
+                    *worst_gap = worst_gap.max(value[r].abs() * h.abs());
+                }
+            }
+            ClosureKind::Rolling(rolling) => {
+                let i = closure.index;
+                let w = &iterate.w[i];
+                rolling.residual(&state.poses[i], &trial.poses[i], angular(w), linear(w), h, &mut value);
+                for r in 0..closure.rows {
+                    *worst_gap = worst_gap.max(value[r].abs() * h.abs());
+                }
+            }
+        }
+        for r in 0..closure.rows {
+            *sum_velocity += value[r] * value[r];
+        }
+        trial.closure[c] = value;
+    }
+}
+
+/// Body rows with the joints' wrenches and the closures' impulses.
+fn body_residuals(
+    layout: &Layout,
+    state: &MaximalState,
+    step: &StepData,
+    iterate: &Iterate,
+    trial: &mut Trial,
+) {
+    for i in 0..layout.links.len() {
+        let (u, c) = (&trial.unbalanced[i], &iterate.wrench[i]);
+        trial.residual[i] = std::array::from_fn(|k| u[k] - c[k]);
+    }
+    for (i, link) in layout.links.iter().enumerate() {
+        if let Some(parent) = link.parent {
+            add_wrench(&mut trial.residual[parent], &iterate.wrench[i], state.side.lever[i]);
+        }
+    }
+    for (c, closure) in layout.closures.iter().enumerate() {
+        for r in 0..closure.rows {
+            let lam = closure_force(layout, step, c, r, iterate.lam[c][r]);
+            let row = &step.rows[c][r];
+            if let Some(b) = closure.b {
+                for k in 0..3 {
+                    trial.residual[b][k] -= row.ang_b[k] * lam;
+                    trial.residual[b][3 + k] -= row.lin[k] * lam;
+                }
+            }
+            if let Some(a) = closure.a {
+                for k in 0..3 {
+                    trial.residual[a][k] += row.ang_a[k] * lam;
+                    trial.residual[a][3 + k] += row.lin[k] * lam;
+                }
+            }
+        }
+    }
+}
+
+/// The force of a multiplier along its row: limits push away from their side.
+#[inline(always)]
+pub(crate) fn closure_force(layout: &Layout, step: &StepData, c: usize, r: usize, lam: f64) -> f64 {
+    let closure = &layout.closures[c];
+    if let ClosureKind::Coordinates = closure.kind {
+        let nv = layout.loops[closure.index].kind.nv();
+        if r >= nv {
+            return lam * step.limit_side_loop[closure.index][r - nv];
+        }
+    }
+    lam
+}
+
+/// Newton matrix and right-hand sides at the evaluated iterate. Does not allocate.
+pub(crate) fn assemble(
+    map: RotationMap,
+    layout: &Layout,
+    ends: &[[Option<usize>; 2]],
+    state: &MaximalState,
+    step: &StepData,
+    iterate: &Iterate,
+    trial: &mut Trial,
+    ldu: &mut Ldu,
+    system: &mut System,
+) {
+    let h = step.h;
+    let start = &state.side;
+    for (i, link) in layout.links.iter().enumerate() {
+        let phi = angular(&iterate.w[i]) * (0.5 * h);
+        // A = R D⁻Γ⁻¹ R'ᵀ: angular slope in world axes. (3.8)
+        let slope = start.rot[i] * map.slope(phi, &link.inertia) * trial.side.rot[i].transpose();
+        let drag: f64 = link.drags.iter().map(|(_, c)| 0.5 * c * h).sum();
+        ldu.diagonal[i] = point_block(&slope, link.mass + drag, start.arm[i], trial.side.arm[i]);
+        let u = &trial.unbalanced[i];
+        system.body[i] = std::array::from_fn(|k| -u[k]);
+        system.particular[i] = trial.particular[i];
+        let rows = &link.joint.rows;
+        if rows.has_rows || (step.enforce_limits && rows.has_limits) {
+            let nv = link.joint.kind.nv();
+            for c in 0..nv {
+                let at = link.v + c;
+                let alpha = step.law[at].alpha * h;
+                system.force[at] = trial.impulse[at];
+                ldu.stiffness[at] = [0.0; 6];
+                if c < 3 && matches!(link.joint.kind, JointType::Spherical | JointType::Floating) {
+                    let rel = start.joints[i].r.conj() * trial.side.joints[i].r;
+                    let s = if rel.w < 0.0 { -1.0 } else { 1.0 };
+                    let slope = (rel.v * s).skew();
+                    for k in 0..3 {
+                        ldu.stiffness[at][k] = alpha * slope.0[c][k];
+                    }
+                    ldu.stiffness[at][c] += alpha * rel.w * s;
+                } else {
+                    ldu.stiffness[at][c] = alpha;
+                }
+                let side = step.limit_side[at];
+                ldu.limit[at] = [0.0, 1.0];
+                system.limit[at] = 0.0;
+                if side != 0.0 {
+                    let [fb, kappa, delta] = trial.limit[at];
+                    // δ(Pξ − y − σγ) + κξ = −σ FB
+                    ldu.limit[at] = [kappa, delta];
+                    system.force[at] += side * iterate.limit[at];
+                    system.limit[at] = -side * fb;
+                }
+            }
+        }
+    }
+    ldu.limits_active = step.enforce_limits;
+    if layout.closures.is_empty() {
+        return;
+    }
+    ldu.clear();
+    for (c, closure) in layout.closures.iter().enumerate() {
+        let mut rows = [super::constraint::Row::default(); 6];
+        let mut factor = [1.0; 6];
+        system.closure[c] = std::array::from_fn(|r| -trial.closure[c][r]);
+        match &closure.kind {
+            ClosureKind::Joint => {
+                directions(layout.loops[closure.index].kind, &trial.side.loops[closure.index], &mut rows);
+                // The unknown is the new multiplier, not its change: force rows are linear in it.
+            }
+            ClosureKind::Coordinates => {
+                let l = closure.index;
+                let (kind, g) = (layout.loops[l].kind, &trial.side.loops[l]);
+                let nv = kind.nv();
+                for k in 0..nv {
+                    rows[k] = coordinate_row(kind, g, k);
+                    rows[nv + k] = rows[k];
+                    let law = &step.law_loop[l][k];
+                    let diagonal = if law.alpha > 0.0 {
+                        1.0 / (law.alpha * h)
+                    } else {
+                        factor[k] = 0.0;
+                        1.0
+                    };
+                    ldu.cc[c][k][k] = diagonal;
+                    system.closure[c][k] += diagonal * iterate.lam[c][k];
+                    let side = step.limit_side_loop[l][k];
+                    let mut diagonal = 1.0;
+                    factor[nv + k] = 0.0;
+                    if side != 0.0 {
+                        let [_, kappa, delta] = trial.limit_loop[l][k];
+                        factor[nv + k] = kappa * side;
+                        diagonal = delta;
+                    }
+                    ldu.cc[c][nv + k][nv + k] = diagonal;
+                    system.closure[c][nv + k] += diagonal * iterate.lam[c][nv + k];
+                }
+            }
+            ClosureKind::Rolling(rolling) => {
+                let i = closure.index;
+                let w = &iterate.w[i];
+                let (omega, v) = (angular(w), linear(w));
+                rolling.slopes(map, &state.poses[i], &trial.poses[i], omega, v, h, &mut trial.slopes);
+                for r in 0..closure.rows {
+                    let lin = linear(&trial.slopes[r]);
+                    rows[r].ang_b = angular(&trial.slopes[r]) - trial.side.arm[i].cross(lin);
+                    rows[r].lin = lin;
+                }
+            }
+        }
+        for r in 0..closure.rows {
+            let sign = closure_force(layout, step, c, r, 1.0);
+            let (v, x) = (&rows[r], &step.rows[c][r]);
+            for (side, slot) in ends[c].iter().enumerate() {
+                let Some(slot) = slot else { continue };
+                let (av, ax, s) = if side == 1 { (v.ang_b, x.ang_b, 1.0) } else { (v.ang_a, x.ang_a, -1.0) };
+                for k in 0..3 {
+                    ldu.a[*slot][r][k] += s * factor[r] * av[k];
+                    ldu.a[*slot][r][3 + k] += s * factor[r] * v.lin[k];
+                    ldu.b[*slot][r][k] -= s * sign * ax[k];
+                    ldu.b[*slot][r][3 + k] -= s * sign * x.lin[k];
+                }
+            }
+        }
+    }
+}
+
+/// Incoming momentum about the joint points.
+pub(crate) fn incoming_about_points(side: &Side, incoming: &[Six], out: &mut [Six]) {
+    for i in 0..incoming.len() {
+        out[i] = about_point(&incoming[i], side.arm[i]);
+    }
+}

@@ -1,0 +1,273 @@
+//! Consistent start: joint coordinates to poses and momenta, loops closed, velocities projected.
+
+use super::coordinate::{joint_displacement, joint_quaternion};
+use super::geometry::{LinkPose, Side};
+use super::layout::{ClosureKind, Layout};
+use super::ldu::{Six, angular, linear, six, transport};
+use super::read_out::{assemble_node, project};
+use super::state::MaximalState;
+use super::workspace::MaximalWorkspace;
+use super::{StepError, momentum_of};
+use crate::mechanism::{Mechanism, State};
+use crate::spatial::{Mat3, Quat, Vec3};
+
+/// Poses of all links from joint coordinates, parents first. (3.25)
+pub(crate) fn forward_kinematics(layout: &Layout, q: &[f64], poses: &mut [LinkPose]) {
+    for (i, link) in layout.links.iter().enumerate() {
+        let joint = &link.joint;
+        let a = link.parent.map_or(LinkPose::identity(), |p| poses[p]);
+        let q = &q[link.q..link.q + joint.kind.nq()];
+        let frame = a.q * joint.a.q;
+        let turn = (frame * joint_quaternion(joint.kind, q) * joint.b.q.conj()).normalized();
+        let at = a.x + a.q.rotate(joint.a.p) + frame.rotate(joint_displacement(joint.kind, q));
+        poses[i] = LinkPose { q: turn, x: at - turn.rotate(joint.b.p) };
+    }
+}
+
+/// Velocities `[Ω; v]` of the joint points from joint rates in the engine's basis.
+fn velocities(layout: &Layout, side: &Side, v: &[f64], out: &mut [Six]) {
+    let mut columns = [[0.0; 6]; 6];
+    for (i, link) in layout.links.iter().enumerate() {
+        let joint = &link.joint;
+        let mut w = link.parent.map_or([0.0; 6], |p| transport(&out[p], side.lever[i]));
+        let g = full_geometry(layout, side, i);
+        super::constraint::coordinate_columns(joint.kind, &g, side.axis[i], &mut columns);
+        for c in 0..joint.kind.nv() {
+            // Public slides of a floating joint are in the child's frame.
+            let column = match joint.kind {
+                crate::mechanism::JointType::Floating if c >= 3 => six(Vec3::zero(), g.frame_b.column(c - 3)),
+                _ => columns[c],
+            };
+            for k in 0..6 {
+                w[k] += column[k] * v[link.v + c];
+            }
+        }
+        out[i] = w;
+    }
+}
+
+/// Geometry of a link's joint with the child's frame, which a plain ball joint leaves out.
+pub(crate) fn full_geometry(layout: &Layout, side: &Side, i: usize) -> super::geometry::Geometry {
+    let mut g = side.joints[i];
+    if layout.links[i].joint.is_plain_ball() {
+        g.frame_b = side.rot[i] * layout.links[i].joint.b.q.to_matrix();
+    }
+    g
+}
+
+/// Fills `made` from a public state: poses, closed loops, projected momenta.
+pub(crate) fn consistent_start(
+    mechanism: &Mechanism,
+    ws: &mut MaximalWorkspace,
+    state: &State,
+    made: &mut MaximalState,
+) -> Result<(), StepError> {
+    made.t = state.t;
+    made.q.copy_from_slice(&state.q);
+    normalise(&ws.layout, &mut made.q);
+    close_loops(mechanism, ws, made)?;
+    // Loop joints: the branch with a positive scalar part, angles nearest to zero.
+    for (l, joint) in ws.layout.loops.iter().enumerate() {
+        let nq = joint.kind.nq();
+        let near = [0.0; 7];
+        super::forces::unwrapped(joint.kind, &made.side.loops[l], &near, &mut made.q_loop[l][..nq]);
+    }
+    // Momentum of the given velocities, then of their projection onto the constraints.
+    let n = ws.layout.links.len();
+    let mut w = vec![[0.0; 6]; n];
+    velocities(&ws.layout, &made.side, &state.v, &mut w);
+    carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
+    project(ws, made);
+    w.copy_from_slice(&ws.system.body);
+    carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
+    add_armature(ws, made);
+    // The first guess is the projected velocity itself.
+    let history = &mut made.history;
+    history.count = 1;
+    history.newest = 0;
+    for stage in 0..history.stages {
+        let range = history.range(stage, 0, n);
+        for (target, i) in history.w[range].iter_mut().zip(0..n) {
+            let (ang, lin) = (angular(&w[i]), linear(&w[i]));
+            let omega = made.side.rot[i].tr_mul(ang);
+            *target = six(omega, lin - ang.cross(made.side.arm[i]));
+        }
+    }
+    Ok(())
+}
+
+/// Quaternions of the start scaled to length one.
+fn normalise(layout: &Layout, q: &mut [f64]) {
+    for link in &layout.links {
+        if link.joint.kind.nq() > link.joint.kind.nv() {
+            let range = link.q..link.q + 4;
+            let r = Quat::from_slice(&q[range.clone()]);
+            if (r.norm() - 1.0).abs() > 1e-14 {
+                q[range].copy_from_slice(&r.normalized().to_array());
+            }
+        }
+    }
+}
+
+fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
+    for (i, link) in layout.links.iter().enumerate() {
+        let (ang, lin) = (angular(&w[i]), linear(&w[i]));
+        let at_com = six(ang, lin - ang.cross(side.arm[i]));
+        out[i] = momentum_of(link, &side.rot[i], &at_com);
+    }
+}
+
+/// Adds `Cᵀ a ẏ`, the armature's share of the carried momentum, at the rates of the last projection.
+fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState) {
+    let layout = &ws.layout;
+    for (i, link) in layout.links.iter().enumerate() {
+        let joint = &link.joint;
+        for c in 0..joint.kind.nv() {
+            let a = joint.rows.armature[c];
+            if a != 0.0 {
+                let row = super::constraint::coordinate_row(joint.kind, &made.side.joints[i], c);
+                let s = a * ws.system.rate[link.v + c];
+                super::forces::add_row(&mut made.momentum, &made.side.arm, link.parent, Some(i), &row, s);
+            }
+        }
+    }
+    for (c, closure) in layout.closures.iter().enumerate() {
+        if let ClosureKind::Coordinates = closure.kind {
+            let joint = &layout.loops[closure.index];
+            for k in 0..joint.kind.nv() {
+                if joint.rows.armature[k] != 0.0 {
+                    // The row's multiplier is −a ẏ.
+                    let row = &ws.step.rows[c][k];
+                    let s = -ws.system.closure[c][k];
+                    super::forces::add_row(&mut made.momentum, &made.side.arm, closure.a, closure.b, row, s);
+                }
+            }
+        }
+    }
+}
+
+/// Rows of a closure that have a value at a pose: loop joints, and holonomic rows of rolling constraints.
+pub(crate) fn position_values(
+    layout: &Layout,
+    c: usize,
+    side: &Side,
+    poses: &[LinkPose],
+    out: &mut Six,
+) -> f64 {
+    let closure = &layout.closures[c];
+    *out = [0.0; 6];
+    match &closure.kind {
+        ClosureKind::Joint => {
+            super::constraint::values(layout.loops[closure.index].kind, &side.loops[closure.index], out);
+        }
+        ClosureKind::Coordinates => {}
+        ClosureKind::Rolling(rolling) => {
+            for r in 0..closure.rows {
+                out[r] = rolling.position(&poses[closure.index], r).unwrap_or(0.0);
+            }
+        }
+    }
+    out.iter().fold(0.0, |m, x| m.max(x.abs()))
+}
+
+/// Gauss–Newton on the joint coordinates, nearest in the metric of the masses. (3.26)
+fn close_loops(
+    mechanism: &Mechanism,
+    ws: &mut MaximalWorkspace,
+    made: &mut MaximalState,
+) -> Result<(), StepError> {
+    const MAX_ITERATIONS: usize = 100;
+    const MAX_MOVE: f64 = 0.3;
+    let tolerance = 1e-14 * ws.layout.length;
+    forward_kinematics(&ws.layout, &made.q, &mut made.poses);
+    made.side.place(&ws.layout, &made.poses);
+    let given = made.q.clone();
+    let (mut best, mut best_q, mut since_best) = (f64::INFINITY, made.q.clone(), 0);
+    for _ in 0..MAX_ITERATIONS {
+        let mut worst = 0.0f64;
+        for c in 0..ws.layout.closures.len() {
+            let mut value = [0.0; 6];
+            worst = worst.max(position_values(&ws.layout, c, &made.side, &made.poses, &mut value));
+        }
+        if worst < best {
+            best = worst;
+            best_q.copy_from_slice(&made.q);
+            since_best = 0;
+        } else {
+            since_best += 1;
+        }
+        if worst <= tolerance || since_best >= 8 {
+            break;
+        }
+        assemble_node(ws, made);
+        for c in 0..ws.layout.closures.len() {
+            let mut value = [0.0; 6];
+            position_values(&ws.layout, c, &made.side, &made.poses, &mut value);
+            ws.system.closure[c] = value.map(|x| -x);
+        }
+        ws.system.body.fill([0.0; 6]);
+        ws.ldu.factor(&ws.layout, &ws.graph, &made.side, &made.side);
+        ws.ldu.solve(&ws.layout, &ws.graph, &made.side, &made.side, &mut ws.system);
+        let largest = ws.system.rate.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        if !largest.is_finite() {
+            break;
+        }
+        let s = if largest > MAX_MOVE { MAX_MOVE / largest } else { 1.0 };
+        move_joints(&ws.layout, &made.side, &ws.system.rate, s, &mut made.q);
+        forward_kinematics(&ws.layout, &made.q, &mut made.poses);
+        made.side.place(&ws.layout, &made.poses);
+    }
+    made.q.copy_from_slice(&best_q);
+    forward_kinematics(&ws.layout, &made.q, &mut made.poses);
+    made.side.place(&ws.layout, &made.poses);
+    made.moved = given.iter().zip(&made.q).fold(0.0, |m, (a, b)| f64::max(m, (a - b).abs()));
+    // A redundant loop of slightly misaligned axes stays open by the misalignment.
+    if best > 1e-6 * ws.layout.length {
+        let (mut joint, mut gap) = (String::new(), 0.0);
+        for c in 0..ws.layout.closures.len() {
+            let mut value = [0.0; 6];
+            let worst = position_values(&ws.layout, c, &made.side, &made.poses, &mut value);
+            if worst > gap {
+                gap = worst;
+                joint.clone_from(&ws.layout.closures[c].name);
+            }
+        }
+        let _ = mechanism;
+        return Err(StepError::OpenLoop { joint, gap });
+    }
+    Ok(())
+}
+
+/// `q ⊞ s ξ` for rates `ξ` in the engine's basis.
+fn move_joints(layout: &Layout, side: &Side, rate: &[f64], s: f64, q: &mut [f64]) {
+    for (i, link) in layout.links.iter().enumerate() {
+        let kind = link.joint.kind;
+        let mut u = [0.0; 6];
+        public_rates(layout, side, i, &rate[link.v..link.v + kind.nv()], &mut u);
+        u.iter_mut().for_each(|x| *x *= s);
+        let range = link.q..link.q + kind.nq();
+        let mut from = [0.0; 7];
+        from[..kind.nq()].copy_from_slice(&q[range.clone()]);
+        kind.retract(&from[..kind.nq()], &u[..kind.nv()], &mut q[range]);
+    }
+}
+
+/// Rates in the engine's basis to the public convention.
+pub(crate) fn public_rates(layout: &Layout, side: &Side, i: usize, rate: &[f64], out: &mut Six) {
+    use crate::mechanism::JointType;
+    let joint = &layout.links[i].joint;
+    out[..rate.len()].copy_from_slice(rate);
+    let into = |frame: &Mat3, v: Vec3, out: &mut [f64]| out.copy_from_slice(&frame.tr_mul(v).0);
+    match joint.kind {
+        JointType::Spherical if joint.is_plain_ball() => {
+            let g = full_geometry(layout, side, i);
+            into(&g.frame_b, Vec3([rate[0], rate[1], rate[2]]), &mut out[..3]);
+        }
+        JointType::Floating => {
+            let g = &side.joints[i];
+            let world = g.frame_a * Vec3([rate[3], rate[4], rate[5]]);
+            into(&g.frame_b, world, &mut out[3..6]);
+        }
+        _ => {}
+    }
+}

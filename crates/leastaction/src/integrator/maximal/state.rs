@@ -1,0 +1,166 @@
+//! [`MaximalState`]: poses, carried momenta, and what extrapolates the next step's guess.
+
+use super::geometry::{LinkPose, Side};
+use super::layout::Layout;
+use super::ldu::Six;
+use crate::spatial::{Quat, Vec3};
+
+/// How many past steps the guess is extrapolated from.
+pub(crate) const HISTORY: usize = 3;
+
+/// Poses and carried momenta of all links, and the memory of the last steps.
+///
+/// The momentum is defined up to impulses of the constraints: `P ~ P + Gᵀλ`.
+#[derive(Clone, Debug)]
+pub struct MaximalState {
+    /// Time.
+    pub t: f64,
+    pub(crate) poses: Vec<LinkPose>,
+    /// Angular about the centre of mass, then linear; world axes.
+    pub(crate) momentum: Vec<Six>,
+    /// Position coordinates of the last node, per link joint: angles are unwrapped against them.
+    pub(crate) q: Vec<f64>,
+    /// The same for loop joints, by loop and coordinate (up to seven each).
+    pub(crate) q_loop: Vec<[f64; 7]>,
+    /// Geometry of the poses: derived, kept because the step before has made it.
+    pub(crate) side: Side,
+    pub(crate) history: History,
+    /// How far the start had to be moved to close the loops: largest change of a joint coordinate.
+    pub(crate) moved: f64,
+}
+
+/// Interval velocities `[ω; v]`, joint wrenches and multipliers of past steps, per composition stage.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    pub(crate) stages: usize,
+    /// How many past steps are known (the same for all stages).
+    pub(crate) count: usize,
+    /// Which of the [`HISTORY`] places holds the newest.
+    pub(crate) newest: usize,
+    /// Step length they were taken with.
+    pub(crate) h: f64,
+    pub(crate) w: Vec<Six>,
+    pub(crate) wrench: Vec<Six>,
+    pub(crate) lam: Vec<Six>,
+    /// Limit impulses of the last step.
+    pub(crate) limit: Vec<f64>,
+}
+
+impl History {
+    pub(crate) fn new(stages: usize, n: usize, nc: usize, nv: usize) -> Self {
+        Self {
+            stages,
+            count: 0,
+            newest: 0,
+            h: 0.0,
+            w: vec![[0.0; 6]; n * HISTORY * stages],
+            wrench: vec![[0.0; 6]; n * HISTORY * stages],
+            lam: vec![[0.0; 6]; nc * HISTORY * stages],
+            limit: vec![0.0; nv],
+        }
+    }
+
+    /// Range of a stage's entry `age` steps ago in an array of `n` per step.
+    #[inline(always)]
+    pub(crate) fn range(&self, stage: usize, age: usize, n: usize) -> std::ops::Range<usize> {
+        let place = (self.newest + HISTORY - age) % HISTORY;
+        let at = (stage * HISTORY + place) * n;
+        at..at + n
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
+        [self.count as f64, self.newest as f64, self.h]
+            .into_iter()
+            .chain(self.w.iter().chain(&self.wrench).chain(&self.lam).flatten().copied())
+            .chain(self.limit.iter().copied())
+    }
+}
+
+impl MaximalState {
+    /// Largest change of a joint coordinate that closing the loops of the start state took.
+    #[must_use]
+    pub fn moved_at_start(&self) -> f64 {
+        self.moved
+    }
+
+    pub(crate) fn new(layout: &Layout, stages: usize, nq: usize, nv: usize) -> Self {
+        let n = layout.links.len();
+        Self {
+            t: 0.0,
+            poses: vec![LinkPose::identity(); n],
+            momentum: vec![[0.0; 6]; n],
+            q: vec![0.0; nq],
+            q_loop: vec![[0.0; 7]; layout.loops.len()],
+            side: Side::new(layout),
+            history: History::new(stages, n, layout.closures.len(), nv),
+            moved: 0.0,
+        }
+    }
+
+    /// Everything that a continuation needs, as plain numbers.
+    pub(crate) fn to_numbers(&self) -> Vec<f64> {
+        let mut out = vec![self.t];
+        for pose in &self.poses {
+            out.extend(pose.q.to_array());
+            out.extend(pose.x.0);
+        }
+        out.extend(self.momentum.iter().flatten());
+        out.extend(&self.q);
+        out.extend(self.q_loop.iter().flatten());
+        out.extend(self.history.numbers());
+        out
+    }
+
+    /// Reads what [`to_numbers`](Self::to_numbers) wrote; false if the numbers do not fit.
+    pub(crate) fn read_numbers(&mut self, layout: &Layout, data: &[f64]) -> bool {
+        let expected = self.to_numbers().len();
+        if data.len() != expected || data.iter().any(|x| !x.is_finite()) {
+            return false;
+        }
+        let mut numbers = data.iter().copied();
+        let mut next = || numbers.next().unwrap_or(0.0);
+        self.t = next();
+        for pose in &mut self.poses {
+            let q: [f64; 4] = std::array::from_fn(|_| next());
+            pose.q = Quat::from_slice(&q);
+            pose.x = Vec3(std::array::from_fn(|_| next()));
+        }
+        self.momentum.iter_mut().flatten().for_each(|x| *x = next());
+        self.q.iter_mut().for_each(|x| *x = next());
+        self.q_loop.iter_mut().flatten().for_each(|x| *x = next());
+        let history = &mut self.history;
+        let (count, newest) = (next(), next());
+        if !(0.0..=HISTORY as f64).contains(&count) || !(0.0..HISTORY as f64).contains(&newest) {
+            return false;
+        }
+        history.count = count as usize;
+        history.newest = newest as usize;
+        history.h = next();
+        let History { w, wrench, lam, .. } = history;
+        w.iter_mut().chain(wrench).chain(lam).flatten().for_each(|x| *x = next());
+        history.limit.iter_mut().for_each(|x| *x = next());
+        self.side.place(layout, &self.poses);
+        true
+    }
+
+    /// Copies `other` without allocating (both have the same sizes); the geometry is left out.
+    pub(crate) fn save(&mut self, other: &Self) {
+        self.t = other.t;
+        self.poses.copy_from_slice(&other.poses);
+        self.momentum.copy_from_slice(&other.momentum);
+        self.q.copy_from_slice(&other.q);
+        self.q_loop.copy_from_slice(&other.q_loop);
+        let (h, o) = (&mut self.history, &other.history);
+        (h.count, h.newest, h.h) = (o.count, o.newest, o.h);
+        h.w.copy_from_slice(&o.w);
+        h.wrench.copy_from_slice(&o.wrench);
+        h.lam.copy_from_slice(&o.lam);
+        h.limit.copy_from_slice(&o.limit);
+    }
+
+    /// Back to what [`save`](Self::save) kept in `backup`.
+    pub(crate) fn restore(&mut self, layout: &Layout, backup: &Self) {
+        self.save(backup);
+        self.side.place(layout, &self.poses);
+    }
+}

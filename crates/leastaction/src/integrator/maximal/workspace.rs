@@ -1,0 +1,177 @@
+//! [`MaximalWorkspace`]: every buffer a step touches.
+
+use super::constraint::Row;
+use super::forces::ImpulseLaw;
+use super::geometry::{LinkPose, Side};
+use super::graph::Graph;
+use super::layout::Layout;
+use super::ldu::{Ldu, Six, System};
+use super::nonholonomic::Rows;
+use super::state::MaximalState;
+
+/// Memory of the maximal integrator for one mechanism. Holds no truth: dropping it loses nothing.
+#[derive(Clone, Debug)]
+pub struct MaximalWorkspace {
+    /// The compiled mechanism and its elimination order: constant.
+    pub(crate) layout: Layout,
+    pub(crate) graph: Graph,
+
+    /// Constant during a step: incoming momenta about the joint points, impulse laws, force directions at the start.
+    pub(crate) step: StepData,
+    /// The unknowns: interval velocities, joint wrenches, multipliers, limit impulses.
+    pub(crate) iterate: Iterate,
+    /// The iterate before a line search.
+    pub(crate) base: Iterate,
+    /// What evaluating the iterate gives: end poses, geometry and residuals.
+    pub(crate) trial: Trial,
+    /// Linear solver.
+    pub(crate) ldu: Ldu,
+    pub(crate) system: System,
+    /// Copies of the state for composed and split steps: the start, and the momentum under construction.
+    pub(crate) backup: MaximalState,
+    /// Multipliers and joint wrenches of the last accepted (sub)step, for output.
+    pub(crate) last: Iterate,
+    pub(crate) last_side: Side,
+    /// Intervals accepted within the present step.
+    pub(crate) accepted: u32,
+    pub(crate) scratch_rows: Vec<[Row; 6]>,
+}
+
+/// What stays constant while a step is solved.
+#[derive(Clone, Debug)]
+pub(crate) struct StepData {
+    pub(crate) h: f64,
+    /// Incoming momentum about the centre of mass (with the first half kick).
+    pub(crate) incoming: Vec<Six>,
+    /// The same about the joint point.
+    pub(crate) incoming_point: Vec<Six>,
+    /// Scale of the impulses.
+    pub(crate) impulse_scale: f64,
+    pub(crate) law: Vec<ImpulseLaw>,
+    pub(crate) law_loop: Vec<[ImpulseLaw; 3]>,
+    pub(crate) implicit: Vec<bool>,
+    pub(crate) implicit_loop: Vec<[bool; 3]>,
+    /// Force directions of the closures at the start (joint rows), and of rolling constraints (centre-of-mass rows).
+    pub(crate) rows: Vec<[Row; 6]>,
+    /// Signs of the limits watched: +1 lower, −1 upper, 0 none.
+    pub(crate) limit_side: Vec<f64>,
+    pub(crate) limit_side_loop: Vec<[f64; 3]>,
+    pub(crate) enforce_limits: bool,
+}
+
+/// The unknowns of the nonlinear equations.
+#[derive(Clone, Debug)]
+pub(crate) struct Iterate {
+    /// Interval velocities `[ω body; v world]`.
+    pub(crate) w: Vec<Six>,
+    /// Wrench of each link's joint on the link, about the joint point at the start.
+    pub(crate) wrench: Vec<Six>,
+    /// Multipliers of the closures.
+    pub(crate) lam: Vec<Six>,
+    /// Limit impulses.
+    pub(crate) limit: Vec<f64>,
+}
+
+impl Iterate {
+    pub(crate) fn copy_from(&mut self, o: &Self) {
+        self.w.copy_from_slice(&o.w);
+        self.wrench.copy_from_slice(&o.wrench);
+        self.lam.copy_from_slice(&o.lam);
+        self.limit.copy_from_slice(&o.limit);
+    }
+}
+
+/// What an evaluation gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub(crate) poses: Vec<LinkPose>,
+    pub(crate) side: Side,
+    /// Leaving minus incoming momentum about the joint point.
+    pub(crate) unbalanced: Vec<Six>,
+    /// Residual of the body rows with the joints' wrenches.
+    pub(crate) residual: Vec<Six>,
+    /// Particular velocities of the tree joints' rows, and residuals of the closures.
+    pub(crate) particular: Vec<Six>,
+    pub(crate) closure: Vec<Six>,
+    /// Start impulses of the coordinate rows, Fischer–Burmeister values and slopes of the limits.
+    pub(crate) impulse: Vec<f64>,
+    pub(crate) limit: Vec<[f64; 3]>,
+    pub(crate) limit_loop: Vec<[[f64; 3]; 3]>,
+    /// Increments of the coordinates.
+    pub(crate) dy: Vec<f64>,
+    pub(crate) dy_loop: Vec<[f64; 3]>,
+    pub(crate) merit: f64,
+    /// Largest body residual and constraint value.
+    pub(crate) worst_body: f64,
+    pub(crate) worst_gap: f64,
+    pub(crate) slopes: Rows,
+}
+
+impl MaximalWorkspace {
+    pub(crate) fn new(layout: Layout, stages: usize, nq: usize, nv: usize, enforce_limits: bool) -> Self {
+        let graph = Graph::new(&layout);
+        let (n, nc, nl) = (layout.links.len(), layout.closures.len(), layout.loops.len());
+        let iterate = Iterate {
+            w: vec![[0.0; 6]; n],
+            wrench: vec![[0.0; 6]; n],
+            lam: vec![[0.0; 6]; nc],
+            limit: vec![0.0; nv],
+        };
+        Self {
+            step: StepData {
+                h: 0.0,
+                incoming: vec![[0.0; 6]; n],
+                incoming_point: vec![[0.0; 6]; n],
+                impulse_scale: 1.0,
+                law: vec![ImpulseLaw::default(); nv],
+                law_loop: vec![[ImpulseLaw::default(); 3]; nl],
+                implicit: vec![false; nv],
+                implicit_loop: vec![[false; 3]; nl],
+                rows: vec![[Row::default(); 6]; nc],
+                limit_side: vec![0.0; nv],
+                limit_side_loop: vec![[0.0; 3]; nl],
+                enforce_limits: enforce_limits && layout.limited,
+            },
+            trial: Trial {
+                poses: vec![LinkPose::identity(); n],
+                side: Side::new(&layout),
+                unbalanced: vec![[0.0; 6]; n],
+                residual: vec![[0.0; 6]; n],
+                particular: vec![[0.0; 6]; n],
+                closure: vec![[0.0; 6]; nc],
+                impulse: vec![0.0; nv],
+                limit: vec![[0.0; 3]; nv],
+                limit_loop: vec![[[0.0; 3]; 3]; nl],
+                dy: vec![0.0; nv],
+                dy_loop: vec![[0.0; 3]; nl],
+                merit: 0.0,
+                worst_body: 0.0,
+                worst_gap: 0.0,
+                slopes: [[0.0; 6]; 6],
+            },
+            ldu: Ldu::new(&layout, &graph, nv),
+            system: System::new(&layout, nv),
+            backup: MaximalState::new(&layout, stages, nq, nv),
+            base: iterate.clone(),
+            last: iterate.clone(),
+            last_side: Side::new(&layout),
+            accepted: 0,
+            scratch_rows: vec![[Row::default(); 6]; nc],
+            iterate,
+            layout,
+            graph,
+        }
+    }
+
+    /// Flops of one factorization with dense blocks, as the symbolic phase counts them.
+    #[must_use]
+    pub fn estimated_flops(&self) -> f64 {
+        self.graph.flops
+    }
+
+    /// Block operations of the last numeric factorization.
+    #[must_use]
+    pub fn block_operations(&self) -> u64 {
+        self.ldu.block_operations
+    }
+}

@@ -1,0 +1,178 @@
+//! Balls: rotations with an anchor that moves with the configuration.
+//!
+//! Over one step `R(τ) = A φ(ξ(τ))` with `φ(ξ) = Rx(ξ₁) Ry(ξ₂) Rz(ξ₃)` and `ξ^0 = 0` (5.1). Varying the start drags the
+//! whole curve, so the first row is the balance of anchor-frame momentum over the step
+//!
+//! ```text
+//! r^0_j = p_j − (p_A)_j + Σ_α [ w h Ż_jᵀμ + Z_jᵀΓ + w h (τ_A)_j ]^α,    p_A = B(ξ^s)⁻ᵀ P^s            (5.3)
+//! p⁺ = φ(ξ^s)ᵀ p_A                                                                                   (5.4)
+//! ```
+//!
+//! with `Z_j` the axes of the anchor frame, `B = [e₁, R₁e₂, R₁R₂e₃]`, and the joint torque
+//! `τ_A = φ τ_b`, `τ_b = u − d ω_b − k vee(R)` (5.5). The chart's generalised force is `Bᵀ τ_A`.
+
+use super::lanes::Lanes;
+use super::lobatto::Scheme;
+use super::residual::{Point, Residual};
+use super::segments::{Law, Segment, Segments};
+use crate::scalar::Real;
+use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
+
+/// What a ball adds to the memory of the residual.
+#[derive(Clone, Debug)]
+pub(crate) struct BallNode<T, const N: usize> {
+    /// Axes of the anchor frame through the joint centre, and their rates.
+    pub(crate) axes: [Twist<Lanes<T, N>>; 3],
+    pub(crate) axis_rates: [Twist<Lanes<T, N>>; 3],
+    /// `B(ξ)`: anchor-frame angular velocity is `B ξ̇`.
+    pub(crate) b: Mat3<Lanes<T, N>>,
+    /// `φ(ξ)`.
+    pub(crate) phi: Mat3<Lanes<T, N>>,
+    /// Joint torque in the anchor frame.
+    pub(crate) torque: Vec3<Lanes<T, N>>,
+    /// `p_A`.
+    pub(crate) p_anchor: Vec3<T>,
+    /// Largest `|sin ξ₂|` over the nodes.
+    pub(crate) tilt: f64,
+}
+
+impl<T: Real, const N: usize> Default for BallNode<T, N> {
+    fn default() -> Self {
+        Self {
+            axes: [Twist::zero(); 3],
+            axis_rates: [Twist::zero(); 3],
+            b: Mat3::identity(),
+            phi: Mat3::identity(),
+            torque: Vec3::zero(),
+            p_anchor: Vec3::zero(),
+            tilt: 0.0,
+        }
+    }
+}
+
+/// `B(ξ)`, `φ(ξ)` and `sin ξ₂`.
+#[inline(always)]
+pub(super) fn chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>, T) {
+    let [(s1, c1), (s2, c2), (s3, c3)] = xi.map(T::sin_cos);
+    let (o, i) = (T::zero(), T::one());
+    let b = Mat3([[i, o, s2], [o, c1, -(s1 * c2)], [o, s1, c1 * c2]]);
+    let phi = Mat3([
+        [c2 * c3, -(c2 * s3), s2],
+        [c1 * s3 + s1 * s2 * c3, c1 * c3 - s1 * s2 * s3, -(s1 * c2)],
+        [s1 * s3 - c1 * s2 * c3, s1 * c3 + c1 * s2 * s3, c1 * c2],
+    ]);
+    (b, phi, s2)
+}
+
+/// The chart coordinates of a rotation: the inverse of `φ` for `|ξ₂| < π/2`.
+pub(super) fn chart_coordinates(r: &Mat3) -> [f64; 3] {
+    let m = &r.0;
+    let sine = m[0][2].clamp(-1.0, 1.0);
+    [(-m[1][2]).atan2(m[2][2]), sine.asin(), (-m[0][1]).atan2(m[0][0])]
+}
+
+/// Node `k` of a lane matrix.
+#[inline(always)]
+pub(super) fn node_matrix<T: Real, const N: usize>(m: &Mat3<Lanes<T, N>>, k: usize) -> Mat3<T> {
+    Mat3(m.0.map(|row| row.map(|x| x.0[k])))
+}
+
+/// `B⁻ᵀ x`.
+#[inline(always)]
+pub(super) fn solve_transposed<T: Real>(b: &Mat3<T>, x: Vec3<T>) -> Vec3<T> {
+    b.inverse().tr_mul(x)
+}
+
+impl<T: Real, const N: usize> Residual<T, N> {
+    /// The three axes in sequence, after the anchor.
+    pub(super) fn outward_ball(
+        &mut self,
+        i: usize,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        point: &Point<T, N>,
+        before: Pose<Lanes<T, N>>,
+        v: Twist<Lanes<T, N>>,
+    ) {
+        let segment = &segments.list[i];
+        let c = segment.coordinate;
+        let anchor = Mat3(point.anchors[segment.ball].0.map(|row| row.map(Lanes::splat)));
+        let frame = before.rot * anchor;
+        let xi: [_; 3] = std::array::from_fn(|a| point.delta[c + a]);
+        let (b, phi, sine) = chart(xi);
+        let ball = &mut self.balls[segment.ball];
+        ball.tilt = sine.0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
+        for j in 0..3 {
+            let axis = frame.column(j);
+            ball.axes[j] = Twist::new(axis, before.pos.cross(axis));
+            ball.axis_rates[j] = v.cross(ball.axes[j]);
+        }
+        ball.b = b;
+        ball.phi = phi;
+        let mut v = v;
+        for a in 0..3 {
+            let axis = frame * b.column(a);
+            let column = Twist::new(axis, before.pos.cross(axis));
+            let rate = self.rate(scheme, xi[a]);
+            self.rates[c + a] = rate;
+            self.columns[c + a] = column;
+            self.column_rates[c + a] = v.cross(column);
+            v += column * rate;
+        }
+        self.poses[i] = Pose::new(frame * phi, before.pos);
+        self.velocities[i] = v;
+        if segment.forced {
+            self.joint_torque(segment, &segments.laws[c], point);
+        }
+    }
+
+    /// `τ_A` (5.5).
+    fn joint_torque(&mut self, segment: &Segment, law: &Law, point: &Point<T, N>) {
+        let c = segment.coordinate;
+        let ball = &mut self.balls[segment.ball];
+        let rates = Vec3([self.rates[c], self.rates[c + 1], self.rates[c + 2]]);
+        let omega = ball.phi.tr_mul(ball.b * rates);
+        let anchor = Mat3(point.anchors[segment.ball].0.map(|row| row.map(Lanes::splat)));
+        let rotation = anchor * ball.phi;
+        let torque = Vec3([self.efforts[c], self.efforts[c + 1], self.efforts[c + 2]])
+            - omega.scale(law.damping)
+            - rotation.vee().scale(law.stiffness);
+        ball.torque = ball.phi * torque;
+    }
+
+    pub(super) fn inward_ball(
+        &mut self,
+        segment: &Segment,
+        scheme: &Scheme<N>,
+        point: &Point<T, N>,
+        mu: Momentum<Lanes<T, N>>,
+        gamma: Wrench<Lanes<T, N>>,
+    ) {
+        let (c, s) = (segment.coordinate, scheme.s);
+        let ball = &self.balls[segment.ball];
+        let force = if segment.forced { ball.b.tr_mul(ball.torque) } else { Vec3::zero() };
+        let mut rows = [Lanes::default(); 3];
+        for a in 0..3 {
+            let conjugate = self.columns[c + a].dot_momentum(mu);
+            rows[a] = self.chart_row(scheme, c + a, conjugate, mu, gamma, force[a]);
+        }
+        let last = Vec3(rows.map(|row| row.0[s]));
+        let p_anchor = solve_transposed(&node_matrix(&ball.b, s), last);
+        let p_next = node_matrix(&ball.phi, s).tr_mul(p_anchor);
+        for j in 0..3 {
+            let mut slope = ball.axis_rates[j].dot_momentum(mu);
+            if segment.forced {
+                slope += ball.torque[j];
+            }
+            let sum = slope.weighted(&self.weights) + ball.axes[j].dot(gamma);
+            let mut balance = point.p[c + j] - p_anchor[j];
+            for x in &sum.0[..=s] {
+                balance += *x;
+            }
+            rows[j].0[0] = balance; // (5.3)
+            rows[j].0[s] = p_next[j];
+        }
+        self.rows[c..c + 3].copy_from_slice(&rows);
+        self.balls[segment.ball].p_anchor = p_anchor;
+    }
+}

@@ -1,0 +1,123 @@
+//! [`Lanes`]: the same number at all nodes of a step, side by side.
+//!
+//! Kinematics and momenta of different nodes do not interact, so a kernel written once over
+//! [`Real`](crate::scalar::Real) runs over all nodes at the same time, and the compiler turns every operation into
+//! vector instructions. The element may itself be a dual number.
+
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use crate::scalar::Real;
+
+/// `N` numbers that are treated alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(transparent)]
+pub struct Lanes<T, const N: usize>(pub [T; N]);
+
+impl<T: Real, const N: usize> Lanes<T, N> {
+    /// The same number in every lane.
+    #[inline(always)]
+    pub fn splat(x: T) -> Self {
+        Self([x; N])
+    }
+    /// Plain numbers as constants.
+    #[inline(always)]
+    #[must_use]
+    pub fn constant(x: &[f64; N]) -> Self {
+        Self(x.map(T::from_f64))
+    }
+    /// Lane by lane product with plain numbers.
+    #[inline(always)]
+    #[must_use]
+    pub fn weighted(self, w: &[f64; N]) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] * w[i]))
+    }
+    /// Sum of `w_i x_i`.
+    #[inline(always)]
+    pub fn dot(self, w: &[f64; N]) -> T {
+        let mut sum = T::zero();
+        for i in 0..N {
+            sum += self.0[i] * w[i];
+        }
+        sum
+    }
+    /// Adds `x w`: one number spread over the lanes.
+    #[inline(always)]
+    pub fn add_spread(&mut self, x: T, w: &[f64; N]) {
+        for i in 0..N {
+            self.0[i] += x * w[i];
+        }
+    }
+}
+
+impl<T: Real, const N: usize> Default for Lanes<T, N> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self([T::zero(); N])
+    }
+}
+
+macro_rules! lane_operator {
+    ($($trait:ident $method:ident $assign_trait:ident $assign:ident $op:tt),*) => {$(
+        impl<T: Real, const N: usize> $trait for Lanes<T, N> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                Self(std::array::from_fn(|i| self.0[i] $op b.0[i]))
+            }
+        }
+        impl<T: Real, const N: usize> $assign_trait for Lanes<T, N> {
+            #[inline(always)]
+            fn $assign(&mut self, b: Self) {
+                *self = *self $op b;
+            }
+        }
+    )*};
+}
+lane_operator!(Add add AddAssign add_assign +, Sub sub SubAssign sub_assign -, Mul mul MulAssign mul_assign *);
+
+impl<T: Real, const N: usize> Div for Lanes<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] / b.0[i]))
+    }
+}
+impl<T: Real, const N: usize> Neg for Lanes<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(self.0.map(|x| -x))
+    }
+}
+impl<T: Real, const N: usize> Mul<f64> for Lanes<T, N> {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, b: f64) -> Self {
+        Self(self.0.map(|x| x * b))
+    }
+}
+
+impl<T: Real, const N: usize> Real for Lanes<T, N> {
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        Self([T::from_f64(x); N])
+    }
+    /// The first lane: kernels over lanes take no branches on values.
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self.0[0].value()
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(self.0.map(T::sqrt))
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        let both = self.0.map(T::sin_cos);
+        (Self(both.map(|x| x.0)), Self(both.map(|x| x.1)))
+    }
+    #[inline(always)]
+    fn atan2(self, x: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i].atan2(x.0[i])))
+    }
+}

@@ -1,0 +1,88 @@
+//! The rounding scale of the residual: what the sum of its terms' magnitudes is, so that a test can be relative.
+//!
+//! ```text
+//! σ^α = [α=0]|p| + w h |Ṡ|ᵀ|μ| + |S|ᵀ|Γ| + |w h Q| + Σ_β |a^{αβ}| |S^β|ᵀ|μ^β|                        (3.4)
+//! ```
+//!
+//! Row 0 of a ball: `|p| + |p_A| + Σ_α (w h |Ż|ᵀ|μ| + |Z|ᵀ|Γ|)` plus the scale of its chart row at the last node.
+
+use super::lanes::Lanes;
+use super::lobatto::Scheme;
+use super::residual::{Point, Residual};
+use super::segments::{Motion, Segments};
+use crate::spatial::{Momentum, Twist, Vec3, Wrench};
+
+type L<const N: usize> = Lanes<f64, N>;
+
+#[inline(always)]
+fn magnitude<const N: usize>(a: Vec3<L<N>>, b: Vec3<L<N>>) -> L<N> {
+    let mut sum = Lanes::default();
+    for i in 0..3 {
+        sum += Lanes(std::array::from_fn(|k| (a[i].0[k] * b[i].0[k]).abs()));
+    }
+    sum
+}
+
+#[inline(always)]
+fn with_momentum<const N: usize>(s: &Twist<L<N>>, mu: &Momentum<L<N>>) -> L<N> {
+    magnitude(s.ang, mu.ang) + magnitude(s.lin, mu.lin)
+}
+
+#[inline(always)]
+fn with_impulse<const N: usize>(s: &Twist<L<N>>, gamma: &Wrench<L<N>>) -> L<N> {
+    magnitude(s.ang, gamma.ang) + magnitude(s.lin, gamma.lin)
+}
+
+/// Fills `scale` at the point of the residual: lane α < s belongs to row α. Does not allocate.
+pub(crate) fn rounding_scale<const N: usize>(
+    segments: &Segments,
+    scheme: &Scheme<N>,
+    point: &Point<f64, N>,
+    residual: &Residual<f64, N>,
+    scale: &mut [Lanes<f64, N>],
+) {
+    let s = scheme.s;
+    let a_columns: [[f64; N]; N] = scheme.a_columns.map(|column| column.map(f64::abs));
+    for (i, segment) in segments.list.iter().enumerate() {
+        let (mu, gamma) = (&residual.momenta[i], &residual.impulses[i]);
+        let first = segment.coordinate;
+        for c in first..first + segment.freedom() {
+            let mut force = Lanes::default();
+            if segment.forced {
+                let law = &segments.laws[c];
+                force = if segment.motion == Motion::Ball {
+                    let ball = &residual.balls[segment.ball];
+                    ball.b.column(c - first).dot(ball.torque)
+                } else {
+                    let q = point.delta[c] + Lanes::splat(point.base[c] - law.rest);
+                    residual.efforts[c] - residual.rates[c] * law.damping - q * law.stiffness
+                };
+            }
+            let slope =
+                with_momentum(&residual.column_rates[c], mu) + Lanes(force.0.map(f64::abs));
+            let conjugate = with_momentum(&residual.columns[c], mu);
+            let mut row = slope.weighted(&residual.weights) + with_impulse(&residual.columns[c], gamma);
+            for beta in 0..=s {
+                row.add_spread(conjugate.0[beta], &a_columns[beta]);
+            }
+            if segments.laws[c].armature != 0.0 {
+                for beta in 0..=s {
+                    let x = (residual.rates[c].0[beta] * segments.laws[c].armature).abs();
+                    row.add_spread(x, &a_columns[beta]);
+                }
+            }
+            row.0[0] += point.p[c].abs();
+            scale[c] = row;
+        }
+        if segment.motion == Motion::Ball {
+            let ball = &residual.balls[segment.ball];
+            for j in 0..3 {
+                let terms = with_momentum(&ball.axis_rates[j], mu).weighted(&residual.weights)
+                    + with_impulse(&ball.axes[j], gamma);
+                let sum: f64 = terms.0[..=s].iter().sum();
+                let chart = scale[first + j].0[s];
+                scale[first + j].0[0] = point.p[first + j].abs() + ball.p_anchor[j].abs() + sum + chart;
+            }
+        }
+    }
+}
