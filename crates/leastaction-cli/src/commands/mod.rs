@@ -5,7 +5,11 @@ mod check;
 mod completions;
 mod convert;
 mod experiment;
+mod infer;
 mod info;
+mod jacobian;
+mod motion;
+mod optimize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -41,6 +45,10 @@ verbs! {
     Check => check,
     Info => info,
     Convert => convert,
+    Jacobian => jacobian,
+    Motion => motion,
+    Optimize => optimize,
+    Infer => infer,
     Bench => bench,
     Experiment => experiment,
     Completions => completions,

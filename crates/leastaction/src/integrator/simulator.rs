@@ -86,8 +86,8 @@ impl<'m> Simulator<'m> {
             Method::Rk4 => Self::with(mechanism, Rk4, start),
             Method::SemiImplicit => Self::with(mechanism, SemiImplicitEuler, start),
             Method::Dop853 => Self::with(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
-            Method::Minimal => Self::with(mechanism, MinimalIntegrator::from_method(options)?, start),
             Method::Maximal => Self::with(mechanism, Maximal::with_options(options)?, start),
+            Method::Minimal => Self::with(mechanism, MinimalIntegrator::from_method(options)?, start),
         }
     }
 
