@@ -113,6 +113,9 @@ struct LinearizeBench {
     /// Number of batches
     #[arg(long, value_name = "B", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     batches: u64,
+    /// Make exactly N calls and time them together, for instruction counts
+    #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -316,14 +319,26 @@ impl LinearizeBench {
         let mut out = integrator
             .linearize(&mechanism, &mut workspace, &mut moved, input, self.step, StateCoordinates::Velocity)
             .map_err(failed)?;
-        let (both, both_median) = batches(self.batches, || {
+        let mut linearize = || {
             moved.clone_from(&state);
             let done = integrator.linearize_into(&mechanism, &mut workspace, &mut moved, input, self.step, &mut out);
             let _ = black_box(done);
-        });
-        let (step, _) = batches(self.batches, || {
-            moved.clone_from(&state);
-            let _ = black_box(integrator.step(&mechanism, &mut workspace, &mut moved, input, self.step));
+        };
+        let (both, both_median) = match self.calls {
+            Some(calls) => {
+                let begin = Instant::now();
+                (0..calls).for_each(|_| linearize());
+                let us = begin.elapsed().as_secs_f64() * 1e6 / calls as f64;
+                (us, us)
+            }
+            None => batches(self.batches, linearize),
+        };
+        let step = self.calls.is_none().then(|| {
+            let step = || {
+                moved.clone_from(&state);
+                let _ = black_box(integrator.step(&mechanism, &mut workspace, &mut moved, input, self.step));
+            };
+            batches(self.batches, step).0
         });
         Ok(vec![json!({
             "section": "E",

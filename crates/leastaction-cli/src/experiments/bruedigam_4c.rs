@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use leastaction::integrator::Method;
-use leastaction::mechanism::samples;
+use leastaction::integrator::maximal::Maximal;
+use leastaction::integrator::{Input, Integrator, Method};
+use leastaction::mechanism::{Mechanism, samples};
 
 use super::dense::solve;
 use super::measure::{build, options, slope, stopped, time_per_call, time_per_step};
@@ -26,8 +27,8 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let budget = Duration::from_millis(context.pick(200, 30));
     let mut out = Outcome::default();
     let mut figure = Figure::new("One Newton step", ("links", Scale::Log), ("time / µs", Scale::Log));
-    let mut table = Table::new("Microseconds per Newton step", ["links", "sparse", "dense"]);
-    let (mut sparse, mut dense) = (Vec::new(), Vec::new());
+    let mut table = Table::new("Microseconds per Newton step", ["links", "sparse", "dense", "block operations of the sparse one"]);
+    let (mut sparse, mut dense, mut operations) = (Vec::new(), Vec::new(), Vec::new());
     for &n in sizes {
         let mechanism = build(samples::chain(n))?;
         let (us, iterations) = time_per_step(&mechanism, Method::Maximal, &options(Some(2), None), 0.01, 200, budget)
@@ -50,12 +51,21 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             )
         });
         dense.extend(us.map(|us| (n as f64, us)));
-        table.row([n.into(), sparse.last().map_or(f64::NAN, |p| p.1).into(), Cell::from(us)]);
+        let blocks = block_operations(&mechanism)?;
+        operations.push((n as f64, blocks));
+        table.row([n.into(), sparse.last().map_or(f64::NAN, |p| p.1).into(), Cell::from(us), blocks.into()]);
     }
     let long = |points: &[(f64, f64)]| slope(&points.iter().copied().filter(|p| p.0 >= 5.0).collect::<Vec<_>>());
     let origin = "the paper: O(n) against O(n³)";
     out.checks.push(Check::within("sparse: slope of log time over log links", origin, long(&sparse), (0.7, 1.3)));
     out.checks.push(Check::at_least("dense: slope of log time over log links", origin, long(&dense), 2.3));
+    out.checks.push(Check::within(
+        "sparse: slope of log block operations over log links",
+        "counted, so exact",
+        long(&operations),
+        (0.95, 1.05),
+    ));
+    out.number("block_operations", serde_json::json!(operations));
     out.number("sparse", serde_json::json!(sparse));
     out.number("dense", serde_json::json!(dense));
     figure.curve("sparse, on the graph", sparse);
@@ -63,4 +73,14 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     out.figures.push(figure);
     out.tables.push(table);
     Ok(out)
+}
+
+/// Block operations of one factorisation.
+fn block_operations(mechanism: &Mechanism) -> Result<f64, Failure> {
+    let integrator = Maximal::default();
+    let failed = |error| stopped("a step", &error);
+    let mut workspace = integrator.workspace(mechanism).map_err(failed)?;
+    let mut state = integrator.start(mechanism, &mut workspace, &mechanism.start_state()).map_err(failed)?;
+    integrator.step(mechanism, &mut workspace, &mut state, Input { u: &[] }, 0.01).map_err(failed)?;
+    Ok(workspace.block_operations() as f64)
 }

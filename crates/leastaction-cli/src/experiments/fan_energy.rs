@@ -11,7 +11,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "fan-energy",
     source: "Fan, Schultz and Murphey (2018), long-time energy",
     statement: "Energy errors of higher-order variational integrators stay bounded and fall with the order.",
-    parameters: "@chain/4 at rest with the first joint at 0.5 rad, step 20 ms, 50 000 steps (quick: 5000), orders 2, 4, 6, 8.",
+    parameters: "@chain/4 at rest with the first joint at 0.5 rad, step 20 ms, 50 000 steps (quick: 5000), orders 2, 4, 6; tolerance of the \
+                 nonlinear solve 1e-15, so that what is left is the method's.",
     run,
 };
 
@@ -28,10 +29,10 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     .smooth();
     let mut table = Table::new("Largest energy error in J", ["order", "first tenth", "last tenth", "halved steps"]);
     let mut previous = f64::INFINITY;
-    for order in [2, 4, 6, 8] {
+    for order in [2, 4, 6] {
         let label = format!("order {order}");
         let mut simulator =
-            Simulator::new(&mechanism, Method::Minimal, &options(Some(order), None), &mechanism.start_state())
+            Simulator::new(&mechanism, Method::Minimal, &options(Some(order), Some(1e-15)), &mechanism.start_state())
                 .map_err(|error| stopped(&label, &error))?;
         let run = energy_run(&mut simulator, STEP, steps);
         let first = run.worst.first().copied().unwrap_or(f64::NAN);

@@ -117,7 +117,10 @@ pub(crate) fn end_state(
     Ok(simulator.state().clone())
 }
 
-/// Least microseconds per step over runs of `steps` steps from the start, and iterations per step.
+/// Microseconds per step over a run of `steps` steps from the start, and iterations per step.
+///
+/// The run is repeated and cut into short pieces; of each piece the least time counts, so that interruptions by other
+/// programs drop out.
 pub(crate) fn time_per_step(
     mechanism: &Mechanism,
     method: Method,
@@ -126,25 +129,30 @@ pub(crate) fn time_per_step(
     steps: u64,
     budget: Duration,
 ) -> Result<(f64, f64), StepError> {
-    let (mut best, mut iterations) = (f64::INFINITY, 0_u64);
+    const PIECES: u64 = 100;
+    const RUNS: u32 = 4;
+    let length = steps.div_ceil(PIECES).max(1);
+    let mut best = vec![f64::INFINITY; steps.div_ceil(length) as usize];
     let u = vec![0.0; mechanism.nu()];
+    let mut iterations = 0_u64;
     let begin = Instant::now();
     let mut runs = 0;
-    while runs < 2 || begin.elapsed() < budget {
+    while runs < RUNS || (begin.elapsed() < budget && runs < 1000) {
         let mut simulator = Simulator::new(mechanism, method, options, &mechanism.start_state())?;
         iterations = 0;
-        let begin = Instant::now();
-        for _ in 0..steps {
-            iterations += u64::from(simulator.step(&u, h)?.iterations);
+        let mut left = steps;
+        for piece in &mut best {
+            let begin = Instant::now();
+            for _ in 0..length.min(left) {
+                iterations += u64::from(simulator.step(&u, h)?.iterations);
+            }
+            *piece = piece.min(begin.elapsed().as_secs_f64());
+            left -= length.min(left);
         }
-        best = best.min(begin.elapsed().as_secs_f64() * 1e6 / steps as f64);
         black_box(simulator.state());
         runs += 1;
-        if begin.elapsed() > 2 * budget {
-            break;
-        }
     }
-    Ok((best, iterations as f64 / steps as f64))
+    Ok((best.iter().sum::<f64>() * 1e6 / steps as f64, iterations as f64 / steps as f64))
 }
 
 /// Least microseconds per call over batches of at least a fifth of a millisecond.
