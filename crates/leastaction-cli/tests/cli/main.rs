@@ -2,6 +2,7 @@
 
 mod continuation;
 mod endings;
+mod experiments;
 mod memory;
 mod outputs;
 mod reference;
