@@ -35,7 +35,8 @@ impl Baseline {
     pub(crate) fn compare(&self, results: &[Value], threshold: f64, printer: &mut Printer) -> u8 {
         let mut code = DONE;
         for now in results {
-            let case = format!("{} {}", now["variant"].as_str().unwrap_or(""), now["model"].as_str().unwrap_or(""));
+            let case =
+                format!("{} {}", now["variant"].as_str().unwrap_or(""), now["model"].as_str().unwrap_or(""));
             match (self.find(now), now["us"].as_f64()) {
                 (Some(old), Some(us)) => {
                     let ratio = us / old;
@@ -89,7 +90,11 @@ impl PeerArgs {
             .map_err(|error| Failure::caused_by("the path of this program is not known", &error))?;
         let mut command = Command::new("python3");
         command.arg(script).arg("--leastaction").arg(own).args(["--rounds", &self.rounds.to_string()]);
-        for (flag, value) in [("--only", self.only.as_ref().map(Into::into)), ("--python", self.python.clone()), ("--out", self.out.clone())] {
+        for (flag, value) in [
+            ("--only", self.only.as_ref().map(Into::into)),
+            ("--python", self.python.clone()),
+            ("--out", self.out.clone()),
+        ] {
             if let Some(value) = value {
                 command.arg(flag).arg::<PathBuf>(value);
             }
@@ -120,8 +125,10 @@ mod tests {
 
     #[test]
     fn a_slower_case_fails_and_a_new_one_does_not() {
-        let old = Baseline(vec![json!({"variant": "rk4", "model": "chain10", "n": 10, "dt": 0.01, "us": 10.0})]);
-        let case = |model: &str, us: f64| json!({"variant": "rk4", "model": model, "n": 10, "dt": 0.01, "us": us});
+        let old =
+            Baseline(vec![json!({"variant": "rk4", "model": "chain10", "n": 10, "dt": 0.01, "us": 10.0})]);
+        let case =
+            |model: &str, us: f64| json!({"variant": "rk4", "model": model, "n": 10, "dt": 0.01, "us": us});
         let mut printer = Printer::new(true);
         assert_eq!(old.compare(&[case("chain10", 10.5), case("chain20", 99.0)], 1.1, &mut printer), DONE);
         assert_eq!(old.compare(&[case("chain10", 11.5)], 1.1, &mut printer), CHECK_FAILED);

@@ -12,8 +12,8 @@ use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Request, TorqueJacob
 use leastaction::mechanism::{Mechanism, State, samples};
 use serde_json::{Value, json};
 
-use crate::bench_compare::{Baseline, PeerArgs};
 use crate::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
+use crate::bench_compare::{Baseline, PeerArgs};
 use crate::config::{Settings, word};
 use crate::failure::{DONE, Failure};
 use crate::model;
@@ -253,14 +253,16 @@ fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
     while timed(calls) < BATCH {
         calls *= 2;
     }
-    let mut results: Vec<f64> = (0..number).map(|_| timed(calls).as_secs_f64() * 1e6 / calls as f64).collect();
+    let mut results: Vec<f64> =
+        (0..number).map(|_| timed(calls).as_secs_f64() * 1e6 / calls as f64).collect();
     best_and_median(&mut results)
 }
 
 impl JacobianBench {
     fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let (_, mechanism) = model::load(name, &self.read)?;
-        let failed = |error: leastaction::jet::JetError| Failure::caused_by("the Jacobian can't be evaluated", &error);
+        let failed =
+            |error: leastaction::jet::JetError| Failure::caused_by("the Jacobian can't be evaluated", &error);
         let mut random = samples::Random::new(1);
         let mut vector = |_| -> Vec<f64> { (0..mechanism.nv()).map(|_| random.range(-1.0, 1.0)).collect() };
         let mut q = mechanism.neutral_state().q;
@@ -321,7 +323,8 @@ impl LinearizeBench {
             .map_err(failed)?;
         let mut linearize = || {
             moved.clone_from(&state);
-            let done = integrator.linearize_into(&mechanism, &mut workspace, &mut moved, input, self.step, &mut out);
+            let done =
+                integrator.linearize_into(&mechanism, &mut workspace, &mut moved, input, self.step, &mut out);
             let _ = black_box(done);
         };
         let (both, both_median) = match self.calls {

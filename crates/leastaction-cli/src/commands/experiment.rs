@@ -63,7 +63,8 @@ fn list(printer: &mut Printer) {
     for experiment in EXPERIMENTS {
         printer.line(format!("{:<24} {}", experiment.name, experiment.statement));
     }
-    let all = EXPERIMENTS.iter().map(|e| json!({"name": e.name, "source": e.source, "statement": e.statement}));
+    let all =
+        EXPERIMENTS.iter().map(|e| json!({"name": e.name, "source": e.source, "statement": e.statement}));
     printer.object(&json!({"experiments": all.collect::<Vec<_>>()}));
 }
 
@@ -134,7 +135,9 @@ fn run_all(
         format!("{} of {} experiments fail: {}", failed.len(), done.len(), failed.join(", "))
     });
     printer.line(format!("open {}", index.display()));
-    printer.object(&json!({"passed": failed.is_empty(), "failed": failed, "seconds": seconds, "results": results}));
+    printer.object(
+        &json!({"passed": failed.is_empty(), "failed": failed, "seconds": seconds, "results": results}),
+    );
     Ok(if failed.is_empty() { DONE } else { CHECK_FAILED })
 }
 
@@ -149,7 +152,10 @@ fn write_files(
         .map_err(|error| Failure::caused_by("the numbers can't be written as JSON", &error))?;
     text.push('\n');
     write(&folder.join(format!("{}.json", experiment.name)), text.as_bytes())?;
-    write(&folder.join(format!("{}.html", experiment.name)), result_page(experiment, outcome, info).as_bytes())?;
+    write(
+        &folder.join(format!("{}.html", experiment.name)),
+        result_page(experiment, outcome, info).as_bytes(),
+    )?;
     for (k, figure) in outcome.figures.iter().enumerate() {
         if let Some(drawing) = figure.to_svg() {
             write(&folder.join(image_name(experiment.name, k + 1)), drawing.as_bytes())?;

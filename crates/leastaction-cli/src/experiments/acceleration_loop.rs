@@ -75,10 +75,7 @@ impl<'m> AccelerationLoop<'m> {
             .collect();
         // Twice along v: the second derivative in time at zero acceleration.
         let at: Vec<Second> = (0..n)
-            .map(|j| Dual {
-                re: Dual { re: q[j], eps: [v[j]] },
-                eps: [Dual { re: v[j], eps: [0.0] }],
-            })
+            .map(|j| Dual { re: Dual { re: q[j], eps: [v[j]] }, eps: [Dual { re: v[j], eps: [0.0] }] })
             .collect();
         self.second.update_positions(self.mechanism, &at);
         let curvature: Vec<f64> =

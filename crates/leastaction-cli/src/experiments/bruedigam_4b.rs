@@ -26,7 +26,8 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let steps = context.pick(6000, 2000);
     let mechanism = build(samples::four_bar())?;
     let mut out = Outcome::default();
-    let mut figure = Figure::new("Gap of the loop", ("t / s", Scale::Linear), ("gap / m", Scale::Log)).smooth();
+    let mut figure =
+        Figure::new("Gap of the loop", ("t / s", Scale::Linear), ("gap / m", Scale::Log)).smooth();
     let mut table = Table::new("Largest gap in m", ["integrator", "first quarter", "whole run"]);
     let mut show = |label: &str, gaps: &[f64]| {
         let curve = gaps.iter().enumerate().step_by(10);

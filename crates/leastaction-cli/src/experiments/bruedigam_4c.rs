@@ -27,12 +27,16 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let budget = Duration::from_millis(context.pick(200, 30));
     let mut out = Outcome::default();
     let mut figure = Figure::new("One Newton step", ("links", Scale::Log), ("time / µs", Scale::Log));
-    let mut table = Table::new("Microseconds per Newton step", ["links", "sparse", "dense", "block operations of the sparse one"]);
+    let mut table = Table::new(
+        "Microseconds per Newton step",
+        ["links", "sparse", "dense", "block operations of the sparse one"],
+    );
     let (mut sparse, mut dense, mut operations) = (Vec::new(), Vec::new(), Vec::new());
     for &n in sizes {
         let mechanism = build(samples::chain(n))?;
-        let (us, iterations) = time_per_step(&mechanism, Method::Maximal, &options(Some(2), None), 0.01, 200, budget)
-            .map_err(|error| stopped("a chain", &error))?;
+        let (us, iterations) =
+            time_per_step(&mechanism, Method::Maximal, &options(Some(2), None), 0.01, 200, budget)
+                .map_err(|error| stopped("a chain", &error))?;
         sparse.push((n as f64, us / iterations));
         // A hundred links would take seconds per elimination: the curve is clear by then.
         let us = (n <= 50).then(|| {
@@ -55,9 +59,15 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         operations.push((n as f64, blocks));
         table.row([n.into(), sparse.last().map_or(f64::NAN, |p| p.1).into(), Cell::from(us), blocks.into()]);
     }
-    let long = |points: &[(f64, f64)]| slope(&points.iter().copied().filter(|p| p.0 >= 5.0).collect::<Vec<_>>());
+    let long =
+        |points: &[(f64, f64)]| slope(&points.iter().copied().filter(|p| p.0 >= 5.0).collect::<Vec<_>>());
     let origin = "the paper: O(n) against O(n³)";
-    out.checks.push(Check::within("sparse: slope of log time over log links", origin, long(&sparse), (0.7, 1.3)));
+    out.checks.push(Check::within(
+        "sparse: slope of log time over log links",
+        origin,
+        long(&sparse),
+        (0.7, 1.3),
+    ));
     out.checks.push(Check::at_least("dense: slope of log time over log links", origin, long(&dense), 2.3));
     out.checks.push(Check::within(
         "sparse: slope of log block operations over log links",

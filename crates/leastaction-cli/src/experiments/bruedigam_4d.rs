@@ -20,15 +20,19 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 fn run(_: &Context) -> Result<Outcome, Failure> {
     let mut out = Outcome::default();
-    let mut figure = Figure::new("Residual of one step", ("iteration", Scale::Linear), ("scaled residual", Scale::Log));
-    let mut table =
-        Table::new("Scaled residuals", ["links".to_owned()].into_iter().chain((0..8).map(|k| format!("iteration {k}"))));
+    let mut figure =
+        Figure::new("Residual of one step", ("iteration", Scale::Linear), ("scaled residual", Scale::Log));
+    let mut table = Table::new(
+        "Scaled residuals",
+        ["links".to_owned()].into_iter().chain((0..8).map(|k| format!("iteration {k}"))),
+    );
     for n in [1, 10, 100] {
         let mechanism = build(samples::chain(n))?;
         let integrator = Maximal { tolerance: 1e-14, ..Maximal::default() };
         let failed = |error| stopped("a step", &error);
         let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
-        let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).map_err(failed)?;
+        let mut state =
+            integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).map_err(failed)?;
         integrator.step(&mechanism, &mut workspace, &mut state, Input { u: &[] }, 0.05).map_err(failed)?;
         let merits = workspace.convergence().to_vec();
         // Where the residual is small and not yet rounding, its exponent doubles.

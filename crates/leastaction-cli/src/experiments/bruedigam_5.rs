@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use leastaction::integrator::Method;
 use leastaction::mechanism::{
-    BodyDescription, Coordinates, JointDescription, JointRole, JointType, ModelDescription, Placement, StateDescription,
-    WORLD, samples,
+    BodyDescription, Coordinates, JointDescription, JointRole, JointType, ModelDescription, Placement,
+    StateDescription, WORLD, samples,
 };
 
 use super::measure::{build, options, slope, stopped, time_per_step};
@@ -153,6 +153,8 @@ fn closed_chain(n: usize, ball: bool) -> ModelDescription {
         role: Some(JointRole::Loop),
         ..JointDescription::new("closure", kind, WORLD, &previous.0)
     });
-    model.states.insert(samples::START.into(), StateDescription { q: q.into_iter().collect(), ..Default::default() });
+    model
+        .states
+        .insert(samples::START.into(), StateDescription { q: q.into_iter().collect(), ..Default::default() });
     model
 }

@@ -31,8 +31,9 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let (mut times, mut worst_gap, mut failures) = (Vec::new(), 0.0_f64, 0);
     for &k in sizes {
         let mechanism = build(samples::rhombus_chain(k))?;
-        let mut simulator = Simulator::new(&mechanism, Method::Maximal, &options(Some(2), None), &mechanism.start_state())
-            .map_err(|error| stopped("a chain of rhombi", &error))?;
+        let mut simulator =
+            Simulator::new(&mechanism, Method::Maximal, &options(Some(2), None), &mechanism.start_state())
+                .map_err(|error| stopped("a chain of rhombi", &error))?;
         let (mut gap, mut iterations, mut splits, mut failed) = (0.0_f64, 0_u64, 0_u64, false);
         for _ in 0..STEPS {
             match simulator.step(&[], STEP) {
@@ -68,7 +69,12 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         failures as f64,
         0.0,
     ));
-    out.checks.push(Check::at_most("largest gap of any joint / m", "positions are enforced, to rounding", worst_gap, 1e-12));
+    out.checks.push(Check::at_most(
+        "largest gap of any joint / m",
+        "positions are enforced, to rounding",
+        worst_gap,
+        1e-12,
+    ));
     out.checks.push(Check::within(
         "slope of log time over log segments",
         "the paper's curve is a line; timed, so with room",

@@ -34,14 +34,22 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let mut failures = 0;
     for tolerance in [1e-6, 1e-8, 1e-10] {
         let title = format!("Microseconds per step at tolerance {tolerance:e}");
-        let mut figure = Figure::new(title.clone(), ("links", Scale::Log), ("time per step / µs", Scale::Log));
+        let mut figure =
+            Figure::new(title.clone(), ("links", Scale::Log), ("time per step / µs", Scale::Log));
         let mut table = Table::new(title, ["links"].into_iter().chain(engines.map(|e| e.0)));
         let mut columns: [Vec<(f64, f64)>; 3] = Default::default();
         for &n in sizes {
             let mechanism = build(samples::chain(n))?;
             let mut row: Vec<Cell> = vec![n.into()];
             for (column, (_, method, order)) in engines.into_iter().enumerate() {
-                match time_per_step(&mechanism, method, &options(Some(order), Some(tolerance)), STEP, steps, budget) {
+                match time_per_step(
+                    &mechanism,
+                    method,
+                    &options(Some(order), Some(tolerance)),
+                    STEP,
+                    steps,
+                    budget,
+                ) {
                     Ok((us, _)) => {
                         columns[column].push((n as f64, us));
                         row.push(us.into());

@@ -44,13 +44,29 @@ pub(crate) struct Check {
 
 impl Check {
     /// `measured` may not exceed `bound`.
-    pub(crate) fn at_most(what: impl Into<String>, origin: impl Into<String>, measured: f64, bound: f64) -> Self {
+    pub(crate) fn at_most(
+        what: impl Into<String>,
+        origin: impl Into<String>,
+        measured: f64,
+        bound: f64,
+    ) -> Self {
         Self { what: what.into(), origin: origin.into(), bound: Bound::AtMost(bound), measured, reason: None }
     }
 
     /// `measured` must reach `bound`.
-    pub(crate) fn at_least(what: impl Into<String>, origin: impl Into<String>, measured: f64, bound: f64) -> Self {
-        Self { what: what.into(), origin: origin.into(), bound: Bound::AtLeast(bound), measured, reason: None }
+    pub(crate) fn at_least(
+        what: impl Into<String>,
+        origin: impl Into<String>,
+        measured: f64,
+        bound: f64,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            origin: origin.into(),
+            bound: Bound::AtLeast(bound),
+            measured,
+            reason: None,
+        }
     }
 
     /// `measured` must lie from `low` to `high`.
@@ -60,7 +76,13 @@ impl Check {
         measured: f64,
         (low, high): (f64, f64),
     ) -> Self {
-        Self { what: what.into(), origin: origin.into(), bound: Bound::Within(low, high), measured, reason: None }
+        Self {
+            what: what.into(),
+            origin: origin.into(),
+            bound: Bound::Within(low, high),
+            measured,
+            reason: None,
+        }
     }
 
     /// The same where missing the bound is a known loss: it is listed with its reason and fails nothing.

@@ -30,7 +30,12 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     for order in [2_u32, 4] {
         let mut table = Table::new(
             format!("Cost at order {order}"),
-            ["links", "instructions per iteration", "instructions per linearisation", "residual and direction / µs"],
+            [
+                "links",
+                "instructions per iteration",
+                "instructions per linearisation",
+                "residual and direction / µs",
+            ],
         );
         let (mut steps, mut slopes, mut times) = (Vec::new(), Vec::new(), Vec::new());
         for &n in sizes {
@@ -51,7 +56,8 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             table.row(row);
         }
         if counted {
-            let origin = "O(n) residual and Newton direction; constant terms lower the slope, nothing may raise it";
+            let origin =
+                "O(n) residual and Newton direction; constant terms lower the slope, nothing may raise it";
             out.checks.push(Check::within(
                 format!("order {order}: slope of instructions per iteration"),
                 origin,
@@ -71,11 +77,17 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             slope(&times),
             (0.7, 1.3),
         ));
-        let mut figure =
-            Figure::new(format!("Cost at order {order}"), ("links", Scale::Log), ("instructions", Scale::Log));
+        let mut figure = Figure::new(
+            format!("Cost at order {order}"),
+            ("links", Scale::Log),
+            ("instructions", Scale::Log),
+        );
         figure.curve("per iteration", steps.iter().copied());
         figure.curve("per linearisation", slopes.iter().copied());
-        out.number(format!("order {order}"), serde_json::json!({"iteration": steps, "linearisation": slopes, "us": times}));
+        out.number(
+            format!("order {order}"),
+            serde_json::json!({"iteration": steps, "linearisation": slopes, "us": times}),
+        );
         out.figures.push(figure);
         out.tables.push(table);
     }
@@ -89,8 +101,21 @@ fn step_instructions(n: usize, order: u32) -> Result<f64, Failure> {
     let (model, order) = (format!("@chain/{n}"), order.to_string());
     let run = |steps: f64| -> Result<(f64, f64), Failure> {
         let steps_word = steps.to_string();
-        let arguments =
-            ["bench", "step", &model, "--integrator", "minimal", "--order", &order, "--step", "0.005", "--repeat", "1", "--steps", &steps_word];
+        let arguments = [
+            "bench",
+            "step",
+            &model,
+            "--integrator",
+            "minimal",
+            "--order",
+            &order,
+            "--step",
+            "0.005",
+            "--repeat",
+            "1",
+            "--steps",
+            &steps_word,
+        ];
         let (instructions, text) = count(&arguments)?;
         let line: Value = serde_json::from_str(text.trim())
             .map_err(|error| Failure::caused_by("`bench step` printed something else", &error))?;

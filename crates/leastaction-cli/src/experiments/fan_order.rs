@@ -22,7 +22,12 @@ const DURATION: f64 = 2.0;
 /// States compared: errors that pass through zero at one time do not at all of them.
 const SAMPLES: u64 = 8;
 
-fn path(mechanism: &Mechanism, method: Method, options: &MethodOptions, per_sample: u64) -> Result<Vec<State>, StepError> {
+fn path(
+    mechanism: &Mechanism,
+    method: Method,
+    options: &MethodOptions,
+    per_sample: u64,
+) -> Result<Vec<State>, StepError> {
     let mut simulator = Simulator::new(mechanism, method, options, &mechanism.start_state())?;
     let h = DURATION / (SAMPLES * per_sample) as f64;
     (0..SAMPLES)
@@ -46,8 +51,15 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         let exact = path(&mechanism, Method::Dop853, &options(None, Some(1e-13)), 1)
             .map_err(|error| stopped("the reference", &error))?;
         let name = mechanism.name().to_owned();
-        let mut figure = Figure::new(format!("Largest error to 2 s: {name}"), ("step / s", Scale::Log), ("error / rad", Scale::Log));
-        let mut table = Table::new(format!("Largest error to 2 s in rad: {name}"), ["step / s", "s = 1", "s = 2", "s = 3", "s = 4"]);
+        let mut figure = Figure::new(
+            format!("Largest error to 2 s: {name}"),
+            ("step / s", Scale::Log),
+            ("error / rad", Scale::Log),
+        );
+        let mut table = Table::new(
+            format!("Largest error to 2 s in rad: {name}"),
+            ["step / s", "s = 1", "s = 2", "s = 3", "s = 4"],
+        );
         let counts: Vec<u64> = (3..=10).map(|k| 1 << k).collect();
         let mut columns: Vec<Vec<(f64, f64)>> = Vec::new();
         for s in 1..=4_u32 {
@@ -55,8 +67,13 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             for &n in &counts {
                 let h = DURATION / n as f64;
                 // A step too large to converge says nothing about the order.
-                if let Ok(states) = path(&mechanism, Method::Minimal, &options(Some(2 * s), Some(1e-15)), n / SAMPLES) {
-                    points.push((h, largest(states.iter().zip(&exact).map(|(a, b)| distance(&mechanism, a, b)))));
+                if let Ok(states) =
+                    path(&mechanism, Method::Minimal, &options(Some(2 * s), Some(1e-15)), n / SAMPLES)
+                {
+                    points.push((
+                        h,
+                        largest(states.iter().zip(&exact).map(|(a, b)| distance(&mechanism, a, b))),
+                    ));
                 }
             }
             // Below 1e-11 rounding and the reference take over, also where a smaller step is back above it.

@@ -65,7 +65,8 @@ impl Figure {
 
     /// A drawing for pages with our style sheet.
     pub(crate) fn to_html(&self) -> String {
-        let mut html = format!("<figure class=\"plot\"><figcaption>{}</figcaption>\n", escape_html(&self.title));
+        let mut html =
+            format!("<figure class=\"plot\"><figcaption>{}</figcaption>\n", escape_html(&self.title));
         match self.draw() {
             Some(drawing) => {
                 let title = escape_html(&self.title);
@@ -116,8 +117,10 @@ impl Figure {
     }
 
     fn draw(&self) -> Option<String> {
-        let x = Axis::of(self.x.1, self.series.iter().flat_map(|(_, points)| points.iter().map(|p| p.0)), 0.0)?;
-        let y = Axis::of(self.y.1, self.series.iter().flat_map(|(_, points)| points.iter().map(|p| p.1)), 0.05)?;
+        let x =
+            Axis::of(self.x.1, self.series.iter().flat_map(|(_, points)| points.iter().map(|p| p.0)), 0.0)?;
+        let y =
+            Axis::of(self.y.1, self.series.iter().flat_map(|(_, points)| points.iter().map(|p| p.1)), 0.05)?;
         let place_x = |v: f64| Some(LEFT + x.share(v)? * (WIDTH - LEFT - RIGHT));
         let place_y = |v: f64| Some(HEIGHT - BOTTOM - y.share(v)? * (HEIGHT - TOP - BOTTOM));
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
@@ -157,7 +160,10 @@ impl Figure {
                         let _ = write!(d, "{pen}{a:.1} {b:.1}");
                         pen = 'L';
                         if self.marks {
-                            let _ = write!(dots, "<circle cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"3\" fill=\"{colour}\"/>");
+                            let _ = write!(
+                                dots,
+                                "<circle cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"3\" fill=\"{colour}\"/>"
+                            );
                         }
                     }
                     _ => pen = 'M',

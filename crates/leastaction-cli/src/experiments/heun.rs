@@ -35,7 +35,13 @@ impl Integrator for Heun {
             });
         }
         let zero = || vec![0.0; mechanism.nv()];
-        Ok(Memory { dynamics: Dynamics::new(mechanism), q: zero(), v: zero(), a: [zero(), zero()], rate: zero() })
+        Ok(Memory {
+            dynamics: Dynamics::new(mechanism),
+            q: zero(),
+            v: zero(),
+            a: [zero(), zero()],
+            rate: zero(),
+        })
     }
 
     fn start(&self, _: &Mechanism, _: &mut Memory, state: &State) -> Result<State, StepError> {

@@ -25,11 +25,20 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 fn run(context: &Context) -> Result<Outcome, Failure> {
     let sizes: &[usize] = context.pick(&[2, 4, 8, 16, 32, 64, 128], &[2, 8, 32]);
     let mut out = Outcome::default();
-    let mut figure =
-        Figure::new("Discrepancy of Jacobians of the last link", ("degrees of freedom", Scale::Log), ("discrepancy", Scale::Log));
+    let mut figure = Figure::new(
+        "Discrepancy of Jacobians of the last link",
+        ("degrees of freedom", Scale::Log),
+        ("discrepancy", Scale::Log),
+    );
     let mut table = Table::new(
         "Discrepancy to ours",
-        ["degrees of freedom", "velocity, automatic", "acceleration, automatic", "velocity, numeric", "acceleration, numeric"],
+        [
+            "degrees of freedom",
+            "velocity, automatic",
+            "acceleration, automatic",
+            "velocity, numeric",
+            "acceleration, numeric",
+        ],
     );
     let mut curves: [Vec<(f64, f64)>; 4] = Default::default();
     for &n in sizes {
@@ -43,7 +52,9 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         study.automatic(&request, &mut exact)?;
         study.numeric(&request, &mut differences)?;
         let mut row: Vec<Cell> = vec![n.into()];
-        for (k, (other, order)) in [(&exact, 0), (&exact, 1), (&differences, 0), (&differences, 1)].into_iter().enumerate() {
+        for (k, (other, order)) in
+            [(&exact, 0), (&exact, 1), (&differences, 0), (&differences, 1)].into_iter().enumerate()
+        {
             let (gap, scale) = study.difference(&request, order, &ours, other);
             let error = gap / scale;
             curves[k].push((n as f64, error));
@@ -72,7 +83,10 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         1e3,
     ));
     out.headline(
-        format!("Acceleration Jacobian of a {}-joint arm against automatic differentiation", sizes.last().unwrap_or(&0)),
+        format!(
+            "Acceleration Jacobian of a {}-joint arm against automatic differentiation",
+            sizes.last().unwrap_or(&0)
+        ),
         short(acceleration),
         "1.21e-13 in the paper (128 joints)",
     );

@@ -77,7 +77,12 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         100.0,
     ));
     let slopes: Vec<f64> = curves.iter().map(|c| slope(&c[c.len() / 2..])).collect();
-    out.checks.push(Check::at_most("slope of log analytic time over log size", "one column per joint and order", slopes[0], 1.6));
+    out.checks.push(Check::at_most(
+        "slope of log analytic time over log size",
+        "one column per joint and order",
+        slopes[0],
+        1.6,
+    ));
     out.headline(
         format!("Velocity and acceleration Jacobians of a {n}-joint arm"),
         format!("{} µs", short(last(0))),

@@ -37,8 +37,10 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let mut study = Study::new(&mechanism, HIGHEST as i32, 3)?;
     let mut out = Outcome::default();
     let heads = (0..=HIGHEST).map(|k| format!("k = {k}"));
-    let mut table =
-        Table::new("Largest absolute difference to exact derivatives", std::iter::once("Jacobian of".to_owned()).chain(heads));
+    let mut table = Table::new(
+        "Largest absolute difference to exact derivatives",
+        std::iter::once("Jacobian of".to_owned()).chain(heads),
+    );
     let rows = [
         ("velocity of a link", Quantity::Velocity, false, 1.48e-8),
         ("momentum of a link, local", Quantity::Momentum, false, 1.74e-7),
@@ -53,7 +55,10 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let bodies = if context.quick { bodies[bodies.len().saturating_sub(1)..].to_vec() } else { bodies };
     let mut worst_of_all = 0.0_f64;
     let torque = ("joint torques", None, 4.77e-7);
-    let all = rows.iter().map(|&(name, quantity, world, paper)| (name, Some((quantity, world)), paper)).chain([torque]);
+    let all = rows
+        .iter()
+        .map(|&(name, quantity, world, paper)| (name, Some((quantity, world)), paper))
+        .chain([torque]);
     for (name, quantity, paper) in all {
         let requests: Vec<Request> = match quantity {
             None => vec![Request::whole(Quantity::Torque)],

@@ -68,7 +68,16 @@ fn table(_: &Context) -> Result<Outcome, Failure> {
     let mut out = Outcome::default();
     let mut table = Table::new(
         "Weights found from motions",
-        ["case", "true weights", "found weights", "L1 error", "L1 error of the paper", "objective", "iterations", "seconds"],
+        [
+            "case",
+            "true weights",
+            "found weights",
+            "L1 error",
+            "L1 error of the paper",
+            "objective",
+            "iterations",
+            "seconds",
+        ],
     );
     // Objectives are those of the specification's independent prototype.
     for (name, case, truth, paper, objective) in [
@@ -89,7 +98,12 @@ fn table(_: &Context) -> Result<Outcome, Failure> {
             case.solution.iterations.into(),
             case.seconds.into(),
         ]);
-        out.checks.push(Check::at_least(format!("{name}: the direct problem is solved"), "ours", case.solved(), 1.0));
+        out.checks.push(Check::at_least(
+            format!("{name}: the direct problem is solved"),
+            "ours",
+            case.solved(),
+            1.0,
+        ));
         out.checks.push(Check::at_most(
             format!("{name}: L1 error of the weights"),
             format!("the paper: {paper:e}; ours through the motion only"),
@@ -117,11 +131,15 @@ fn table(_: &Context) -> Result<Outcome, Failure> {
 
 fn curves(out: &mut Outcome, name: &str, case: &Reach) {
     let joints = case.angles[0].len();
-    for (what, unit, rows) in [("angles", "angle / rad", &case.angles), ("torques", "torque / N m", &case.torques)] {
+    for (what, unit, rows) in
+        [("angles", "angle / rad", &case.angles), ("torques", "torque / N m", &case.torques)]
+    {
         let mut figure =
-            Figure::new(format!("{name}: joint {what}"), ("t / s", Scale::Linear), (unit, Scale::Linear)).smooth();
+            Figure::new(format!("{name}: joint {what}"), ("t / s", Scale::Linear), (unit, Scale::Linear))
+                .smooth();
         for j in 0..joints {
-            figure.curve(format!("joint {}", j + 1), case.times.iter().zip(rows).map(|(t, row)| (*t, row[j])));
+            figure
+                .curve(format!("joint {}", j + 1), case.times.iter().zip(rows).map(|(t, row)| (*t, row[j])));
         }
         out.figures.push(figure);
     }
@@ -133,7 +151,8 @@ fn measures(table: &mut Table, name: &str, case: &Reach) -> [f64; 3] {
     values
 }
 
-const HEAD: [&str; 5] = ["case", "rms torque / N m", "peak torque / N m", "rms torque rate / N m/s", "seconds"];
+const HEAD: [&str; 5] =
+    ["case", "rms torque / N m", "peak torque / N m", "rms torque rate / N m/s", "seconds"];
 
 fn three(_: &Context) -> Result<Outcome, Failure> {
     let cases = planar()?;
@@ -143,7 +162,12 @@ fn three(_: &Context) -> Result<Outcome, Failure> {
     for (name, case) in ["(a)", "(b)", "(c)"].iter().zip(&cases) {
         values.push(measures(&mut table, name, case));
         curves(&mut out, name, case);
-        out.checks.push(Check::at_least(format!("{name}: the direct problem is solved"), "ours", case.solved(), 1.0));
+        out.checks.push(Check::at_least(
+            format!("{name}: the direct problem is solved"),
+            "ours",
+            case.solved(),
+            1.0,
+        ));
     }
     out.checks.push(Check::at_most(
         "rms torque of (b) over (a)",

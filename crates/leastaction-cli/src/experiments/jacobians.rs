@@ -84,7 +84,10 @@ impl<'m> Study<'m> {
     /// Names of all columns: coordinate and order (0 the position, `r` the velocity coefficient `r − 1`).
     fn columns(&self) -> Vec<(usize, usize, usize)> {
         let (nv, orders) = (self.mechanism.nv(), self.jets.velocity_count() + 1);
-        (0..nv).flat_map(|c| (0..orders).map(move |r| (c, r))).map(|(c, r)| (self.jets.column_index(c, r), c, r)).collect()
+        (0..nv)
+            .flat_map(|c| (0..orders).map(move |r| (c, r)))
+            .map(|(c, r)| (self.jets.column_index(c, r), c, r))
+            .collect()
     }
 
     /// By dual numbers, one direction at a time: exact to rounding.
@@ -121,7 +124,11 @@ impl<'m> Study<'m> {
             *seed = old + SIZE;
             self.jets.forward(&q, &y).map_err(|error| stopped(&error))?;
             self.jets.value_into(request, &mut value).map_err(|error| stopped(&error))?;
-            value.iter().zip(&base).enumerate().for_each(|(row, (x, b))| out[row * width + column] = (x - b) / SIZE);
+            value
+                .iter()
+                .zip(&base)
+                .enumerate()
+                .for_each(|(row, (x, b))| out[row * width + column] = (x - b) / SIZE);
             let seed = if r == 0 { &mut q[c] } else { &mut y[(r - 1) * nv + c] };
             *seed = old;
         }

@@ -28,7 +28,10 @@ impl Machine {
             .output()
             .ok()
             .filter(|out| out.status.success())
-            .map_or_else(|| "unknown".to_owned(), |out| String::from_utf8_lossy(&out.stdout).trim().to_owned());
+            .map_or_else(
+                || "unknown".to_owned(),
+                |out| String::from_utf8_lossy(&out.stdout).trim().to_owned(),
+            );
         Self {
             processor,
             cores: std::thread::available_parallelism().map_or(1, usize::from),

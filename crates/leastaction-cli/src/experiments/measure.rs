@@ -30,8 +30,8 @@ pub(crate) fn stopped(what: &str, error: &StepError) -> Failure {
 /// Energy over a run: a thinned curve, and per tenth of the run what the long-time behaviour is judged by.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EnergyRun {
-    /// `(t, E − E₀)`: of each stretch the two most different values, so that no peak is lost.
-    pub(crate) curve: Vec<(f64, f64)>,
+    /// `(t, largest |E − E₀| of a stretch)`.
+    pub(crate) envelope: Vec<(f64, f64)>,
     /// Largest `|E − E₀|` of each tenth.
     pub(crate) worst: Vec<f64>,
     /// Root mean square of `E − E₀` in each tenth.
@@ -45,7 +45,7 @@ pub(crate) struct EnergyRun {
 }
 
 /// Points kept of a long curve.
-const CURVE_POINTS: u64 = 600;
+const CURVE_POINTS: u64 = 200;
 
 /// Runs and watches the energy. A run that breaks down is a finding, not a failure.
 pub(crate) fn energy_run(simulator: &mut Simulator<'_>, h: f64, steps: u64) -> EnergyRun {
@@ -55,9 +55,9 @@ pub(crate) fn energy_run(simulator: &mut Simulator<'_>, h: f64, steps: u64) -> E
     let start = energy(simulator.state());
     let mut run = EnergyRun::default();
     let u = vec![0.0; mechanism.nu()];
-    let stretch = (2 * steps).div_ceil(CURVE_POINTS).max(1);
+    let stretch = steps.div_ceil(CURVE_POINTS).max(1);
     let tenth = steps.div_ceil(10).max(1);
-    let (mut low, mut high) = ((0.0, f64::INFINITY), (0.0, f64::NEG_INFINITY));
+    let mut peak = 0.0_f64;
     let (mut worst, mut squares, mut sum, mut count) = (0.0_f64, 0.0, 0.0, 0.0);
     for k in 1..=steps {
         match simulator.step(&u, h) {
@@ -73,19 +73,10 @@ pub(crate) fn energy_run(simulator: &mut Simulator<'_>, h: f64, steps: u64) -> E
             run.broke_at = Some(t);
             break;
         }
-        if error < low.1 {
-            low = (t, error);
-        }
-        if error > high.1 {
-            high = (t, error);
-        }
+        peak = peak.max(error.abs());
         if k.is_multiple_of(stretch) || k == steps {
-            let (first, second) = if low.0 <= high.0 { (low, high) } else { (high, low) };
-            run.curve.push(first);
-            if second.0 > first.0 {
-                run.curve.push(second);
-            }
-            (low, high) = ((t, f64::INFINITY), (t, f64::NEG_INFINITY));
+            run.envelope.push((t, peak.max(1e-16)));
+            peak = 0.0;
         }
         worst = worst.max(error.abs());
         squares += error * error;
@@ -203,7 +194,9 @@ pub(crate) fn distance(mechanism: &Mechanism, a: &State, b: &State) -> f64 {
 
 /// Largest of some numbers; not a number if one is not.
 pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
-    values.into_iter().fold(0.0, |worst: f64, x| if x.is_nan() || worst.is_nan() { f64::NAN } else { worst.max(x) })
+    values
+        .into_iter()
+        .fold(0.0, |worst: f64, x| if x.is_nan() || worst.is_nan() { f64::NAN } else { worst.max(x) })
 }
 
 #[cfg(test)]

@@ -109,7 +109,12 @@ impl Outcome {
     }
 
     /// Adds a line to the README's table.
-    pub(crate) fn headline(&mut self, what: impl Into<String>, ours: impl Into<String>, beside: impl Into<String>) {
+    pub(crate) fn headline(
+        &mut self,
+        what: impl Into<String>,
+        ours: impl Into<String>,
+        beside: impl Into<String>,
+    ) {
         self.headlines.push([what.into(), ours.into(), beside.into()]);
     }
 

@@ -30,8 +30,12 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         JointType::Cylindrical,
         JointType::Planar,
     ];
-    let engines =
-        [("maximal", Method::Maximal, 2), ("maximal", Method::Maximal, 4), ("minimal", Method::Minimal, 2), ("minimal", Method::Minimal, 4)];
+    let engines = [
+        ("maximal", Method::Maximal, 2),
+        ("maximal", Method::Maximal, 4),
+        ("minimal", Method::Minimal, 2),
+        ("minimal", Method::Minimal, 4),
+    ];
     let mut out = Outcome::default();
     for model in [samples::chain(3), samples::ball_chain(3), samples::random_tree(7, 8, &kinds)] {
         let mechanism = build(model)?;
@@ -69,7 +73,10 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             columns.push(points);
         }
         for k in 0..counts.len() {
-            table.row(std::iter::once(Cell::from(columns[0][k].0)).chain(columns.iter().map(|c| Cell::from(c[k].1))));
+            table.row(
+                std::iter::once(Cell::from(columns[0][k].0))
+                    .chain(columns.iter().map(|c| Cell::from(c[k].1))),
+            );
         }
         out.figures.push(figure);
         out.tables.push(table);

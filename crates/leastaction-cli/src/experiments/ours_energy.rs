@@ -29,7 +29,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     let mut figure = Figure::new(
         format!("Energy error of a double pendulum, step {STEP} s"),
         ("t / s", Scale::Linear),
-        ("|E − E₀| / J, largest of each stretch", Scale::Log),
+        ("largest |E − E₀| of a stretch / J", Scale::Log),
     )
     .smooth();
     let mut table = Table::new(
@@ -43,14 +43,19 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         ("RK4", Method::Rk4, None),
         ("semi-implicit Euler", Method::SemiImplicit, None),
     ] {
-        let mut simulator = Simulator::new(&mechanism, method, &options(order, None), &mechanism.start_state())
-            .map_err(|error| stopped(label, &error))?;
+        let mut simulator =
+            Simulator::new(&mechanism, method, &options(order, None), &mechanism.start_state())
+                .map_err(|error| stopped(label, &error))?;
         let run = energy_run(&mut simulator, STEP, steps);
         // A run that breaks down in its first tenth has no error to name.
         let first = run.worst.first().copied().unwrap_or(f64::NAN);
         let growth = |last: f64| if run.broke_at.is_some() { f64::INFINITY } else { last / first };
-        let last = if run.broke_at.is_some() { f64::INFINITY } else { run.worst.last().copied().unwrap_or(f64::NAN) };
-        figure.curve(label, run.curve.iter().map(|&(t, e)| (t, e.abs().max(1e-16))));
+        let last = if run.broke_at.is_some() {
+            f64::INFINITY
+        } else {
+            run.worst.last().copied().unwrap_or(f64::NAN)
+        };
+        figure.curve(label, run.envelope.iter().copied());
         table.row([label.into(), first.into(), last.into(), Cell::from(growth(last)), run.broke_at.into()]);
         out.number(label, serde_json::json!({"worst": run.worst, "mean": run.mean, "rms": run.rms}));
         match method {

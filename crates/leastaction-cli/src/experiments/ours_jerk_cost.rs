@@ -29,9 +29,17 @@ fn run(_: &Context) -> Result<Outcome, Failure> {
     let mut out = Outcome::default();
     let mut table = Table::new(
         "What the costs change",
-        ["costs", "rms torque / N m", "rms torque rate / N m/s", "rms jerk / rad/s³", "peak jerk / rad/s³", "iterations"],
+        [
+            "costs",
+            "rms torque / N m",
+            "rms torque rate / N m/s",
+            "rms jerk / rad/s³",
+            "peak jerk / rad/s³",
+            "iterations",
+        ],
     );
-    let mut figure = Figure::new("Torque of joint 2", ("t / s", Scale::Linear), ("torque / N m", Scale::Linear)).smooth();
+    let mut figure =
+        Figure::new("Torque of joint 2", ("t / s", Scale::Linear), ("torque / N m", Scale::Linear)).smooth();
     let mut values = Vec::new();
     for (name, case) in &cases {
         let row = [rms(&case.torques), rms(&case.torque_rates()), rms(&case.jerks), peak(&case.jerks)];
@@ -48,7 +56,12 @@ fn run(_: &Context) -> Result<Outcome, Failure> {
         values.push(row);
     }
     let origin = "ours: that is what the term is for";
-    out.checks.push(Check::at_most("rms jerk with a jerk cost over without", origin, values[1][2] / values[0][2], 0.9));
+    out.checks.push(Check::at_most(
+        "rms jerk with a jerk cost over without",
+        origin,
+        values[1][2] / values[0][2],
+        0.9,
+    ));
     out.checks.push(Check::at_most(
         "rms torque rate with a torque-rate cost over without",
         origin,
@@ -66,7 +79,10 @@ fn run(_: &Context) -> Result<Outcome, Failure> {
         format!("{} of that without", short(values[1][2] / values[0][2])),
         format!("{} times the torque", short(values[1][0] / values[0][0])),
     );
-    out.number("ratios", serde_json::json!({"jerk": values[1][2] / values[0][2], "torque": values[1][0] / values[0][0]}));
+    out.number(
+        "ratios",
+        serde_json::json!({"jerk": values[1][2] / values[0][2], "torque": values[1][0] / values[0][0]}),
+    );
     out.number("values", serde_json::json!(values));
     out.figures.push(figure);
     out.tables.push(table);

@@ -23,10 +23,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 fn run(context: &Context) -> Result<Outcome, Failure> {
     const STEP: f64 = 0.01;
     let mut out = Outcome::default();
-    let mut figure = Figure::new("Largest gap so far", ("t / s", Scale::Log), ("gap / m", Scale::Log)).smooth();
+    let mut figure =
+        Figure::new("Largest gap so far", ("t / s", Scale::Log), ("gap / m", Scale::Log)).smooth();
     let mut table = Table::new(
         "Loops",
-        ["mechanism", "steps", "largest gap / m", "iterations per step", "mean energy, first tenth / J", "last tenth / J"],
+        [
+            "mechanism",
+            "steps",
+            "largest gap / m",
+            "iterations per step",
+            "mean energy, first tenth / J",
+            "last tenth / J",
+        ],
     );
     for (model, steps) in [
         (samples::four_bar(), context.pick(1_000_000_u64, 30_000)),
@@ -77,8 +85,16 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             means.first().copied().into(),
             means.last().copied().into(),
         ]);
-        out.checks.push(Check::at_most(format!("{name}: largest gap / m"), "positions are enforced, to rounding", gap, 1e-12));
-        let outside = means.iter().map(|m| (first_range.0 - m).max(m - first_range.1)).fold(f64::NEG_INFINITY, f64::max);
+        out.checks.push(Check::at_most(
+            format!("{name}: largest gap / m"),
+            "positions are enforced, to rounding",
+            gap,
+            1e-12,
+        ));
+        let outside = means
+            .iter()
+            .map(|m| (first_range.0 - m).max(m - first_range.1))
+            .fold(f64::NEG_INFINITY, f64::max);
         out.checks.push(Check::at_most(
             format!("{name}: how far the mean energy of a tenth leaves the range of the first tenth / J"),
             "symplectic on the constraint manifold: no drift",

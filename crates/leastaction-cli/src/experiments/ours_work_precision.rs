@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use leastaction::dynamics::Kinematics;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::io::{LoadOptions, UrdfBase, UrdfOptions, load_model};
-use leastaction::dynamics::Kinematics;
 use leastaction::mechanism::{Mechanism, samples};
 use leastaction::spatial::Vec3;
 
@@ -24,8 +24,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Number of steps per sample for each method.
-fn cases(context: &Context) -> Vec<(&'static str, Method, Option<u32>, Vec<u32>)> {
-    let mut cases = vec![
+fn cases() -> Vec<(&'static str, Method, Option<u32>, Vec<u32>)> {
+    vec![
         ("minimal, order 2", Method::Minimal, Some(2), vec![10, 40, 160]),
         ("minimal, order 4", Method::Minimal, Some(4), vec![5, 10, 20, 40]),
         ("minimal, order 6", Method::Minimal, Some(6), vec![2, 4, 8, 16]),
@@ -36,11 +36,7 @@ fn cases(context: &Context) -> Vec<(&'static str, Method, Option<u32>, Vec<u32>)
         ("maximal, order 4", Method::Maximal, Some(4), vec![5, 10, 20, 40]),
         ("RK4", Method::Rk4, None, vec![5, 10, 20, 40, 100, 200]),
         ("semi-implicit Euler", Method::SemiImplicit, None, vec![10, 100]),
-    ];
-    if context.quick {
-        cases.iter_mut().for_each(|case| case.3.truncate(4));
-    }
-    cases
+    ]
 }
 
 /// One measured point.
@@ -59,12 +55,11 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     }
     match &context.robots {
         Some(folder) => {
-            let options = LoadOptions {
-                urdf: UrdfOptions { base: UrdfBase::Floating, ..UrdfOptions::default() },
-            };
+            let options =
+                LoadOptions { urdf: UrdfOptions { base: UrdfBase::Floating, ..UrdfOptions::default() } };
             let path = folder.join("talos.urdf");
-            let reading =
-                load_model(&path, &options).map_err(|error| Failure::from_error(&error).help(error.remedy()))?;
+            let reading = load_model(&path, &options)
+                .map_err(|error| Failure::from_error(&error).help(error.remedy()))?;
             let Some(mut description) = reading.description else {
                 return Err(Failure::new(format!("`{}` can't be used", path.display())));
             };
@@ -95,10 +90,12 @@ fn study(
         ("error / m", Scale::Log),
         ("ms per simulated second", Scale::Log),
     );
-    let mut table =
-        Table::new(format!("Work and precision: {name}"), ["integrator", "step / s", "error / m", "ms per simulated second"]);
+    let mut table = Table::new(
+        format!("Work and precision: {name}"),
+        ["integrator", "step / s", "error / m", "ms per simulated second"],
+    );
     let mut all: Vec<(&str, Vec<Point>)> = Vec::new();
-    for (label, method, order, counts) in cases(context) {
+    for (label, method, order, counts) in cases() {
         let mut points = Vec::new();
         for per_sample in counts {
             let options = options(order, None);
@@ -130,7 +127,10 @@ fn study(
                 .fold(f64::INFINITY, f64::min)
         };
         let (ours, theirs) = (cheapest(true), cheapest(false));
-        out.number(format!("{name}: cheapest at {target:e}"), serde_json::json!({"ours": ours, "rk4": theirs}));
+        out.number(
+            format!("{name}: cheapest at {target:e}"),
+            serde_json::json!({"ours": ours, "rk4": theirs}),
+        );
         out.checks.push(
             Check::at_most(
                 format!("{name}, error {target:e} m: cheapest variational over cheapest explicit"),
@@ -138,7 +138,9 @@ fn study(
                 ours / theirs,
                 1.0,
             )
-            .or_loss("at coarse errors and few links four plain evaluations are less work than one implicit solve"),
+            .or_loss(
+                "at coarse errors and few links four plain evaluations are less work than one implicit solve",
+            ),
         );
         if name == "10 links" {
             let word = super::check::short;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::table::Cell;
 use super::{Check, Experiment, Outcome, RunInfo, Table, Verdict};
 use crate::report::{STYLE, escape_html};
 
@@ -14,6 +15,7 @@ table.data td.number { text-align: right; font-variant-numeric: tabular-nums; wh
 .pass { color: #15803d; font-weight: 600; } .loss { color: #b45309; font-weight: 600; } .fail { color: #dc2626; font-weight: 700; }
 section h2 { font-size: 1.05rem; margin: 22px 0 6px; }
 .plots { grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); align-items: start; }
+.plots figure.plot { max-width: 820px; }
 p.parameters { max-width: 78ch; }
 ";
 
@@ -42,7 +44,8 @@ pub(crate) fn result_page(experiment: &Experiment, outcome: &Outcome, run: &RunI
     outcome.figures.iter().for_each(|figure| body.push_str(&figure.to_html()));
     body.push_str("</section>\n");
     for table in &outcome.tables {
-        let _ = write!(body, "<section><h2>{}</h2>{}</section>", escape_html(&table.title), data_table(table));
+        let _ =
+            write!(body, "<section><h2>{}</h2>{}</section>", escape_html(&table.title), data_table(table));
     }
     if !outcome.notes.is_empty() {
         body.push_str("<section class=\"notice\"><h2>Please note</h2><ul>");
@@ -119,7 +122,8 @@ fn data_table(table: &Table) -> String {
     for row in &table.rows {
         html.push_str("<tr>");
         for cell in row {
-            let _ = write!(html, "<td class=\"number\">{}</td>", escape_html(&cell.text()));
+            let class = if matches!(cell, Cell::Text(_)) { "" } else { " class=\"number\"" };
+            let _ = write!(html, "<td{class}>{}</td>", escape_html(&cell.text()));
         }
         html.push_str("</tr>\n");
     }

@@ -9,8 +9,8 @@ use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, Mechanism, ModelDescription, Placement, WORLD,
 };
 use leastaction::optimize::{
-    BoundaryState, ControlPoints, InverseOptions, MotionProblem, OptimizeError, Sampling, Solution, SolveOptions,
-    SolveStatus, SplineTable, Term, Transcription, Wish, infer, solve,
+    BoundaryState, ControlPoints, InverseOptions, MotionProblem, OptimizeError, Sampling, Solution,
+    SolveOptions, SolveStatus, SplineTable, Term, Transcription, Wish, infer, solve,
 };
 
 use super::ishigaki_6::PANDA;
@@ -111,7 +111,8 @@ pub(crate) fn reach(
     let inferred = infer(&mut transcription, &solution.theta, &InverseOptions::default()).weights;
 
     let n = mechanism.nv();
-    let table = SplineTable::new(CONTROL, DEGREE, DURATION, ORDERS, Sampling::Uniform { count: SAMPLES }).map_err(failed)?;
+    let table = SplineTable::new(CONTROL, DEGREE, DURATION, ORDERS, Sampling::Uniform { count: SAMPLES })
+        .map_err(failed)?;
     let mut x = vec![0.0; SAMPLES * ORDERS * n];
     table.add_states(&solution.theta.high, n, &mut x);
     table.add_states(&solution.theta.low, n, &mut x);

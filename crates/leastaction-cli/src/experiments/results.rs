@@ -29,8 +29,9 @@ impl Published {
         for experiment in EXPERIMENTS {
             let path = folder.join(format!("{}.json", experiment.name));
             if let Ok(text) = std::fs::read_to_string(&path) {
-                let value: Value = serde_json::from_str(&text)
-                    .map_err(|error| Failure::caused_by(format!("`{}` can't be read", path.display()), &error))?;
+                let value: Value = serde_json::from_str(&text).map_err(|error| {
+                    Failure::caused_by(format!("`{}` can't be read", path.display()), &error)
+                })?;
                 found.push(value);
             }
         }
@@ -151,7 +152,8 @@ fn section(out: &mut String, result: &Value) {
     );
     out.push_str("| expected | bound | measured | result | origin |\n|---|---|---|---|---|\n");
     for check in list(result, "checks") {
-        let cells = ["what", "bound", "shown", "verdict", "origin"].map(|key| text(check, key).replace('|', "\\|"));
+        let cells =
+            ["what", "bound", "shown", "verdict", "origin"].map(|key| text(check, key).replace('|', "\\|"));
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     for image in list(result, "images").iter().filter_map(Value::as_str) {
@@ -169,7 +171,8 @@ fn headline(results: &[Value]) -> String {
     let mut out = String::from("\n| what | leastaction | beside it |\n|---|---|---|\n");
     for result in results {
         for line in list(result, "headlines") {
-            let cells: Vec<&str> = line.as_array().map_or(Vec::new(), |c| c.iter().filter_map(Value::as_str).collect());
+            let cells: Vec<&str> =
+                line.as_array().map_or(Vec::new(), |c| c.iter().filter_map(Value::as_str).collect());
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
     }
