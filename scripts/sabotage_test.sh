@@ -3,10 +3,12 @@
 # must notice are run. With the fault they fail, without it they pass, from the same program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --quiet --features sabotage --target-dir target/sabotage
-program=$PWD/target/sabotage/release/leastaction
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
+# A program that can be broken may not stay where the sound one is built.
+cargo build --release --quiet -p leastaction-cli --features sabotage
+program=$out/leastaction
+mv target/release/leastaction "$program"
 bad=0
 while read -r fault experiment; do
   if ! "$program" experiment "$experiment" --quick --out "$out/sound" >"$out/log" 2>&1; then

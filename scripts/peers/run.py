@@ -16,6 +16,8 @@ import sys
 import time
 import venv
 
+import precision
+
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = {"pin": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "dartpy": "dartpy", "exudyn": "exudyn",
            "casadi": "casadi", "scipy": "scipy"}
@@ -246,10 +248,19 @@ def main():
         for system, section, command in rounds + (once if turn == 0 else []):
             print(f"round {turn + 1} of {args.rounds}: {system} {section}", file=sys.stderr, flush=True)
             merge(best, measure(command, report, f"{system} {section}", seen), section)
+    if not args.only or "mujoco" in args.only:
+        print("precision of a 10-link pendulum", file=sys.stderr, flush=True)
+        theirs = measure([python, HERE / "peer_mujoco.py", out / "models", "precision", "chain10"], report, "mujoco precision", seen)
+        try:
+            merge(best, precision.measure(ours, out / "run", 10, theirs), "precision")
+        except (subprocess.CalledProcessError, OSError, KeyError) as error:
+            report.problem(f"precision: {error}")
     results = list(best.values())
-    rows = table(results)
+    rows = table([r for r in results if r["section"] != "precision"])
     print(f"{'section':<11} {'model':<10} {'system':<48} {'µs':>12} {'ours=1':>8}")
     print("\n".join(rows))
+    for r in sorted((r for r in results if "error" in r), key=lambda r: r["error"]):
+        print(f"precision   10 links   {r['system'] + ' ' + r['variant']:<48} error {r['error']:.1e} m, {r['ms_per_second']:.3f} ms per simulated second")
     for r in results:
         if "gap" in r:
             print(f"gap of {r['model']} over 60 s at 10 ms: {r['system']} {r['variant']} {r['gap']:.2e} m")
