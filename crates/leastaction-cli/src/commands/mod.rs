@@ -4,7 +4,11 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod infer;
 mod info;
+mod jacobian;
+mod motion;
+mod optimize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -40,6 +44,10 @@ verbs! {
     Check => check,
     Info => info,
     Convert => convert,
+    Jacobian => jacobian,
+    Motion => motion,
+    Optimize => optimize,
+    Infer => infer,
     Bench => bench,
     Completions => completions,
 }

@@ -25,7 +25,7 @@ pub use atomic::{AtomicFile, write_atomically};
 pub use diagnostic::{Diagnostic, Location, SourceMap};
 pub use load::{LoadError, LoadOptions, MAX_FILE_BYTES, load_model, read_model};
 pub use model_json::{read_model_json, write_model_json};
-pub use npz::{NpzWriter, read_trajectory_npz};
+pub use npz::{NpzWriter, read_trajectory_npz, write_matrix_npz};
 pub use state_json::{Clock, STATE_SCHEMA, StateError, StateFile};
 pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
 pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};

@@ -90,6 +90,22 @@ impl NpzWriter {
     }
 }
 
+/// Writes a matrix with named rows and columns: the arrays `matrix`, `rows` and `columns`.
+///
+/// # Errors
+/// If it can't be written; the old file is then untouched.
+pub fn write_matrix_npz(path: &Path, rows: &[String], columns: &[String], values: &[f64]) -> io::Result<()> {
+    let mut zip = ZipWriter::new(AtomicFile::create(path)?);
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let shape = format!("({}, {})", rows.len(), columns.len());
+    zip.add("matrix.npy", &npy_header("<f8", &shape), &mut bytes.as_slice())?;
+    for (name, labels) in [("rows.npy", rows), ("columns.npy", columns)] {
+        let (kind, text) = label_bytes(labels);
+        zip.add(name, &npy_header(&kind, &format!("({},)", labels.len())), &mut text.as_slice())?;
+    }
+    zip.finish()?.commit()
+}
+
 /// A file without a name: it disappears with the process, however that ends.
 fn scratch_file(beside: &Path, group: &str) -> io::Result<BufWriter<File>> {
     let name = format!(".{}.{group}.{}.scratch", file_name(beside), std::process::id());

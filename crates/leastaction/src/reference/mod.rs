@@ -3,5 +3,7 @@
 //! Everything here is public and documented as slow. Use it in tests, not in products.
 
 mod dual;
+mod quantities_by_duals;
 
 pub use dual::Dual;
+pub use quantities_by_duals::QuantitiesByDuals;

@@ -12,5 +12,8 @@ mod layers;
 mod mjcf;
 mod model_json;
 mod no_alloc;
+mod optimize_direct;
+mod optimize_noise;
+mod optimize_quantities;
 mod support;
 mod urdf;
