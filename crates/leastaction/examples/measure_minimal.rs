@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::baseline::Dop853;
-use leastaction::integrator::minimal::{Coordinates, Linearization, MinimalIntegrator, MinimalOptions, Policy};
+use leastaction::integrator::minimal::{
+    Coordinates, Linearization, MinimalIntegrator, MinimalOptions, Policy,
+};
 use leastaction::integrator::{Input, Integrator, Simulator, StepError};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
 

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod convert;
 mod info;
+mod linearize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -40,6 +41,7 @@ verbs! {
     Check => check,
     Info => info,
     Convert => convert,
+    Linearize => linearize,
     Bench => bench,
     Completions => completions,
 }

@@ -3,5 +3,9 @@
 //! Everything here is public and documented as slow. Use it in tests, not in products.
 
 mod dual;
+mod minimal_component;
+mod minimal_dense;
 
 pub use dual::Dual;
+pub use minimal_component::component_newton_direction;
+pub use minimal_dense::{dense_linearization, dense_newton_direction};
