@@ -9,6 +9,7 @@ mod info;
 mod jacobian;
 mod motion;
 mod optimize;
+mod linearize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -48,6 +49,7 @@ verbs! {
     Motion => motion,
     Optimize => optimize,
     Infer => infer,
+    Linearize => linearize,
     Bench => bench,
     Completions => completions,
 }
