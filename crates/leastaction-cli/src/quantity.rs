@@ -49,7 +49,10 @@ const MAX_ORDER: usize = 12;
 fn quantity_parser() -> impl TypedValueParser<Value = Quantity> {
     PossibleValuesParser::new(Quantity::ALL.map(|(name, _)| name)).map(|name| {
         // The parser has let known names through only.
-        Quantity::ALL.iter().find(|(known, _)| *known == name).map_or(Quantity::Torque, |(_, quantity)| *quantity)
+        Quantity::ALL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or(Quantity::Torque, |(_, quantity)| *quantity)
     })
 }
 
@@ -91,9 +94,9 @@ impl QuantityArgs {
             (Quantity::Torque, _) => mechanism.v_labels(),
             (Quantity::Point | Quantity::Com, _) => named(&["x", "y", "z"]),
             (Quantity::Orientation, true) => named(&["wx", "wy", "wz"]),
-            (Quantity::Pose, false) => named(&[
-                "r00", "r01", "r02", "r10", "r11", "r12", "r20", "r21", "r22", "px", "py", "pz",
-            ]),
+            (Quantity::Pose, false) => {
+                named(&["r00", "r01", "r02", "r10", "r11", "r12", "r20", "r21", "r22", "px", "py", "pz"])
+            }
             (Quantity::Orientation, false) => {
                 named(&["r00", "r01", "r02", "r10", "r11", "r12", "r20", "r21", "r22"])
             }

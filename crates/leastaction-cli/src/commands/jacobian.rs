@@ -93,11 +93,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
 }
 
 /// Positions, and velocity, acceleration, … in plain derivatives; what is not given is zero.
-fn motion_at(
-    mechanism: &Mechanism,
-    args: &Args,
-    count: usize,
-) -> Result<(State, Vec<Vec<f64>>), Failure> {
+fn motion_at(mechanism: &Mechanism, args: &Args, count: usize) -> Result<(State, Vec<Vec<f64>>), Failure> {
     let flags = StartArgs { q: args.q.clone(), v: args.v.clone(), start: args.at.clone(), state: None };
     let settings = Settings { q: flags.q, v: flags.v, start: flags.start, ..Settings::default() };
     let (state, _) = start::resolve(mechanism, &settings, crate::config::DEFAULT_STEP)?;
@@ -107,8 +103,7 @@ fn motion_at(
     if let Some(path) = file.map(Path::new) {
         let file = StateFile::read(path).map_err(|error| Failure::from_error(&error))?;
         for (name, rows) in &file.derivatives {
-            let joint =
-                mechanism.joint_by_name(name).ok_or_else(|| model::unknown_joint(mechanism, name))?;
+            let joint = mechanism.joint_by_name(name).ok_or_else(|| model::unknown_joint(mechanism, name))?;
             let range = mechanism.v_range(joint);
             for (l, row) in rows.iter().enumerate().take(count) {
                 let row = row.as_slice();
@@ -199,7 +194,8 @@ fn show(printer: &mut Printer, args: &Args, matrix: &Matrix) {
         printer.line(format!("{row:name$} {}", cells.join(" ")));
     }
     if shown < width {
-        printer.line(format!("… and {} more columns; `--json` and `--out FILE` have them all", width - shown));
+        printer
+            .line(format!("… and {} more columns; `--json` and `--out FILE` have them all", width - shown));
     }
     if let Some(path) = &args.out {
         printer.note(format!("written to `{}`", path.display()));

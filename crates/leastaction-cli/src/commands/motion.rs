@@ -50,8 +50,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     }
     let trajectory = read(&args.trajectory)?;
     let (mut jets, request) = args.quantity.prepare(&mechanism)?;
-    let options =
-        FitOptions { degree: args.degree, n_control: args.control_points, ..FitOptions::default() };
+    let options = FitOptions { degree: args.degree, n_control: args.control_points, ..FitOptions::default() };
     let recorded = RecordedMotion::fit(&mechanism, &trajectory, jets.velocity_count(), &options)
         .map_err(|error| explain(&error, &trajectory, &args.trajectory))?;
 
@@ -59,10 +58,8 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let columns = std::iter::once("t".to_owned())
         .chain((0..=order).flat_map(|l| args.quantity.rows(&mechanism, l, false)));
     let layout = TrajectoryLayout::from_columns(columns);
-    let folder = args
-        .out
-        .clone()
-        .unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join(format!("{}-motion", model.slug)));
+    let folder =
+        args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join(format!("{}-motion", model.slug)));
     std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
     let (csv_path, npz_path) = (folder.join("motion.csv"), folder.join("motion.npz"));
     let mut csv =
@@ -91,8 +88,11 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     csv.finish().map_err(|error| cannot_write(&csv_path, &error))?;
     npz.finish().map_err(|error| cannot_write(&npz_path, &error))?;
 
-    let residuals: Vec<_> =
-        recorded.residuals.iter().map(|(label, max, rms)| json!({"of": label, "max": max, "rms": rms})).collect();
+    let residuals: Vec<_> = recorded
+        .residuals
+        .iter()
+        .map(|(label, max, rms)| json!({"of": label, "max": max, "rms": rms}))
+        .collect();
     let summary = json!({
         "quantity": args.quantity.quantity.name(),
         "of": args.quantity.of,
@@ -125,12 +125,10 @@ fn read(path: &Path) -> Result<Trajectory, Failure> {
 fn explain(error: &RecordedError, trajectory: &Trajectory, path: &Path) -> Failure {
     let failure = Failure::caused_by(format!("`{}` can't be differentiated", path.display()), error);
     match error {
-        RecordedError::MissingColumn { column } => {
-            match suggestion(column, trajectory.layout().columns()) {
-                Some(help) => failure.help(help),
-                None => failure,
-            }
-        }
+        RecordedError::MissingColumn { column } => match suggestion(column, trajectory.layout().columns()) {
+            Some(help) => failure.help(help),
+            None => failure,
+        },
         _ => failure.help("record more samples, or take fewer control points with `--control-points N`"),
     }
 }

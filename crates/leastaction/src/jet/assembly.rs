@@ -201,7 +201,8 @@ impl TorqueJacobian {
             for l in 0..count {
                 for order in 0..l + 3 {
                     let f = factorial(l) / factorial(order);
-                    out[(l * (l + 5) / 2 + order) * nv * nv + row * nv + column] = f * emit(m, c, k, l, order);
+                    out[(l * (l + 5) / 2 + order) * nv * nv + row * nv + column] =
+                        f * emit(m, c, k, l, order);
                 }
             }
         });
@@ -265,9 +266,12 @@ fn links<V: Simd, const N: usize>(tj: &mut TorqueJacobian) {
         );
         let x = |i: usize| V::from_lanes(packed[i]);
         let mass = x(0);
-        let inertia =
-            Inertia { mass, moment: Vec3([x(1), x(2), x(3)]), rot: Sym3([x(4), x(5), x(6), x(7), x(8), x(9)]) }
-                .transformed(&pose);
+        let inertia = Inertia {
+            mass,
+            moment: Vec3([x(1), x(2), x(3)]),
+            rot: Sym3([x(4), x(5), x(6), x(7), x(8), x(9)]),
+        }
+        .transformed(&pose);
         let mut v = [Twist::zero(); N];
         let mut ii = [InertiaCoefficient::zero(); N];
         for l in 0..N {
@@ -307,7 +311,12 @@ fn store_block<V: Simd, const N: usize>(
 }
 
 #[inline(always)]
-fn load_block<V: Simd, const N: usize>(rows: &[f64], stage: [usize; LANES], l: usize, b: usize) -> [V; LANES] {
+fn load_block<V: Simd, const N: usize>(
+    rows: &[f64],
+    stage: [usize; LANES],
+    l: usize,
+    b: usize,
+) -> [V; LANES] {
     let row = |k: usize| V::load(&rows[(stage[k] * N + l) * ROW + b * LANES..]);
     V::transpose([row(0), row(1), row(2), row(3)])
 }
@@ -336,7 +345,8 @@ fn columns<V: Simd, const N: usize, const C: usize>(tj: &mut TorqueJacobian) {
     for group in 0..stride / LANES {
         let at = |k: usize| (group * LANES + k).min(nv - 1);
         let at = [at(0), at(1), at(2), at(3)];
-        let stage = [tj.plan.stages[at[0]], tj.plan.stages[at[1]], tj.plan.stages[at[2]], tj.plan.stages[at[3]]];
+        let stage =
+            [tj.plan.stages[at[0]], tj.plan.stages[at[1]], tj.plan.stages[at[2]], tj.plan.stages[at[3]]];
         let mass = gather::<V>(|k| tj.plan.masses[stage[k]]);
         let (mut s, mut s1, mut s2) = ([Twist::zero(); C], [Twist::zero(); N], [Twist::zero(); C]);
         let mut ii = [InertiaCoefficient::zero(); N];

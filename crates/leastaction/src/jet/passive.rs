@@ -71,7 +71,8 @@ impl<T: Real> JetWorkspace<T> {
     /// Jets of a ball or free joint: quaternion (scalar, vector) and `Rᵀ p`.
     fn joint_jets(&self, stage: &Stage, count: usize) -> (Vec<T>, Vec<Vec3<T>>, Vec<Vec3<T>>) {
         let nv = self.tree.nv;
-        let y3 = |l: usize, c: usize| Vec3([self.y[l * nv + c], self.y[l * nv + c + 1], self.y[l * nv + c + 2]]);
+        let y3 =
+            |l: usize, c: usize| Vec3([self.y[l * nv + c], self.y[l * nv + c + 1], self.y[l * nv + c + 2]]);
         let q = Quat::from_slice(&self.q[stage.q..stage.q + 4]);
         let (mut w, mut v) = (vec![q.w], vec![q.v]);
         let mut slide = vec![match stage.kind {
@@ -117,7 +118,8 @@ impl<T: Real> JetWorkspace<T> {
             return;
         }
         let (nv, count) = (self.tree.nv, k.len());
-        let y3 = |l: usize, c: usize| Vec3([self.y[l * nv + c], self.y[l * nv + c + 1], self.y[l * nv + c + 2]]);
+        let y3 =
+            |l: usize, c: usize| Vec3([self.y[l * nv + c], self.y[l * nv + c + 1], self.y[l * nv + c + 2]]);
         let unit = |i: usize| {
             let mut e = Vec3::zero();
             e[i] = T::one();

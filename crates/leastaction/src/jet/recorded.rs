@@ -51,7 +51,8 @@ impl RecordedMotion {
         count: usize,
         options: &FitOptions,
     ) -> Result<Self, RecordedError> {
-        let column = |name: String| trajectory.column(&name).ok_or(RecordedError::MissingColumn { column: name });
+        let column =
+            |name: String| trajectory.column(&name).ok_or(RecordedError::MissingColumn { column: name });
         let times = column("t".to_owned())?;
         let (nq, nv, n) = (mechanism.nq(), mechanism.nv(), times.len());
         let (q_labels, v_labels) = (mechanism.q_labels(), mechanism.v_labels());
