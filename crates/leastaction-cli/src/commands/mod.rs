@@ -4,9 +4,11 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod infer;
 mod info;
 mod jacobian;
 mod motion;
+mod optimize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -44,6 +46,8 @@ verbs! {
     Convert => convert,
     Jacobian => jacobian,
     Motion => motion,
+    Optimize => optimize,
+    Infer => infer,
     Bench => bench,
     Completions => completions,
 }

@@ -4,5 +4,7 @@
 
 pub mod cmtm_dense;
 mod dual;
+mod quantities_by_duals;
 
 pub use dual::Dual;
+pub use quantities_by_duals::QuantitiesByDuals;

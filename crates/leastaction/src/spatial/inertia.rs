@@ -119,6 +119,12 @@ impl<T: Real> Inertia<T> {
         ]);
         Self { mass: self.mass, moment: s + mp, rot: self.rot.rotated(&x.rot).plus(&shift) }
     }
+    /// The same body in axes turned by `r`, about the same origin.
+    #[must_use]
+    #[inline(always)]
+    pub fn rotated(&self, r: &Mat3<T>) -> Self {
+        Self { mass: self.mass, moment: *r * self.moment, rot: self.rot.rotated(r) }
+    }
     /// Centre of mass; the origin if the mass is zero.
     pub fn com(&self) -> Vec3<T> {
         if self.mass.value() == 0.0 { Vec3::zero() } else { self.moment * (T::one() / self.mass) }
@@ -193,6 +199,31 @@ impl<T: Real> ArticulatedInertia<T> {
         self.b = self.b + o.b;
         self.c = self.c.plus(&o.c);
     }
+    /// The same inertia about another point, from which the present one is at `arm`.
+    ///
+    /// With `T = [1 0; −r̂ 1]`: `Tᵀ [A B; Bᵀ C] T = [A + r̂Bᵀ − B'r̂, B'; ·, C]`, `B' = B + r̂ C`.
+    #[inline(always)]
+    #[must_use]
+    pub fn about(&self, arm: Vec3<T>) -> Self {
+        let c = self.c.to_matrix();
+        // r̂ C, column by column (C is symmetric, so its columns are its rows).
+        let rc = [arm.cross(Vec3(c.0[0])), arm.cross(Vec3(c.0[1])), arm.cross(Vec3(c.0[2]))];
+        let b = self.b + Mat3::from_columns(rc[0], rc[1], rc[2]);
+        // r̂ Bᵀ has columns r × (rows of B); −B' r̂ has rows r × (rows of B').
+        let p = [0, 1, 2].map(|i| arm.cross(Vec3(self.b.0[i])));
+        let q = [0, 1, 2].map(|i| arm.cross(Vec3(b.0[i])));
+        let entry = |i: usize, j: usize| p[j][i] + q[i][j];
+        let a = &self.a.0;
+        let a = Sym3([
+            a[0] + entry(0, 0),
+            a[1] + entry(1, 1),
+            a[2] + entry(2, 2),
+            a[3] + entry(0, 1),
+            a[4] + entry(0, 2),
+            a[5] + entry(1, 2),
+        ]);
+        Self { a, b, c: self.c }
+    }
     /// `A − u wᵀ` where `u wᵀ` is symmetric (`w` a multiple of `u`).
     #[inline(always)]
     #[must_use]
@@ -232,6 +263,17 @@ mod tests {
             assert!((back.rot.0[i] - g.rot.0[i]).abs() < 1e-14);
             assert!((g.about_com().0[i] - [0.9, 0.8, 0.7, 0.05, -0.02, 0.03][i]).abs() < 1e-15);
         }
+    }
+
+    #[test]
+    fn an_articulated_inertia_moves_like_the_rigid_one() {
+        let g = Inertia::from_com(2.5, Vec3([0.1, -0.4, 0.3]), &Sym3([0.9, 0.8, 0.7, 0.05, -0.02, 0.03]));
+        let arm = Vec3([0.7, 0.2, -1.1]);
+        let direct = ArticulatedInertia::from_rigid(&g.transformed(&Pose::new(Mat3::identity(), arm)));
+        let moved = ArticulatedInertia::from_rigid(&g).about(arm);
+        let v = Twist::from_array([0.3, 0.1, -0.7, 0.2, -0.9, 0.4]);
+        let d = direct.mul(v) - moved.mul(v);
+        assert!(d.to_array().iter().all(|e| e.abs() < 1e-14), "{d:?}");
     }
 
     #[test]

@@ -13,5 +13,8 @@ mod layers;
 mod mjcf;
 mod model_json;
 mod no_alloc;
+mod optimize_direct;
+mod optimize_noise;
+mod optimize_quantities;
 mod support;
 mod urdf;
