@@ -180,7 +180,7 @@ fn run(model: &ModelDescription, method: Method, order: Option<u32>) -> Vec<(Str
             state.v[i] = rng.range(-0.5, 0.5);
         }
     }
-    let options = MethodOptions { order, tolerance: None };
+    let options = MethodOptions { order, ..MethodOptions::default() };
     let mut sim = Simulator::new(&mechanism, method, &options, &state).expect("served");
     for _ in 0..100 {
         sim.step(&vec![0.3; mechanism.nu()], 2e-3).expect("step");
