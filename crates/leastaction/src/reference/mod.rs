@@ -2,6 +2,7 @@
 //!
 //! Everything here is public and documented as slow. Use it in tests, not in products.
 
+pub mod cmtm_dense;
 mod dual;
 mod minimal_component;
 mod minimal_dense;
