@@ -23,11 +23,13 @@ fn every_wrong_problem_is_refused_with_file_line_key_and_remedy() {
         let path = entry.expect("entry").path();
         let text = std::fs::read_to_string(&path).expect("readable");
         let expected = text.lines().next().and_then(|l| l.strip_prefix("# expects: ")).expect("first line");
-        let out = run(&["optimize", &path.display().to_string(), "--out", &folder("bad").display().to_string()]);
+        let out =
+            run(&["optimize", &path.display().to_string(), "--out", &folder("bad").display().to_string()]);
         let said = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{}: {said}", path.display());
         let place = format!("{}:", path.display());
-        let line = said.lines().find_map(|l| l.strip_prefix(&place)).unwrap_or_else(|| panic!("no place: {said}"));
+        let line =
+            said.lines().find_map(|l| l.strip_prefix(&place)).unwrap_or_else(|| panic!("no place: {said}"));
         assert!(line.split(':').next().is_some_and(|n| n.parse::<u32>().is_ok()), "no line number: {said}");
         assert!(said.contains("help: "), "no remedy: {said}");
         assert!(said.contains(expected), "{}: `{expected}` is not in\n{said}", path.display());
@@ -56,7 +58,16 @@ fn a_problem_is_solved_and_its_weights_come_back_from_the_motion_alone() {
         let motion = out.join(motion).display().to_string();
         let target = folder("inferred").display().to_string();
         let done = run(&[
-            "infer", &problem, "--motion", &motion, "--method", method, "--json", "--no-report", "--out", &target,
+            "infer",
+            &problem,
+            "--motion",
+            &motion,
+            "--method",
+            method,
+            "--json",
+            "--no-report",
+            "--out",
+            &target,
         ]);
         let value: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
         let terms = value["terms"].as_array().expect("terms");
@@ -69,7 +80,8 @@ fn a_problem_is_solved_and_its_weights_come_back_from_the_motion_alone() {
 #[test]
 fn a_reference_file_is_taken_in_place_of_a_problem() {
     let out = folder("golden");
-    let file = root().join("crates/leastaction/tests/golden/optimization_arm3_limits.json").display().to_string();
+    let file =
+        root().join("crates/leastaction/tests/golden/optimization_arm3_limits.json").display().to_string();
     let done = run(&["optimize", &file, "--json", "--no-report", "--out", &out.display().to_string()]);
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
     let value: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");

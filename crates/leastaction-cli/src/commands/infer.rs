@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use leastaction::optimize::{
-    BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Transcription, infer, infer_noisy,
+    BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Transcription, infer,
+    infer_noisy,
 };
 use serde_json::{Value, json};
 
@@ -60,10 +61,12 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let failed = |error: leastaction::optimize::OptimizeError| Failure::from_error(&error);
     let mut tr = Transcription::with_jets(&file.mechanism, &file.problem).map_err(failed)?;
     let is_solution = args.motion.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
-    let out = args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join(format!("{}-inferred", file.name)));
+    let out =
+        args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join(format!("{}-inferred", file.name)));
     if is_solution {
         if args.method == Method::Bilevel {
-            return Err(Failure::new("a solution file holds an exact motion").help("give a recording, or `--method kkt`"));
+            return Err(Failure::new("a solution file holds an exact motion")
+                .help("give a recording, or `--method kkt`"));
         }
         let theta = solution_file::read(&args.motion, &file)?;
         let found = infer(&mut tr, &theta, &InverseOptions::default());
@@ -99,10 +102,14 @@ fn exact(
     let names: Vec<&str> = file.problem.terms.iter().map(|term| term.name.as_str()).collect();
     let mut warnings = Vec::new();
     if found.unexplained() {
-        warnings.push(format!("the terms do not explain the motion: normalised residual {:.2}", found.residual));
+        warnings
+            .push(format!("the terms do not explain the motion: normalised residual {:.2}", found.residual));
     }
     if found.null_dimension > 1 {
-        warnings.push(format!("the weights are not unique: {} directions of them do not matter", found.null_dimension - 1));
+        warnings.push(format!(
+            "the weights are not unique: {} directions of them do not matter",
+            found.null_dimension - 1
+        ));
     }
     for t in &found.dropped {
         warnings.push(format!("term `{}` has no influence on the motion and was left out", names[*t]));
@@ -126,8 +133,10 @@ fn exact(
     printer.line(format!("{}: weights from the conditions of optimality", file.name));
     for t in 0..names.len() {
         let (low, high) = found.ranges[t];
-        let range = if high - low > 1e-9 { format!("  anywhere in {low:.6} to {high:.6}") } else { String::new() };
-        printer.line(format!("    {:<22} {:.12} ± {:.1e}{range}", names[t], found.weights[t], found.sigma[t]));
+        let range =
+            if high - low > 1e-9 { format!("  anywhere in {low:.6} to {high:.6}") } else { String::new() };
+        printer
+            .line(format!("    {:<22} {:.12} ± {:.1e}{range}", names[t], found.weights[t], found.sigma[t]));
     }
     printer.line(format!(
         "  residual {:.1e}, amplification {:.1}, null space of dimension {}, {} limits act",

@@ -83,7 +83,8 @@ fn one(
     }
     let begin = Instant::now();
     let weights = file.weights();
-    let mut tr = Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
+    let mut tr =
+        Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
     let start = match args.start.as_ref().or(file.start.as_ref()) {
         Some(path) => Some(solution_file::read(path, file)?),
         None => None,
@@ -116,7 +117,8 @@ fn one(
         let sum: f64 = weights.iter().sum();
         let l1: f64 = found.weights.iter().zip(&weights).map(|(a, b)| (a - b / sum).abs()).sum();
         printer.line(format!("  recovered      L1 error {l1:.2e}, amplification {:.1}", found.amplification));
-        value["inferred"] = json!({"weights": found.weights, "l1_error": l1, "amplification": found.amplification});
+        value["inferred"] =
+            json!({"weights": found.weights, "l1_error": l1, "amplification": found.amplification});
     }
     value["out"] = json!(out.display().to_string());
     let code = match solution.status {
@@ -191,7 +193,10 @@ fn say(
     for ((term, w), c) in file.problem.terms.iter().zip(weights).zip(&solution.term_costs) {
         printer.line(format!("    {:<22} weight {w:<10.6} cost {c:.9}", term.name));
     }
-    printer.line(format!("  residual       {:.2e} (relative gradient of the Lagrangian)", solution.kkt_residual));
+    printer.line(format!(
+        "  residual       {:.2e} (relative gradient of the Lagrangian)",
+        solution.kkt_residual
+    ));
     printer.line(format!("  iterations     {}, {:.1} ms", solution.iterations, 1e3 * seconds));
     if !file.problem.limits.is_empty() {
         printer.line(format!(
@@ -218,13 +223,20 @@ fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) 
         SummaryRow::new("iterations", solution.iterations.to_string(), format!("{:.1} ms", 1e3 * seconds)),
     ];
     for ((term, w), c) in file.problem.terms.iter().zip(weights).zip(&solution.term_costs) {
-        summary.push(SummaryRow::new(format!("cost of {}", term.name), format!("{c:.6}"), format!("weight {w:.6}")));
+        summary.push(SummaryRow::new(
+            format!("cost of {}", term.name),
+            format!("{c:.6}"),
+            format!("weight {w:.6}"),
+        ));
     }
     if !file.problem.limits.is_empty() {
         summary.push(SummaryRow::new(
             "limits that act",
             solution.active.len().to_string(),
-            format!("violation {:.1e}, between samples {:.1e}", solution.violation, solution.violation_between),
+            format!(
+                "violation {:.1e}, between samples {:.1e}",
+                solution.violation, solution.violation_between
+            ),
         ));
     }
     Page {

@@ -55,7 +55,8 @@ pub(crate) fn load(path: &Path) -> Result<ProblemFile, Failure> {
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     reader::read(&text, path, |name| {
-        let name = if name.starts_with('@') { name.to_owned() } else { folder.join(name).display().to_string() };
+        let name =
+            if name.starts_with('@') { name.to_owned() } else { folder.join(name).display().to_string() };
         let (model, mechanism) = model::load(&name, &ReadArgs::default())?;
         Ok((model.description, mechanism))
     })

@@ -24,7 +24,8 @@ pub(crate) fn read(path: &Path, mechanism: &Mechanism) -> Result<Observation, Fa
         _ => from_trajectory(read_trajectory_csv(path), path)?,
     };
     let time = find(&table.columns, &["t", "time"]).ok_or_else(|| {
-        Failure::new(format!("`{}` has no column `t` or `time`", path.display())).help("name the column of times `t`")
+        Failure::new(format!("`{}` has no column `t` or `time`", path.display()))
+            .help("name the column of times `t`")
     })?;
     let labels = mechanism.q_labels();
     let mut picked = Vec::new();
@@ -55,7 +56,9 @@ pub(crate) fn read(path: &Path, mechanism: &Mechanism) -> Result<Observation, Fa
 /// A column by one of its names, or by the end of its path.
 fn find(columns: &[String], names: &[&str]) -> Option<usize> {
     columns.iter().position(|column| {
-        names.iter().any(|name| column.eq_ignore_ascii_case(name) || (name.starts_with('/') && column.ends_with(name)))
+        names.iter().any(|name| {
+            column.eq_ignore_ascii_case(name) || (name.starts_with('/') && column.ends_with(name))
+        })
     })
 }
 
@@ -98,7 +101,8 @@ fn opensim(path: &Path) -> Result<Table, Failure> {
     let columns: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
     let mut rows = Vec::new();
     for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let row: Option<Vec<f64>> = line.split_whitespace().map(|x| x.parse().ok().filter(|x: &f64| x.is_finite())).collect();
+        let row: Option<Vec<f64>> =
+            line.split_whitespace().map(|x| x.parse().ok().filter(|x: &f64| x.is_finite())).collect();
         match row {
             Some(row) if row.len() == columns.len() => rows.push(row),
             Some(row) => {

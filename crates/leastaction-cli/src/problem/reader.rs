@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use leastaction::mechanism::{BodyId, Mechanism, ModelDescription};
 use leastaction::optimize::{
-    BoundaryState, Limit, LimitKind, MotionProblem, OptimizeError, Sampling, SolveOptions, Term, TermKind, Transcription,
-    ViaPoint,
+    BoundaryState, Limit, LimitKind, MotionProblem, OptimizeError, Sampling, SolveOptions, Term, TermKind,
+    Transcription, ViaPoint,
 };
 use leastaction::spatial::{Mat3, Quat, Vec3};
 use toml::de::{DeTable, DeValue};
@@ -177,7 +177,12 @@ impl Reader {
         for key in ["trajectory", "start", "end", "terms"] {
             if !table.iter().any(|(k, _)| k.get_ref() == key) {
                 let header = if key == "terms" { "[[terms]]" } else { &format!("[{key}]") };
-                self.values.problem(0..0, format!("key `{key}`"), "it is missing", format!("add a table {header}"));
+                self.values.problem(
+                    0..0,
+                    format!("key `{key}`"),
+                    "it is missing",
+                    format!("add a table {header}"),
+                );
             }
         }
         for entry in table {
@@ -230,7 +235,12 @@ impl Reader {
             }
         }
         if !has_duration {
-            self.values.problem(entry.0.span(), "key `duration`", "it is missing", "add `duration = SECONDS`");
+            self.values.problem(
+                entry.0.span(),
+                "key `duration`",
+                "it is missing",
+                "add `duration = SECONDS`",
+            );
         }
     }
 
@@ -244,8 +254,14 @@ impl Reader {
             let values = self.values.numbers(entry)?;
             if values.len() != n {
                 let element = format!("key `{}`", entry.0.get_ref());
-                let message = format!("it has {} numbers, `{}` has {n} coordinates", values.len(), mechanism.name());
-                self.values.problem(entry.1.span(), element, message, "give one number, one per coordinate, or a table by joint");
+                let message =
+                    format!("it has {} numbers, `{}` has {n} coordinates", values.len(), mechanism.name());
+                self.values.problem(
+                    entry.1.span(),
+                    element,
+                    message,
+                    "give one number, one per coordinate, or a table by joint",
+                );
                 return None;
             }
             return Some(values);
@@ -285,7 +301,13 @@ impl Reader {
         found
     }
 
-    fn body(&mut self, entry: Entry<'_, '_>, text: &str, span: Range<usize>, mechanism: &Mechanism) -> Option<BodyId> {
+    fn body(
+        &mut self,
+        entry: Entry<'_, '_>,
+        text: &str,
+        span: Range<usize>,
+        mechanism: &Mechanism,
+    ) -> Option<BodyId> {
         let found = mechanism.body_by_name(text);
         if found.is_none() {
             let names: Vec<&str> = mechanism.bodies().iter().map(|b| b.name.as_str()).collect();
@@ -307,7 +329,12 @@ impl Reader {
         }
         if rows[0].is_none() {
             let element = format!("[{}]", entry.0.get_ref());
-            self.values.problem(entry.0.span(), element, "it has no `q`", "add `q = …`: a number, a list, or a table by joint");
+            self.values.problem(
+                entry.0.span(),
+                element,
+                "it has no `q`",
+                "add `q = …`: a number, a list, or a table by joint",
+            );
         }
         // A motion starts and ends at rest unless it says otherwise.
         rows[1].get_or_insert_with(|| vec![0.0; n]);
@@ -318,7 +345,13 @@ impl Reader {
         BoundaryState { derivatives: rows.into_iter().map_while(|row| row).collect() }
     }
 
-    fn term(&mut self, table: &DeTable<'_>, span: Range<usize>, index: usize, mechanism: &Mechanism) -> Option<Term> {
+    fn term(
+        &mut self,
+        table: &DeTable<'_>,
+        span: Range<usize>,
+        index: usize,
+        mechanism: &Mechanism,
+    ) -> Option<Term> {
         let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
         for entry in table {
             if !TERM.contains(&entry.0.get_ref().as_ref()) {
@@ -326,7 +359,12 @@ impl Reader {
             }
         }
         let Some(kind_entry) = find("kind") else {
-            self.values.problem(span, format!("term {}", index + 1), "it has no `kind`", format!("one of {}", KINDS.join(", ")));
+            self.values.problem(
+                span,
+                format!("term {}", index + 1),
+                "it has no `kind`",
+                format!("one of {}", KINDS.join(", ")),
+            );
             return None;
         };
         let kind = self.values.text(kind_entry)?;
@@ -345,14 +383,21 @@ impl Reader {
         let mut needs = |key: &str, remedy: &str| {
             let found = find(key);
             if found.is_none() {
-                self.values.problem(kind_entry.1.span(), format!("term `{kind}`"), format!("it has no `{key}`"), remedy);
+                self.values.problem(
+                    kind_entry.1.span(),
+                    format!("term `{kind}`"),
+                    format!("it has no `{key}`"),
+                    remedy,
+                );
             }
             found
         };
         let tracking = match kind.as_str() {
             "point_tracking" => {
-                let (body, target) =
-                    (needs("body", "name the body that tracks"), needs("target", "give `target = [x, y, z]`"));
+                let (body, target) = (
+                    needs("body", "name the body that tracks"),
+                    needs("target", "give `target = [x, y, z]`"),
+                );
                 let body = body?;
                 let text = self.values.text(body)?;
                 let id = self.body(body, &text, body.1.span(), mechanism)?;
@@ -364,8 +409,10 @@ impl Reader {
                 Some(TermKind::PointTracking { body: id, offset, order: order.unwrap_or(0), reference })
             }
             "orientation_tracking" => {
-                let (body, target) =
-                    (needs("body", "name the body that tracks"), needs("target", "give `target = [w, x, y, z]`"));
+                let (body, target) = (
+                    needs("body", "name the body that tracks"),
+                    needs("target", "give `target = [w, x, y, z]`"),
+                );
                 let body = body?;
                 let text = self.values.text(body)?;
                 let id = self.body(body, &text, body.1.span(), mechanism)?;
@@ -373,7 +420,12 @@ impl Reader {
                 let q = self.values.fixed::<4>(target)?;
                 let quat = Quat::from_slice(&q);
                 if quat.norm() < 1e-6 {
-                    self.values.problem(target.1.span(), "key `target`", "the quaternion has no direction", "give a unit quaternion w, x, y, z");
+                    self.values.problem(
+                        target.1.span(),
+                        "key `target`",
+                        "the quaternion has no direction",
+                        "give a unit quaternion w, x, y, z",
+                    );
                     return None;
                 }
                 let reference = vec![quat.normalized().to_matrix()];
@@ -392,7 +444,12 @@ impl Reader {
             None => {
                 let Some(term) = Term::by_name(&kind, mechanism, weight) else {
                     let remedy = suggestion(&kind, KINDS).unwrap_or_default();
-                    self.values.problem(kind_entry.1.span(), "key `kind`", format!("`{kind}` is not a term"), remedy);
+                    self.values.problem(
+                        kind_entry.1.span(),
+                        "key `kind`",
+                        format!("`{kind}` is not a term"),
+                        remedy,
+                    );
                     return None;
                 };
                 term
@@ -413,7 +470,12 @@ impl Reader {
                         "origin" => *about_com = false,
                         other => {
                             let message = format!("`{other}` is not possible");
-                            self.values.problem(entry.1.span(), "key `about`", message, "write \"com\" or \"origin\"");
+                            self.values.problem(
+                                entry.1.span(),
+                                "key `about`",
+                                message,
+                                "write \"com\" or \"origin\"",
+                            );
                         }
                     }
                 }
@@ -454,7 +516,12 @@ impl Reader {
     }
 
     /// Lower and upper bounds: a number or a value per joint (both signs), `{ lower, upper }`, or `"model"`.
-    fn range(&mut self, entry: Entry<'_, '_>, kind: LimitKind, mechanism: &Mechanism) -> Option<(Vec<f64>, Vec<f64>)> {
+    fn range(
+        &mut self,
+        entry: Entry<'_, '_>,
+        kind: LimitKind,
+        mechanism: &Mechanism,
+    ) -> Option<(Vec<f64>, Vec<f64>)> {
         let n = mechanism.nv();
         if let DeValue::String(word) = entry.1.get_ref() {
             if word.as_ref() == "model" {
@@ -462,7 +529,12 @@ impl Reader {
             }
             let element = format!("key `{}`", entry.0.get_ref());
             let message = format!("`{word}` is not possible");
-            self.values.problem(entry.1.span(), element, message, "give numbers, or \"model\" for the limits of the model");
+            self.values.problem(
+                entry.1.span(),
+                element,
+                message,
+                "give numbers, or \"model\" for the limits of the model",
+            );
             return None;
         }
         if let DeValue::Table(table) = entry.1.get_ref()
@@ -482,7 +554,12 @@ impl Reader {
         Some((upper.iter().map(|x| -x).collect(), upper))
     }
 
-    fn model_limits(&mut self, entry: Entry<'_, '_>, kind: LimitKind, mechanism: &Mechanism) -> Option<(Vec<f64>, Vec<f64>)> {
+    fn model_limits(
+        &mut self,
+        entry: Entry<'_, '_>,
+        kind: LimitKind,
+        mechanism: &Mechanism,
+    ) -> Option<(Vec<f64>, Vec<f64>)> {
         let n = mechanism.nv();
         let (mut lower, mut upper) = (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]);
         for id in mechanism.tree_joints() {
@@ -506,7 +583,13 @@ impl Reader {
         Some((lower, upper))
     }
 
-    fn via(&mut self, table: &DeTable<'_>, span: Range<usize>, mechanism: &Mechanism, problem: &mut MotionProblem) {
+    fn via(
+        &mut self,
+        table: &DeTable<'_>,
+        span: Range<usize>,
+        mechanism: &Mechanism,
+        problem: &mut MotionProblem,
+    ) {
         let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
         for entry in table {
             if !VIA.contains(&entry.0.get_ref().as_ref()) {
@@ -514,7 +597,12 @@ impl Reader {
             }
         }
         let (Some(t), Some(joint), Some(value)) = (find("t"), find("joint"), find("value")) else {
-            self.values.problem(span, "via point", "it needs `t`, `joint` and `value`", "add what is missing");
+            self.values.problem(
+                span,
+                "via point",
+                "it needs `t`, `joint` and `value`",
+                "add what is missing",
+            );
             return;
         };
         self.places.insert("via".into(), t.1.span());
@@ -582,9 +670,12 @@ impl Reader {
                 error.to_string(),
                 format!("give degree = {needed} or more, or leave term {} out", term(name) + 1),
             ),
-            OptimizeError::DegreeTooLow { needed, .. } => {
-                ("degree".into(), "key `degree`", error.to_string(), format!("give a degree from {needed} to 12"))
-            }
+            OptimizeError::DegreeTooLow { needed, .. } => (
+                "degree".into(),
+                "key `degree`",
+                error.to_string(),
+                format!("give a degree from {needed} to 12"),
+            ),
             OptimizeError::TooFewControlPoints { needed, .. } => (
                 "control_points".into(),
                 "key `control_points`",
@@ -606,13 +697,19 @@ impl Reader {
             OptimizeError::EmptyLimit { kind, coordinate, lower, upper } => (
                 format!("limits.{kind}"),
                 "table `limits`",
-                format!("the {kind} limits of `{}` are {lower} to {upper}: nothing is between them", joint(*coordinate)),
+                format!(
+                    "the {kind} limits of `{}` are {lower} to {upper}: nothing is between them",
+                    joint(*coordinate)
+                ),
                 "give a lower limit below the upper one".into(),
             ),
             OptimizeError::BoundaryOutsideLimit { end, kind, coordinate, value, lower, upper } => (
                 (*end).to_owned(),
                 "boundary state",
-                format!("the {end} has {kind} {value} for `{}`, outside its limits {lower} to {upper}", joint(*coordinate)),
+                format!(
+                    "the {end} has {kind} {value} for `{}`, outside its limits {lower} to {upper}",
+                    joint(*coordinate)
+                ),
                 "change the boundary state or widen the limit".into(),
             ),
             OptimizeError::BadViaPoint { .. } => {
@@ -624,23 +721,26 @@ impl Reader {
                 error.to_string(),
                 format!("give {expected} numbers, zero or positive"),
             ),
-            OptimizeError::NoTerms => {
-                ("terms".into(), "terms", error.to_string(), "give at least one term a positive weight".into())
-            }
+            OptimizeError::NoTerms => (
+                "terms".into(),
+                "terms",
+                error.to_string(),
+                "give at least one term a positive weight".into(),
+            ),
             OptimizeError::JointNotServed { .. } => (
                 "model".into(),
                 "key `model`",
                 error.to_string(),
                 "use a model of revolute, prismatic, cylindrical, universal and planar joints".into(),
             ),
-            _ => ("model".into(), "problem", error.to_string(), "see `docs/schema/problem-1.schema.json`".into()),
+            _ => (
+                "model".into(),
+                "problem",
+                error.to_string(),
+                "see `docs/schema/problem-1.schema.json`".into(),
+            ),
         };
-        let span = self
-            .places
-            .get(&place)
-            .or_else(|| self.places.get("trajectory"))
-            .cloned()
-            .unwrap_or(0..0);
+        let span = self.places.get(&place).or_else(|| self.places.get("trajectory")).cloned().unwrap_or(0..0);
         self.values.problem(span, element, message, remedy);
     }
 }

@@ -36,8 +36,14 @@ pub(crate) fn write(
     let n = mechanism.nv();
     let orders = file.problem.degree.min(4);
     let sampling = Sampling::Uniform { count: ROWS };
-    let table = SplineTable::new(file.problem.n_control, file.problem.degree, file.problem.duration, orders, sampling)
-        .map_err(|error| Failure::from_error(&error))?;
+    let table = SplineTable::new(
+        file.problem.n_control,
+        file.problem.degree,
+        file.problem.duration,
+        orders,
+        sampling,
+    )
+    .map_err(|error| Failure::from_error(&error))?;
     let mut x = vec![0.0; ROWS * orders * n];
     table.add_states(&theta.high, n, &mut x);
     table.add_states(&theta.low, n, &mut x);
@@ -115,7 +121,8 @@ fn plots(file: &ProblemFile, orders: usize) -> Vec<(LimitKind, usize, PlotThinne
             for limit in file.problem.limits.iter().filter(|l| l.kind == kind) {
                 for (word, values) in [("lower limit", &limit.lower), ("upper limit", &limit.upper)] {
                     let same = values.iter().all(|x| *x == values[0]);
-                    for (label, value) in labels.iter().zip(values).take(if same { 1 } else { values.len() }) {
+                    for (label, value) in labels.iter().zip(values).take(if same { 1 } else { values.len() })
+                    {
                         if value.is_finite() {
                             names.push(if same { word.to_owned() } else { format!("{word} {label}") });
                             limits.push(*value);

@@ -48,7 +48,12 @@ impl Values {
     fn mistyped<T>(&mut self, entry: Entry<'_, '_>, needed: &str) -> Option<T> {
         let found = entry.1.get_ref().type_str();
         let element = format!("key `{}`", entry.0.get_ref());
-        self.problem(entry.1.span(), element, format!("its value is of type {found}"), format!("give {needed}"));
+        self.problem(
+            entry.1.span(),
+            element,
+            format!("its value is of type {found}"),
+            format!("give {needed}"),
+        );
         None
     }
 

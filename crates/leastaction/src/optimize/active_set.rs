@@ -147,7 +147,7 @@ fn newton(
             break;
         }
         let length = largest(&d);
-        if !(length < 0.5) {
+        if length.is_nan() || length >= 0.5 {
             return None;
         }
         low |= length < 1e-10;
@@ -158,8 +158,7 @@ fn newton(
     let mut point = Point::default();
     tr.evaluate(&theta, &mut point);
     let c = gaps(tr, &point, &theta);
-    let mut exchange: Vec<usize> =
-        (0..c.len()).filter(|i| c[*i] < -1e-10 && !active.contains(i)).collect();
+    let mut exchange: Vec<usize> = (0..c.len()).filter(|i| c[*i] < -1e-10 && !active.contains(i)).collect();
     exchange.extend(active.iter().zip(&lambda).filter(|(_, l)| **l < 0.0).map(|(a, _)| *a));
     if !exchange.is_empty() {
         return Some(Err(exchange));

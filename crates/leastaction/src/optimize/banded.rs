@@ -149,7 +149,8 @@ mod tests {
         let mut a = Banded::new(size, width);
         for j in 0..size {
             for i in j..size.min(j + width + 1) {
-                *a.at_mut(i, j) = ((i * 7 + j * 3) as f64).sin() + if i == j { 2.0 * width as f64 } else { 0.0 };
+                *a.at_mut(i, j) =
+                    ((i * 7 + j * 3) as f64).sin() + if i == j { 2.0 * width as f64 } else { 0.0 };
             }
         }
         a

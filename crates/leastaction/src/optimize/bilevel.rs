@@ -97,11 +97,14 @@ pub fn infer_noisy(
         starts.push(vec![1.0 / terms as f64; terms]);
         let mut point = Point::default();
         tr.evaluate(&fit.theta, &mut point);
-        let inverse: Vec<f64> = tr.term_costs(&point, &fit.theta).iter().map(|c| 1.0 / c.max(1e-12)).collect();
+        let inverse: Vec<f64> =
+            tr.term_costs(&point, &fit.theta).iter().map(|c| 1.0 / c.max(1e-12)).collect();
         let sum: f64 = inverse.iter().sum();
         starts.push(inverse.iter().map(|w| w / sum).collect());
         for t in 0..terms {
-            starts.push((0..terms).map(|k| if k == t { 0.7 } else { 0.3 / (terms - 1).max(1) as f64 }).collect());
+            starts.push(
+                (0..terms).map(|k| if k == t { 0.7 } else { 0.3 / (terms - 1).max(1) as f64 }).collect(),
+            );
         }
     }
     let mut search = Search { tr, observation, table, options };
@@ -123,7 +126,15 @@ pub fn infer_noisy(
         let weights = vec![1.0 / terms as f64; terms];
         let sigma = vec![f64::INFINITY; terms];
         let (misfit, noise) = (f64::INFINITY, fit.noise);
-        return Ok(BilevelSolution { weights, sigma, theta: fit.theta, misfit, noise, iterations: 0, starts: tried });
+        return Ok(BilevelSolution {
+            weights,
+            sigma,
+            theta: fit.theta,
+            misfit,
+            noise,
+            iterations: 0,
+            starts: tried,
+        });
     };
     let sigma = search.deviations(&outer);
     let misfit = (outer.sum / outer.residuals.len() as f64).sqrt();
@@ -255,9 +266,8 @@ impl Search<'_> {
         let s2 = at.sum / freedom;
         // N: column j is e_j − e_last.
         let d = k - 1;
-        let projected: Vec<Vec<f64>> = (0..d)
-            .map(|j| columns[j].iter().zip(&columns[d]).map(|(a, b)| a - b).collect())
-            .collect();
+        let projected: Vec<Vec<f64>> =
+            (0..d).map(|j| columns[j].iter().zip(&columns[d]).map(|(a, b)| a - b).collect()).collect();
         let mut gram = vec![0.0; d * d];
         for i in 0..d {
             for j in 0..d {

@@ -8,17 +8,25 @@ use super::table::clamped_knots;
 
 /// The first control points that give the `derivatives` (position first) at `t = 0`; `n` columns, row by row.
 #[must_use]
-pub fn start_control_points(derivatives: &[Vec<f64>], n_control: usize, degree: usize, duration: f64) -> Vec<f64> {
+pub fn start_control_points(
+    derivatives: &[Vec<f64>],
+    n_control: usize,
+    degree: usize,
+    duration: f64,
+) -> Vec<f64> {
     let knots = clamped_knots(n_control, degree, duration);
-    let factor = |d: usize, c: usize| {
-        (degree - d + 1) as f64 / (knots[c + degree + 1] - knots[c + d])
-    };
+    let factor = |d: usize, c: usize| (degree - d + 1) as f64 / (knots[c + degree + 1] - knots[c + d]);
     unroll(derivatives, |d, c| 1.0 / factor(d, c))
 }
 
 /// The last control points, in order, that give the `derivatives` at the end.
 #[must_use]
-pub fn end_control_points(derivatives: &[Vec<f64>], n_control: usize, degree: usize, duration: f64) -> Vec<f64> {
+pub fn end_control_points(
+    derivatives: &[Vec<f64>],
+    n_control: usize,
+    degree: usize,
+    duration: f64,
+) -> Vec<f64> {
     // Time reversed: odd derivatives change sign, the uniform clamped knots are symmetric.
     let mirrored: Vec<Vec<f64>> = derivatives
         .iter()

@@ -50,7 +50,8 @@ pub fn solve(
     }
     if let Some((bound, value)) = tr.impossible.first().copied() {
         tr.fix_boundary(&mut theta);
-        let mut solution = describe(tr, weights, theta, SolveStatus::Infeasible, 0, Vec::new(), Vec::new(), f64::NAN);
+        let mut solution =
+            describe(tr, weights, theta, SolveStatus::Infeasible, 0, Vec::new(), Vec::new(), f64::NAN);
         let t = tr.table.times[bound.sample];
         solution.obstacle = Some(Obstacle { bound, value, t, proven: true });
         return Ok(solution);
@@ -73,7 +74,8 @@ pub fn solve(
             report.kkt,
         ));
     }
-    let mut constrained = Constrained { tr, weights, options, history: report.history, iterations: report.iterations };
+    let mut constrained =
+        Constrained { tr, weights, options, history: report.history, iterations: report.iterations };
     Ok(constrained.solve(theta, free_theta, observe))
 }
 
@@ -115,9 +117,8 @@ impl Constrained<'_> {
         let mut status = report.status;
         // A bound acts if its multiplier outweighs its slack, both relative to their sizes.
         let scale = super::kkt::largest(&report.multipliers).max(f64::MIN_POSITIVE);
-        let active: Vec<usize> = (0..report.slacks.len())
-            .filter(|i| report.multipliers[*i] / scale > report.slacks[*i])
-            .collect();
+        let active: Vec<usize> =
+            (0..report.slacks.len()).filter(|i| report.multipliers[*i] / scale > report.slacks[*i]).collect();
         let mut acting: Vec<(usize, f64)> = active.iter().map(|i| (*i, report.multipliers[*i])).collect();
         let mut kkt = f64::NAN;
         if matches!(status, SolveStatus::Solved | SolveStatus::AlmostSolved)

@@ -287,7 +287,11 @@ impl Solver<'_> {
     }
 
     fn give_up(&self, error: f64) -> SolveStatus {
-        if error <= 1e3 * self.options.tolerance { SolveStatus::AlmostSolved } else { SolveStatus::MaxIterations }
+        if error <= 1e3 * self.options.tolerance {
+            SolveStatus::AlmostSolved
+        } else {
+            SolveStatus::MaxIterations
+        }
     }
 
     /// Takes the part out of a gradient that multipliers of the via points explain (least squares).
@@ -329,7 +333,11 @@ impl Solver<'_> {
         let mut shift = 0.0;
         loop {
             let diagonal = &self.diagonal;
-            if self.kkt.factor(&self.hessian, |i| shift * diagonal[i].max(f64::MIN_POSITIVE), &self.tr.equalities) {
+            if self.kkt.factor(
+                &self.hessian,
+                |i| shift * diagonal[i].max(f64::MIN_POSITIVE),
+                &self.tr.equalities,
+            ) {
                 if shift > 0.0 {
                     self.shift = shift;
                 }
@@ -382,14 +390,12 @@ impl Solver<'_> {
         }
         let r: Vec<f64> = self.at.c.iter().zip(&self.at.s).map(|(c, s)| c - s).collect();
         let (d, ds) = self.direction(gradient, &r);
-        let dz: Vec<f64> = (0..ds.len())
-            .map(|i| (self.mu - self.at.z[i] * ds[i]) / self.at.s[i] - self.at.z[i])
-            .collect();
+        let dz: Vec<f64> =
+            (0..ds.len()).map(|i| (self.mu - self.at.z[i] * ds[i]) / self.at.s[i] - self.at.z[i]).collect();
         let alpha_max = self.to_boundary(&self.at.s, &ds);
         let alpha_z = self.to_boundary(&self.at.z, &dz);
         let (h, phi) = (self.at.infeasibility(), self.at.barrier(self.mu));
-        let slope = dot(gradient, &d)
-            - self.mu * ds.iter().zip(&self.at.s).map(|(d, s)| d / s).sum::<f64>();
+        let slope = dot(gradient, &d) - self.mu * ds.iter().zip(&self.at.s).map(|(d, s)| d / s).sum::<f64>();
         let h_small = 1e-4 * (self.largest_infeasibility * 1e-4);
         // Near a solution values are noise: a relative allowance, as in the reference.
         let noise = 1e-14 * phi.abs().max(1.0);
@@ -424,7 +430,16 @@ impl Solver<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the two measures and their slopes")]
-    fn acceptable(&self, t: &State, alpha: f64, h: f64, phi: f64, slope: f64, h_small: f64, noise: f64) -> bool {
+    fn acceptable(
+        &self,
+        t: &State,
+        alpha: f64,
+        h: f64,
+        phi: f64,
+        slope: f64,
+        h_small: f64,
+        noise: f64,
+    ) -> bool {
         let (th, tphi) = (t.infeasibility(), t.barrier(self.mu));
         if self.in_filter(th, tphi) {
             return false;
@@ -438,13 +453,19 @@ impl Solver<'_> {
     }
 
     /// Second-order corrections: the same matrix, with the curvature of the limits in the right-hand side.
-    fn corrections(&mut self, gradient: &[f64], r: &[f64], trial: &State, alpha: f64, h: f64) -> Vec<(State, f64)> {
+    fn corrections(
+        &mut self,
+        gradient: &[f64],
+        r: &[f64],
+        trial: &State,
+        alpha: f64,
+        h: f64,
+    ) -> Vec<(State, f64)> {
         let mut out = Vec::new();
         if trial.infeasibility() < h {
             return out;
         }
-        let mut residual: Vec<f64> =
-            (0..r.len()).map(|i| alpha * r[i] + trial.c[i] - trial.s[i]).collect();
+        let mut residual: Vec<f64> = (0..r.len()).map(|i| alpha * r[i] + trial.c[i] - trial.s[i]).collect();
         let mut last = trial.infeasibility();
         for _ in 0..4 {
             let (d, ds) = self.direction(gradient, &residual);

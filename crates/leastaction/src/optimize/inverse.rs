@@ -88,8 +88,9 @@ pub fn infer(tr: &mut Transcription, theta: &ControlPoints, options: &InverseOpt
     project_equalities(tr, &mut columns, &point, &costs, options.whiten);
     let norms: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
     let largest = norms[..term_count].iter().fold(0.0, |m: f64, x| m.max(*x));
-    let keep: Vec<usize> =
-        (0..columns.len()).filter(|i| norms[*i] > if *i < term_count { 1e-12 * largest } else { 0.0 }).collect();
+    let keep: Vec<usize> = (0..columns.len())
+        .filter(|i| norms[*i] > if *i < term_count { 1e-12 * largest } else { 0.0 })
+        .collect();
     let dropped = (0..term_count).filter(|i| !keep.contains(i)).collect();
     let scaled: Vec<Vec<f64>> =
         keep.iter().map(|i| columns[*i].iter().map(|x| x / norms[*i]).collect()).collect();
@@ -141,7 +142,10 @@ pub fn infer(tr: &mut Transcription, theta: &ControlPoints, options: &InverseOpt
         ranges,
         active: acting,
         residual,
-        amplification: relative.len().checked_sub(2).map_or(1.0, |i| 1.0 / relative[i].max(f64::MIN_POSITIVE)),
+        amplification: relative
+            .len()
+            .checked_sub(2)
+            .map_or(1.0, |i| 1.0 / relative[i].max(f64::MIN_POSITIVE)),
         singular_values: relative,
         null_dimension,
         dropped,
@@ -152,7 +156,8 @@ pub fn infer(tr: &mut Transcription, theta: &ControlPoints, options: &InverseOpt
 fn metric(tr: &mut Transcription, point: &Point, costs: &[f64]) -> Option<Banded> {
     let (size, width) = (tr.unknowns(), tr.width());
     let largest = costs.iter().fold(0.0, |m: f64, c| m.max(*c));
-    let weights: Vec<f64> = costs.iter().map(|c| 1.0 / c.max(1e-12 * largest).max(f64::MIN_POSITIVE)).collect();
+    let weights: Vec<f64> =
+        costs.iter().map(|c| 1.0 / c.max(1e-12 * largest).max(f64::MIN_POSITIVE)).collect();
     let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
     tr.hessian(&weights, point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
     let mut shift = 0.0f64;
@@ -228,7 +233,9 @@ fn deviations(r: &[f64], k: usize, e: &[f64], x: &[f64], sigma: f64) -> Vec<f64>
     let es: Vec<f64> = support.iter().map(|j| e[*j]).collect();
     let norm2 = dot(&es, &es);
     // Null basis: unit vectors minus their part along e; the first support entry with e ≠ 0 is left out.
-    let Some(pivot) = (0..m).max_by(|a, b| es[*a].total_cmp(&es[*b])).filter(|_| norm2 > 0.0) else { return out };
+    let Some(pivot) = (0..m).max_by(|a, b| es[*a].total_cmp(&es[*b])).filter(|_| norm2 > 0.0) else {
+        return out;
+    };
     let basis: Vec<Vec<f64>> = (0..m)
         .filter(|j| *j != pivot)
         .map(|j| {

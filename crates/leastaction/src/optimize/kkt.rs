@@ -21,7 +21,12 @@ impl Kkt {
     }
 
     /// Factors `h + diag(shift)`; `false` if it is not positive definite.
-    pub(super) fn factor(&mut self, h: &Banded, shift: impl Fn(usize) -> f64, equalities: &[Equality]) -> bool {
+    pub(super) fn factor(
+        &mut self,
+        h: &Banded,
+        shift: impl Fn(usize) -> f64,
+        equalities: &[Equality],
+    ) -> bool {
         self.factor.copy_from(h);
         for i in 0..h.size() {
             self.factor.add_diagonal(i, shift(i));

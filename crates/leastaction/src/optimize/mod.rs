@@ -178,7 +178,9 @@ pub enum OptimizeError {
         upper: f64,
     },
     /// A via point is outside the motion or cannot be moved.
-    #[error("the via point at t = {t} s is not inside a motion of {duration} s, or the boundary fixes it already")]
+    #[error(
+        "the via point at t = {t} s is not inside a motion of {duration} s, or the boundary fixes it already"
+    )]
     BadViaPoint {
         /// Its time.
         t: f64,
@@ -186,7 +188,9 @@ pub enum OptimizeError {
         duration: f64,
     },
     /// A joint kind that plain splines do not serve.
-    #[error("joint `{joint}` is {kind}; plain splines serve joints whose coordinates are independent numbers")]
+    #[error(
+        "joint `{joint}` is {kind}; plain splines serve joints whose coordinates are independent numbers"
+    )]
     JointNotServed {
         /// The joint.
         joint: String,

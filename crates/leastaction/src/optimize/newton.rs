@@ -215,7 +215,11 @@ impl<'a> Search<'a> {
     }
 
     fn give_up(&self) -> SolveStatus {
-        if self.kkt <= 1e3 * self.options.tolerance { SolveStatus::AlmostSolved } else { SolveStatus::MaxIterations }
+        if self.kkt <= 1e3 * self.options.tolerance {
+            SolveStatus::AlmostSolved
+        } else {
+            SolveStatus::MaxIterations
+        }
     }
 
     fn factor(&mut self) -> bool {

@@ -38,7 +38,8 @@ pub(super) fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
 pub(super) fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     // Columns of A V converge to orthogonal ones.
     let mut columns: Vec<Vec<f64>> = (0..k).map(|c| (0..k).map(|r| a[r * k + c]).collect()).collect();
-    let mut v: Vec<Vec<f64>> = (0..k).map(|c| (0..k).map(|r| f64::from(u8::from(r == c))).collect()).collect();
+    let mut v: Vec<Vec<f64>> =
+        (0..k).map(|c| (0..k).map(|r| f64::from(u8::from(r == c))).collect()).collect();
     for _ in 0..60 {
         let mut off: f64 = 0.0;
         for p in 0..k {
@@ -78,7 +79,12 @@ pub(super) fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) 
 ///
 /// Columns of `r` are `k` long, row-major. Returns `x` on the support.
 #[must_use]
-pub(super) fn constrained_least_squares(r: &[f64], k: usize, e: &[f64], support: &[usize]) -> Option<Vec<f64>> {
+pub(super) fn constrained_least_squares(
+    r: &[f64],
+    k: usize,
+    e: &[f64],
+    support: &[usize],
+) -> Option<Vec<f64>> {
     let m = support.len();
     let es: Vec<f64> = support.iter().map(|i| e[*i]).collect();
     let norm2: f64 = es.iter().map(|x| x * x).sum();

@@ -222,12 +222,12 @@ impl Transcription {
                     || (t == end_time && limit.kind.highest_derivative() < last);
                 for coordinate in 0..n {
                     let row = base + coordinate;
-                    for (upper, bound) in [(false, limit.lower[coordinate]), (true, limit.upper[coordinate])] {
+                    for (upper, bound) in [(false, limit.lower[coordinate]), (true, limit.upper[coordinate])]
+                    {
                         if !bound.is_finite() {
                             continue;
                         }
-                        let bound =
-                            Bound { kind: limit.kind, sample, coordinate, upper, limit: bound, row };
+                        let bound = Bound { kind: limit.kind, sample, coordinate, upper, limit: bound, row };
                         if !fixed {
                             self.bounds.push(bound);
                         } else {

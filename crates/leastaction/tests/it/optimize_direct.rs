@@ -5,15 +5,16 @@ use std::path::Path;
 use leastaction::mechanism::{Mechanism, MechanismBuilder};
 use leastaction::optimize::file::{GoldenProblem, golden_problem};
 use leastaction::optimize::{
-    ControlPoints, InverseOptions, Limit, LimitKind, MotionProblem, Point, Sampling, Solution, SolveOptions, SolveStatus,
-    Transcription, Wish, infer, solve,
+    ControlPoints, InverseOptions, Limit, LimitKind, MotionProblem, Point, Sampling, Solution, SolveOptions,
+    SolveStatus, Transcription, Wish, infer, solve,
 };
 use serde_json::Value;
 
 pub(crate) fn golden(name: &str) -> (Mechanism, MotionProblem) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/optimization_{name}.json"));
     let value: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("file")).expect("JSON");
-    let mechanism = MechanismBuilder::from(GoldenProblem::read(&value).expect("readable").model).build().expect("model");
+    let mechanism =
+        MechanismBuilder::from(GoldenProblem::read(&value).expect("readable").model).build().expect("model");
     let problem = golden_problem(&value, &mechanism).expect("problem");
     (mechanism, problem)
 }
@@ -87,7 +88,8 @@ fn two_links() -> (Mechanism, MotionProblem) {
     for key in ["q_start", "q_end", "v_start", "v_end"] {
         value["boundary"][key].as_array_mut().expect("list").truncate(2);
     }
-    let mechanism = MechanismBuilder::from(GoldenProblem::read(&value).expect("readable").model).build().expect("model");
+    let mechanism =
+        MechanismBuilder::from(GoldenProblem::read(&value).expect("readable").model).build().expect("model");
     let problem = golden_problem(&value, &mechanism).expect("problem");
     (mechanism, problem)
 }
@@ -115,7 +117,9 @@ fn torque_limits_down_to_60_percent_of_the_peak_are_solved_or_proven_infeasible(
                 solution.obstacle,
             );
             match solution.status {
-                SolveStatus::Solved => assert!(solution.kkt_residual <= 1e-8 && solution.violation <= 1e-8 * limit),
+                SolveStatus::Solved => {
+                    assert!(solution.kkt_residual <= 1e-8 && solution.violation <= 1e-8 * limit)
+                }
                 SolveStatus::Infeasible => assert!(solution.obstacle.is_some()),
                 other => panic!("{name} joints at {fraction}: {other:?}"),
             }
@@ -135,7 +139,8 @@ fn time_per_newton_iteration_grows_linearly() {
                 let mut tr = Transcription::with_jets(&mechanism, &problem).expect("valid");
                 let mut options = SolveOptions::default();
                 options.newton.polish = false;
-                let s = solve(&mut tr, &weights(&problem), None, &options, &mut |_| Wish::Continue).expect("ok");
+                let s =
+                    solve(&mut tr, &weights(&problem), None, &options, &mut |_| Wish::Continue).expect("ok");
                 assert_eq!(s.status, SolveStatus::Solved);
                 started.elapsed().as_secs_f64()
             })
@@ -153,10 +158,15 @@ fn time_per_newton_iteration_grows_linearly() {
                 options.newton.polish = false;
                 options.newton.max_iterations = 5;
                 let started = std::time::Instant::now();
-                let s = solve(&mut tr, &weights(&problem), None, &options, &mut |_| Wish::Continue).expect("ok");
+                let s =
+                    solve(&mut tr, &weights(&problem), None, &options, &mut |_| Wish::Continue).expect("ok");
                 best = best.min(started.elapsed().as_secs_f64() / s.iterations.max(1) as f64);
             }
-            println!("{name}: {control} control points, {} samples: {:.3} ms per iteration", samples.max(control), 1e3 * best);
+            println!(
+                "{name}: {control} control points, {} samples: {:.3} ms per iteration",
+                samples.max(control),
+                1e3 * best
+            );
         }
     }
 }

@@ -52,7 +52,8 @@ fn study(seeds: u64, starts: &[Vec<f64>]) -> (f64, f64) {
         let found = recover(1e-4, 1000 + seed, starts.to_vec());
         assert!(!found.unexplained(), "misfit {:.2e}, noise {:.2e}", found.misfit, found.noise);
         errors.push(l1(&found.weights));
-        covered += found.weights.iter().zip(&found.sigma).filter(|(w, s)| (*w - 0.25).abs() <= **s).count() as f64;
+        covered +=
+            found.weights.iter().zip(&found.sigma).filter(|(w, s)| (*w - 0.25).abs() <= **s).count() as f64;
     }
     errors.sort_by(f64::total_cmp);
     (errors[errors.len() / 2], covered / (4 * seeds) as f64)
@@ -62,7 +63,10 @@ fn study(seeds: u64, starts: &[Vec<f64>]) -> (f64, f64) {
 #[expect(clippy::print_stdout, reason = "figures for people")]
 fn weights_are_recovered_from_a_recording_with_noise_of_a_tenth_of_a_milliradian() {
     let (median, coverage) = study(3, &[]);
-    println!("3 seeds from equal weights: median L1 {median:.3}, one-sigma coverage {:.0} %", 100.0 * coverage);
+    println!(
+        "3 seeds from equal weights: median L1 {median:.3}, one-sigma coverage {:.0} %",
+        100.0 * coverage
+    );
     assert!(median <= 0.05);
     let (median, _) = study(1, &[vec![0.02, 0.9, 0.03, 0.05]]);
     assert!(median <= 0.1, "from far weights {median}");
@@ -96,7 +100,7 @@ fn a_motion_that_no_weights_explain_is_reported() {
         .iter()
         .flat_map(|t| {
             let x = if *t < 1.0 { 1.57 + 1.2 * blend(*t) } else { 2.77 - 4.34 * blend(t - 1.0) };
-            [x, -0.3 * x + 2.041, 1.57 - 3.14 * blend(t / 2.0)]
+            [x, -0.3 * x + 2.041, 1.57 - 2.0 * 1.57 * blend(t / 2.0)]
         })
         .collect();
     let mut recording = Observation { times, q };
