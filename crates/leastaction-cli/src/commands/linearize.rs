@@ -82,9 +82,6 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         printer.diagnostic(warning);
     }
     let served = serve::prepare(&model, built, &settings)?;
-    for note in &served.notes {
-        printer.note(note);
-    }
     let mechanism = &served.mechanism;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let (state, _) = start::resolve(mechanism, &settings, step)?;

@@ -8,9 +8,9 @@ mod experiment;
 mod infer;
 mod info;
 mod jacobian;
+mod linearize;
 mod motion;
 mod optimize;
-mod linearize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
