@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use leastaction::integrator::Method;
 
-use crate::args::{Assignment, Base, Ignore, InputArgs, LimitMode, ModelArgs, StartArgs, StepArgs, CompositionName, MapName};
+use crate::args::{
+    Assignment, Base, CompositionName, Ignore, InputArgs, LimitMode, MapName, ModelArgs, StartArgs, StepArgs,
+};
 use crate::failure::Failure;
 
 /// Default time step in seconds.

@@ -7,7 +7,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use leastaction::jet::{Coordinates, Cost, CostEvaluator, CostTerm, JetWorkspace, Quantity, Request, TorqueJacobian};
+use leastaction::jet::{
+    Coordinates, Cost, CostEvaluator, CostTerm, JetWorkspace, Quantity, Request, TorqueJacobian,
+};
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
 use leastaction::reference::Dual;
@@ -85,7 +87,12 @@ fn main() {
         let lambda: Vec<f64> = (0..2 * nv).map(|_| rng.range(-1.0, 1.0)).collect();
         let (mut jvp, mut vjp) = (lambda.clone(), xi.clone());
         report(&label, nv, "J v k=1", micros(|| jets.torque_jvp(black_box(&xi), &mut jvp).expect("fits")));
-        report(&label, nv, "J^T v k=1", micros(|| jets.torque_vjp(black_box(&lambda), &mut vjp).expect("fits")));
+        report(
+            &label,
+            nv,
+            "J^T v k=1",
+            micros(|| jets.torque_vjp(black_box(&lambda), &mut vjp).expect("fits")),
+        );
 
         for (k, orders) in [(-1, 1), (0, 2)] {
             let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
@@ -106,7 +113,9 @@ fn main() {
             let x: Vec<f64> = q.iter().chain(rows[..3].iter().flat_map(|r| r.iter())).copied().collect();
             let (mut value, mut gradient) = ([0.0], vec![0.0; x.len()]);
             let time = micros(|| {
-                evaluator.gradient_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient).expect("finite");
+                evaluator
+                    .gradient_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient)
+                    .expect("finite");
             });
             report(&label, nv, "gradient of torque-rate cost", time);
             if nv <= 40 {

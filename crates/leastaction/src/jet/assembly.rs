@@ -194,7 +194,8 @@ impl TorqueJacobian {
             for l in 0..count {
                 for order in 0..l + 3 {
                     let f = factorial(l) / factorial(order);
-                    out[(l * (l + 5) / 2 + order) * nv * nv + row * nv + column] = f * emit(m, c, k, l, order);
+                    out[(l * (l + 5) / 2 + order) * nv * nv + row * nv + column] =
+                        f * emit(m, c, k, l, order);
                 }
             }
         });
@@ -317,9 +318,8 @@ fn columns<V: Simd, const N: usize>(tj: &mut TorqueJacobian) {
             s2[l] = s1[l + 1].scale(next(l));
         }
         for l in 0..N {
-            let block = |b: usize| {
-                V::transpose(stage.map(|i| V::load(&tj.rows[(i * N + l) * ROW + b * LANES..])))
-            };
+            let block =
+                |b: usize| V::transpose(stage.map(|i| V::load(&tj.rows[(i * N + l) * ROW + b * LANES..])));
             let ([m0, m1, m2, j0], [j1, j2, j3, j4]) = (block(0), block(1));
             let ([j5, n0, n1, n2], [f0, f1, f2, _]) = (block(2), block(3));
             ii[l] = InertiaCoefficient { moment: Vec3([m0, m1, m2]), rot: Sym3([j0, j1, j2, j3, j4, j5]) };

@@ -9,6 +9,8 @@ mod comprehensive_torque;
 mod conventions;
 mod golden;
 mod layers;
+mod maximal_loops;
+mod maximal_order;
 mod mjcf;
 mod model_json;
 mod no_alloc;

@@ -97,9 +97,10 @@ impl<const N: usize> Continuation<N> {
                 for ga in 1..=s {
                     let xi = std::array::from_fn(|a| {
                         let nodes = &recent[(c + a) * s..(c + a + 1) * s];
-                        nodes.iter().enumerate().fold(nodes[s - 1], |sum, (b, x)| {
-                            sum + self.alone[ga][b + 1] * x
-                        })
+                        nodes
+                            .iter()
+                            .enumerate()
+                            .fold(nodes[s - 1], |sum, (b, x)| sum + self.alone[ga][b + 1] * x)
                     });
                     let next = chart_coordinates(&(end * chart(xi).1));
                     for a in 0..3 {

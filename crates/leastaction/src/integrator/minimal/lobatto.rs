@@ -41,9 +41,8 @@ impl Lobatto {
         let weights: Vec<f64> = x.iter().map(|x| scale / legendre(s, *x).0.powi(2)).collect();
         // Barycentric weights λ_j = 1/Π (x_j − x_k).
         let n = s + 1;
-        let bary: Vec<f64> = (0..n)
-            .map(|j| 1.0 / (0..n).filter(|k| *k != j).map(|k| x[j] - x[k]).product::<f64>())
-            .collect();
+        let bary: Vec<f64> =
+            (0..n).map(|j| 1.0 / (0..n).filter(|k| *k != j).map(|k| x[j] - x[k]).product::<f64>()).collect();
         let mut b = vec![vec![0.0; n]; n];
         for i in 0..n {
             for j in 0..n {
@@ -208,8 +207,7 @@ mod tests {
             for be in 0..4 {
                 let sum: f64 = (1..=4)
                     .map(|ga| {
-                        let c: f64 =
-                            (0..5).map(|k| scheme.w[k] * scheme.b[k][al] * scheme.b[k][ga]).sum();
+                        let c: f64 = (0..5).map(|k| scheme.w[k] * scheme.b[k][al] * scheme.b[k][ga]).sum();
                         c * scheme.c_inverse[ga][be]
                     })
                     .sum();

@@ -112,7 +112,12 @@ trait Engine: std::fmt::Debug {
         h: f64,
     ) -> Result<StepReport, StepError>;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
-    fn sample(&mut self, mechanism: &Mechanism, at: &StepPoint, recentred: bool) -> Result<StepSample, StepError>;
+    fn sample(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        recentred: bool,
+    ) -> Result<StepSample, StepError>;
 }
 
 impl<const N: usize> Engine for Solver<N> {
@@ -132,7 +137,12 @@ impl<const N: usize> Engine for Solver<N> {
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
         Self::public_velocity(self, mechanism, state, v);
     }
-    fn sample(&mut self, mechanism: &Mechanism, at: &StepPoint, recentred: bool) -> Result<StepSample, StepError> {
+    fn sample(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        recentred: bool,
+    ) -> Result<StepSample, StepError> {
         Self::sample(self, mechanism, at, recentred)
     }
 }

@@ -36,7 +36,6 @@ pub(crate) enum Failure {
     TooFar,
 }
 
-
 /// Everything a step of degree `s < N` needs for one mechanism.
 #[derive(Clone, Debug)]
 pub(crate) struct Solver<const N: usize> {
@@ -64,7 +63,11 @@ pub(crate) struct Solver<const N: usize> {
 }
 
 impl<const N: usize> Solver<N> {
-    pub(crate) fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
+    pub(crate) fn new(
+        mechanism: &Mechanism,
+        s: usize,
+        wrenches: &[AppliedWrench],
+    ) -> Result<Self, StepError> {
         let segments = Segments::new(mechanism)?;
         let forces = BodyForces::new(mechanism, &segments, wrenches);
         let factor = NewtonFactor::new(&segments, s);
@@ -355,7 +358,14 @@ impl<const N: usize> Solver<N> {
             &mut self.derivatives,
         );
         self.factor
-            .factor(&self.segments, &self.scheme, &self.forces, &self.derivatives, &self.point, &self.residual)
+            .factor(
+                &self.segments,
+                &self.scheme,
+                &self.forces,
+                &self.derivatives,
+                &self.point,
+                &self.residual,
+            )
             .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
     }
 
@@ -366,7 +376,9 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
-        self.next_direction.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
+        self.next_direction
+            .iter()
+            .fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
     }
 
     /// Newton with the natural monotonicity test; `chord` keeps a factorisation while it contracts well.
