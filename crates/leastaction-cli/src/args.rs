@@ -195,7 +195,7 @@ fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     values.try_into().map_err(|_| format!("{found} numbers given, {N} needed"))
 }
 
-fn assignment(text: &str) -> Result<Assignment, String> {
+pub(crate) fn assignment(text: &str) -> Result<Assignment, String> {
     let (name, values) = text.rsplit_once('=').ok_or("write NAME=VALUE")?;
     let values = values.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
     Ok(Assignment { name: name.trim().to_owned(), values })

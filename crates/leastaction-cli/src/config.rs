@@ -209,8 +209,9 @@ fn string(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
+/// The shortest text that reads back as the same number; always a float to TOML.
 fn float(value: f64) -> String {
-    toml::Value::Float(value).to_string()
+    format!("{value:?}")
 }
 
 fn assignments(list: &[Assignment]) -> String {

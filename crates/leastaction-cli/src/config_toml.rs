@@ -38,6 +38,8 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Settings, Vec<Diagnostic>
             reader.problem(error.span().unwrap_or(0..0), "scenario", message, "correct the TOML");
         }
     }
+    // Tables come in no particular order.
+    reader.problems.sort_by_key(|problem| problem.at.as_ref().map(|at| (at.line, at.column)));
     if reader.problems.is_empty() { Ok(reader.settings) } else { Err(reader.problems) }
 }
 
@@ -94,8 +96,7 @@ impl Reader {
 
     fn top(&mut self, table: &DeTable<'_>) {
         for entry in table {
-            let (key, value) = entry;
-            match key.get_ref().as_ref() {
+            match entry.0.get_ref().as_ref() {
                 "model" => self.settings.model = self.text(entry),
                 "base" => self.settings.base = self.choice(entry),
                 "package_path" => {
@@ -118,9 +119,8 @@ impl Reader {
                 "initial" => self.initial(entry),
                 "inputs" => self.settings.inputs = self.assignments(entry),
                 "output" => self.output(entry),
-                _ => self.unknown(key, &TOP),
+                _ => self.unknown(entry.0, &TOP),
             }
-            let _ = value;
         }
     }
 

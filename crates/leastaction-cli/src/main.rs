@@ -11,7 +11,9 @@ mod model;
 mod output;
 mod page;
 mod printer;
+mod problem;
 mod progress;
+mod quantity;
 #[allow(dead_code, unused_imports, reason = "the sample program of the report uses more of it")]
 mod report;
 mod run;

@@ -53,6 +53,7 @@ pub mod io;
 pub mod jet;
 pub mod lie;
 pub mod mechanism;
+pub mod optimize;
 pub mod reference;
 pub mod scalar;
 mod simd;

@@ -129,6 +129,10 @@ macro_rules! real_by_lanes {
                 self.lanes()[0]
             }
             #[inline(always)]
+            fn is_zero(self) -> bool {
+                self.lanes() == [0.0; LANES]
+            }
+            #[inline(always)]
             fn sqrt(self) -> Self {
                 Self::from_lanes(self.lanes().map(f64::sqrt))
             }

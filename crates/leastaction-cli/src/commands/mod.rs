@@ -4,7 +4,12 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod infer;
 mod info;
+mod jacobian;
+mod motion;
+mod optimize;
+mod linearize;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -40,6 +45,11 @@ verbs! {
     Check => check,
     Info => info,
     Convert => convert,
+    Jacobian => jacobian,
+    Motion => motion,
+    Optimize => optimize,
+    Infer => infer,
+    Linearize => linearize,
     Bench => bench,
     Completions => completions,
 }

@@ -4,5 +4,6 @@ mod continuation;
 mod endings;
 mod memory;
 mod outputs;
+mod reference;
 mod snapshots;
 mod support;

@@ -2,6 +2,7 @@
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::maximal::{Maximal, MaximalOptions};
+use super::minimal::MinimalIntegrator;
 use super::{Input, Integrator, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
@@ -86,11 +87,7 @@ impl<'m> Simulator<'m> {
             Method::SemiImplicit => Self::with(mechanism, SemiImplicitEuler, start),
             Method::Dop853 => Self::with(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
             Method::Maximal => Self::with(mechanism, Maximal::with_options(options)?, start),
-            Method::Minimal => Err(StepError::Unsupported {
-                integrator: method.name(),
-                what: format!("mechanism `{}`", mechanism.name()),
-                remedy: "this engine is not part of this version; use rk4, semi-implicit or dop853".into(),
-            }),
+            Method::Minimal => Self::with(mechanism, MinimalIntegrator::from_method(options)?, start),
         }
     }
 

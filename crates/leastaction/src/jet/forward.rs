@@ -84,6 +84,9 @@ impl<T: Real> JetWorkspace<T> {
     pub(crate) fn run(&mut self) -> Result<(), JetError> {
         self.run_motion()?;
         with_order!(self.n, inward::<T; N>(self));
+        if self.passive && self.n > 1 {
+            self.add_passive();
+        }
         Ok(())
     }
 
@@ -96,8 +99,20 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     fn normalize(&mut self) -> Result<(), JetError> {
-        if self.q.iter().chain(&self.y).any(|x| !x.value().is_finite()) {
+        // 0·x is 0 for finite numbers and NaN otherwise; sums vectorise, tests do not.
+        let mut zero = T::zero();
+        for x in &self.q {
+            zero += *x * 0.0;
+        }
+        for x in &self.y {
+            zero += *x * 0.0;
+        }
+        if !zero.is_zero() {
             return Err(JetError::NotFinite);
+        }
+        self.origin = self.find_origin();
+        if self.tree.nq == self.tree.nv {
+            return Ok(());
         }
         let tree = std::sync::Arc::clone(&self.tree);
         for stage in &tree.stages {
@@ -110,7 +125,6 @@ impl<T: Real> JetWorkspace<T> {
                 self.q[stage.q..stage.q + 4].copy_from_slice(&q.normalized().to_array());
             }
         }
-        self.origin = self.find_origin();
         Ok(())
     }
 
@@ -355,6 +369,6 @@ pub(crate) fn pose_jet<T: Real>(
         }
         let f = 1.0 / next(l);
         pos[l + 1] = p.scale(f);
-        rot[l + 1] = Mat3(r.0.map(|row| row.map(|x| x * f)));
+        rot[l + 1] = r * T::from_f64(f);
     }
 }

@@ -28,7 +28,9 @@ mod forward;
 mod generating;
 mod jacobian;
 mod local;
+mod passive;
 mod products;
+mod recorded;
 mod stage;
 mod taylor;
 mod torque_jacobian;
@@ -38,6 +40,7 @@ pub use assembly::TorqueJacobian;
 pub use cost::{Cost, CostEvaluator, CostTerm};
 pub use generating::{Generating, Quantity, QuantityFrame, Request};
 pub use jacobian::Coordinates;
+pub use recorded::{RecordedError, RecordedMotion};
 pub use stage::Target;
 pub use workspace::JetWorkspace;
 

@@ -120,6 +120,9 @@ impl<T: Real> JetWorkspace<T> {
                 } else {
                     continue;
                 }
+                if self.passive {
+                    self.add_passive_pair(row, column, m, c, k);
+                }
                 visit(row, column, m, c, k);
             }
         }

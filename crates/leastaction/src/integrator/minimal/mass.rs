@@ -42,6 +42,9 @@ impl<T: Real> MassMemory<T> {
         let m = segments.list.len();
         Self { bias: vec![Wrench::zero(); m], velocity: vec![Twist::zero(); m] }
     }
+    pub(crate) fn parts(&mut self) -> (&mut [Wrench<T>], &mut [Twist<T>]) {
+        (&mut self.bias, &mut self.velocity)
+    }
 }
 
 impl MassFactor {

@@ -2,6 +2,7 @@
 
 use super::guess::{Continuation, constant_velocity, remember};
 use super::lanes::Lanes;
+use super::linearize::LinearizeMemory;
 use super::lobatto::Scheme;
 use super::mass::{MassFactor, MassMemory};
 use super::newton::{NewtonFactor, SolveMemory};
@@ -47,7 +48,7 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) residual: Residual<f64, N>,
     pub(crate) factor: NewtonFactor,
     pub(crate) memory: SolveMemory<f64>,
-    mass: MassFactor,
+    pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
     scalar_memory: MassMemory<f64>,
     continuation: Continuation<N>,
@@ -60,6 +61,7 @@ pub(crate) struct Solver<const N: usize> {
     guess: Vec<Lanes<f64, N>>,
     pub(crate) velocity: Vec<f64>,
     backup: Option<MinimalState>,
+    pub(crate) linearized: Option<Box<LinearizeMemory>>,
 }
 
 impl<const N: usize> Solver<N> {
@@ -91,6 +93,7 @@ impl<const N: usize> Solver<N> {
             guess: vec![Lanes::default(); n],
             velocity: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
+            linearized: None,
             forces,
             segments,
         })
@@ -106,7 +109,11 @@ impl<const N: usize> Solver<N> {
     }
 
     /// Engine velocities of a state into `self.velocity`.
-    fn recover_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState) -> Result<(), Failure> {
+    pub(crate) fn recover_velocity(
+        &mut self,
+        mechanism: &Mechanism,
+        state: &MinimalState,
+    ) -> Result<(), Failure> {
         split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)

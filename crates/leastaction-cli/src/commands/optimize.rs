@@ -1,0 +1,264 @@
+//! `optimize`: motions from costs, boundary states and limits.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use leastaction::optimize::{
+    ControlPoints, InverseOptions, Solution, SolveStatus, Transcription, Wish, infer, solve,
+};
+use serde_json::{Value, json};
+
+use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use crate::output::DEFAULT_FOLDER;
+use crate::printer::Printer;
+use crate::problem::results::{self, Page};
+use crate::problem::{self, ProblemFile, solution_file};
+use crate::report::SummaryRow;
+
+/// Find the best motion for a problem file: costs, boundary states, limits
+///
+/// Several files are solved one after the other. A reference data file is taken in place of a problem.
+///
+/// Examples:
+///   leastaction optimize examples/arm3_b.toml
+///   leastaction optimize examples/arm3_a.toml examples/arm3_b.toml --infer
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Problem files
+    #[arg(value_name = "PROBLEM", required = true)]
+    problems: Vec<PathBuf>,
+    /// Recover the weights from each written solution, without looking at them, and show the difference
+    #[arg(long)]
+    infer: bool,
+    /// Start from a solution file instead of the quintic profile
+    #[arg(long, value_name = "SOLUTION.json")]
+    start: Option<PathBuf>,
+    /// Folder of the results [default: leastaction-out/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write no report.html
+    #[arg(long)]
+    no_report: bool,
+    /// Show every iteration
+    #[arg(long)]
+    trace: bool,
+}
+
+pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
+    let several = args.problems.len() > 1;
+    let stop = stop_flag();
+    let mut results = Vec::new();
+    let mut code = DONE;
+    for path in &args.problems {
+        let file = problem::load(path)?;
+        let out = match &args.out {
+            Some(out) if several => out.join(&file.name),
+            Some(out) => out.clone(),
+            None => Path::new(DEFAULT_FOLDER).join(&file.name),
+        };
+        let (value, own) = one(&file, &out, &args, &stop, printer)?;
+        results.push(value);
+        code = code.max(own);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    printer.object(&if several { Value::Array(results) } else { results.pop().unwrap_or_default() });
+    Ok(code)
+}
+
+fn one(
+    file: &ProblemFile,
+    out: &Path,
+    args: &Args,
+    stop: &AtomicBool,
+    printer: &mut Printer,
+) -> Result<(Value, u8), Failure> {
+    if !file.has_weights {
+        return Err(Failure::new(format!("`{}` has terms without a weight", file.name))
+            .help("give every term a `weight`, or find the weights of a motion with `leastaction infer`"));
+    }
+    let begin = Instant::now();
+    let weights = file.weights();
+    let mut tr =
+        Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
+    let start = match args.start.as_ref().or(file.start.as_ref()) {
+        Some(path) => Some(solution_file::read(path, file)?),
+        None => None,
+    };
+    let mut trace = Vec::new();
+    let solution = staged(file, &mut tr, &weights, start, stop, &mut |line| {
+        if args.trace {
+            trace.push(line);
+        }
+    })?;
+    let seconds = begin.elapsed().as_secs_f64();
+    for line in trace {
+        printer.line(line);
+    }
+    let mut value = solution_file::to_json(file, &solution, &weights);
+    value["wall_time"] = json!(seconds);
+    std::fs::create_dir_all(out).map_err(|error| {
+        Failure::caused_by(format!("can't make the folder `{}`", out.display()), &error)
+            .help("name another one with `--out DIR`")
+    })?;
+    let solution_path = out.join("solution.json");
+    solution_file::write(&solution_path, &value)?;
+    let page = (!args.no_report).then(|| page(file, &solution, &weights, seconds));
+    results::write(out, file, &solution.theta, &solution.history, page)?;
+    say(file, &solution, &weights, seconds, out, args, printer);
+    if args.infer {
+        // Through the file: nothing but the motion reaches the inverse problem.
+        let theta = solution_file::read(&solution_path, file)?;
+        let found = infer(&mut tr, &theta, &InverseOptions::default());
+        let sum: f64 = weights.iter().sum();
+        let l1: f64 = found.weights.iter().zip(&weights).map(|(a, b)| (a - b / sum).abs()).sum();
+        printer.line(format!("  recovered      L1 error {l1:.2e}, amplification {:.1}", found.amplification));
+        value["inferred"] =
+            json!({"weights": found.weights, "l1_error": l1, "amplification": found.amplification});
+    }
+    value["out"] = json!(out.display().to_string());
+    let code = match solution.status {
+        SolveStatus::Interrupted => INTERRUPTED,
+        SolveStatus::Solved | SolveStatus::AlmostSolved => DONE,
+        _ => COULD_NOT_RUN,
+    };
+    Ok((value, code))
+}
+
+/// Solves, first without the terms that the file leaves out at first.
+fn staged(
+    file: &ProblemFile,
+    tr: &mut Transcription,
+    weights: &[f64],
+    start: Option<ControlPoints>,
+    stop: &AtomicBool,
+    trace: &mut dyn FnMut(String),
+) -> Result<Solution, Failure> {
+    let mut observe = |p: &leastaction::optimize::Progress| {
+        trace(format!(
+            "{:>4}  objective {:<18.12e}  residual {:<9.2e}  violation {:<9.2e}  step {:.2e}",
+            p.iteration, p.objective, p.kkt, p.violation, p.step
+        ));
+        if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
+    };
+    let failed = |error: leastaction::optimize::OptimizeError| Failure::from_error(&error);
+    let mut start = start;
+    let (mut iterations, mut history) = (0, Vec::new());
+    if start.is_none() && !file.leave_out_first.is_empty() {
+        let mut fewer = weights.to_vec();
+        file.leave_out_first.iter().for_each(|t| fewer[*t] = 0.0);
+        if fewer.iter().any(|w| *w > 0.0) {
+            let first = solve(tr, &fewer, None, &file.options, &mut observe).map_err(failed)?;
+            iterations = first.iterations;
+            history = first.history;
+            start = Some(ControlPoints::new(first.theta.high));
+        }
+    }
+    let mut solution = solve(tr, weights, start.as_ref(), &file.options, &mut observe).map_err(failed)?;
+    solution.iterations += iterations;
+    history.append(&mut solution.history);
+    solution.history = history;
+    Ok(solution)
+}
+
+fn obstacle_line(file: &ProblemFile, solution: &Solution) -> Option<String> {
+    let o = solution.obstacle?;
+    let labels = file.mechanism.v_labels();
+    Some(format!(
+        "the {} of `{}` at t = {:.4} s is {:.6}, its limit {:.6}: {}",
+        o.bound.kind.name(),
+        labels.get(o.bound.coordinate).map_or("?", String::as_str),
+        o.t,
+        o.value,
+        o.bound.limit,
+        if o.proven { "the boundary state fixes it" } else { "no motion nearby meets it" }
+    ))
+}
+
+fn say(
+    file: &ProblemFile,
+    solution: &Solution,
+    weights: &[f64],
+    seconds: f64,
+    out: &Path,
+    args: &Args,
+    printer: &mut Printer,
+) {
+    printer.line(format!("{}: {}", file.name, solution.status.describe()));
+    printer.line(format!("  objective      {:.12}", solution.objective));
+    for ((term, w), c) in file.problem.terms.iter().zip(weights).zip(&solution.term_costs) {
+        printer.line(format!("    {:<22} weight {w:<10.6} cost {c:.9}", term.name));
+    }
+    printer.line(format!(
+        "  residual       {:.2e} (relative gradient of the Lagrangian)",
+        solution.kkt_residual
+    ));
+    printer.line(format!("  iterations     {}, {:.1} ms", solution.iterations, 1e3 * seconds));
+    if !file.problem.limits.is_empty() {
+        printer.line(format!(
+            "  limits         {} act, violation {:.1e} at samples, {:.1e} between them",
+            solution.active.len(),
+            solution.violation,
+            solution.violation_between
+        ));
+    }
+    if let Some(line) = obstacle_line(file, solution) {
+        printer.line(format!("  obstacle       {line}"));
+    }
+    if !args.no_report {
+        printer.line(format!("  report         {}", out.join("report.html").display()));
+    }
+    printer.line(format!("  data           {}", out.join("solution.json").display()));
+}
+
+fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) -> Page {
+    let mut summary = vec![
+        SummaryRow::new("status", format!("{:?}", solution.status), solution.status.describe()),
+        SummaryRow::new("objective", format!("{:.9}", solution.objective), ""),
+        SummaryRow::new("optimality residual", format!("{:.2e}", solution.kkt_residual), "relative"),
+        SummaryRow::new("iterations", solution.iterations.to_string(), format!("{:.1} ms", 1e3 * seconds)),
+    ];
+    for ((term, w), c) in file.problem.terms.iter().zip(weights).zip(&solution.term_costs) {
+        summary.push(SummaryRow::new(
+            format!("cost of {}", term.name),
+            format!("{c:.6}"),
+            format!("weight {w:.6}"),
+        ));
+    }
+    if !file.problem.limits.is_empty() {
+        summary.push(SummaryRow::new(
+            "limits that act",
+            solution.active.len().to_string(),
+            format!(
+                "violation {:.1e}, between samples {:.1e}",
+                solution.violation, solution.violation_between
+            ),
+        ));
+    }
+    Page {
+        subtitle: format!(
+            "{} control points of degree {}, {} s",
+            file.problem.n_control, file.problem.degree, file.problem.duration
+        ),
+        summary,
+        warnings: obstacle_line(file, solution).into_iter().collect(),
+    }
+}
+
+/// Set by the first Ctrl-C; a second one ends the process at once.
+fn stop_flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&flag);
+    // Without a handler Ctrl-C ends the process, which leaves the old files: no reason to stop here.
+    let _ = ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            #[expect(clippy::exit, reason = "asked for twice")]
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    });
+    flag
+}

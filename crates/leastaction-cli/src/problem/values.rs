@@ -1,0 +1,153 @@
+//! TOML values with their places.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::Path;
+
+use leastaction::io::{Diagnostic, SourceMap};
+use leastaction::mechanism::Origin;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::failure::suggestion;
+
+/// A key and its value.
+pub(super) type Entry<'a, 't> = (&'a Spanned<Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
+
+/// Collects problems with their places.
+pub(super) struct Values {
+    sources: SourceMap,
+    pub(super) problems: Vec<Diagnostic>,
+}
+
+impl Values {
+    pub(super) fn new(path: &Path, text: &str) -> Self {
+        let mut sources = SourceMap::new();
+        sources.add(path, text);
+        Self { sources, problems: Vec::new() }
+    }
+
+    /// Notes a problem at a place.
+    pub(super) fn problem(
+        &mut self,
+        span: Range<usize>,
+        element: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        let offset = u32::try_from(span.start).unwrap_or(0);
+        let at = self.sources.locate(Some(Origin { file: 0, offset }));
+        self.problems.push(Diagnostic::error(element, message, remedy).at(at));
+    }
+
+    pub(super) fn unknown(&mut self, key: &Spanned<Cow<'_, str>>, known: &[&str]) {
+        let remedy = suggestion(key.get_ref(), known.iter().copied()).unwrap_or_default();
+        self.problem(key.span(), format!("key `{}`", key.get_ref()), "there is no such key", remedy);
+    }
+
+    fn mistyped<T>(&mut self, entry: Entry<'_, '_>, needed: &str) -> Option<T> {
+        let found = entry.1.get_ref().type_str();
+        let element = format!("key `{}`", entry.0.get_ref());
+        self.problem(
+            entry.1.span(),
+            element,
+            format!("its value is of type {found}"),
+            format!("give {needed}"),
+        );
+        None
+    }
+
+    fn impossible<T>(&mut self, entry: Entry<'_, '_>, value: f64, needed: &str) -> Option<T> {
+        let element = format!("key `{}`", entry.0.get_ref());
+        self.problem(entry.1.span(), element, format!("{value} is not possible"), format!("give {needed}"));
+        None
+    }
+
+    pub(super) fn table<'a, 't>(&mut self, entry: Entry<'a, 't>) -> Option<&'a DeTable<'t>> {
+        match entry.1.get_ref() {
+            DeValue::Table(table) => Some(table),
+            _ => self.mistyped(entry, "a table"),
+        }
+    }
+
+    /// The tables of a list `[[key]]`.
+    pub(super) fn tables<'a, 't>(&mut self, entry: Entry<'a, 't>) -> Vec<(&'a DeTable<'t>, Range<usize>)> {
+        let DeValue::Array(list) = entry.1.get_ref() else {
+            let _: Option<()> = self.mistyped(entry, &format!("tables headed [[{}]]", entry.0.get_ref()));
+            return Vec::new();
+        };
+        list.iter().filter_map(|item| self.table((entry.0, item)).map(|table| (table, item.span()))).collect()
+    }
+
+    pub(super) fn text(&mut self, entry: Entry<'_, '_>) -> Option<String> {
+        match entry.1.get_ref() {
+            DeValue::String(text) => Some(text.to_string()),
+            _ => self.mistyped(entry, "text in quotes"),
+        }
+    }
+
+    pub(super) fn texts(&mut self, entry: Entry<'_, '_>) -> Vec<(String, Range<usize>)> {
+        let DeValue::Array(list) = entry.1.get_ref() else {
+            return self.text(entry).map(|text| (text, entry.1.span())).into_iter().collect();
+        };
+        list.iter().filter_map(|item| self.text((entry.0, item)).map(|text| (text, item.span()))).collect()
+    }
+
+    pub(super) fn number(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
+        number(entry.1.get_ref()).or_else(|| self.mistyped(entry, "a finite number"))
+    }
+
+    pub(super) fn positive(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
+        match self.number(entry)? {
+            value if value > 0.0 => Some(value),
+            value => self.impossible(entry, value, "a number greater than 0"),
+        }
+    }
+
+    pub(super) fn not_negative(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
+        match self.number(entry)? {
+            value if value >= 0.0 => Some(value),
+            value => self.impossible(entry, value, "zero or a positive number"),
+        }
+    }
+
+    pub(super) fn count(&mut self, entry: Entry<'_, '_>, lowest: usize) -> Option<usize> {
+        let needed = format!("a whole number from {lowest} on");
+        let DeValue::Integer(value) = entry.1.get_ref() else { return self.mistyped(entry, &needed) };
+        match usize::from_str_radix(value.as_str(), value.radix()) {
+            Ok(value) if value >= lowest && value <= 1_000_000 => Some(value),
+            _ => {
+                let value = number(entry.1.get_ref()).unwrap_or(f64::NAN);
+                self.impossible(entry, value, &needed)
+            }
+        }
+    }
+
+    pub(super) fn numbers(&mut self, entry: Entry<'_, '_>) -> Option<Vec<f64>> {
+        let DeValue::Array(list) = entry.1.get_ref() else {
+            return self.mistyped(entry, "a list of numbers");
+        };
+        let values: Option<Vec<f64>> = list.iter().map(|item| number(item.get_ref())).collect();
+        values.or_else(|| self.mistyped(entry, "finite numbers only"))
+    }
+
+    pub(super) fn fixed<const N: usize>(&mut self, entry: Entry<'_, '_>) -> Option<[f64; N]> {
+        let values = self.numbers(entry)?;
+        let found = values.len();
+        values.try_into().ok().or_else(|| {
+            let element = format!("key `{}`", entry.0.get_ref());
+            self.problem(entry.1.span(), element, format!("it has {found} numbers"), format!("give {N}"));
+            None
+        })
+    }
+}
+
+/// A finite number.
+pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
+    let value = match value {
+        DeValue::Integer(value) if value.radix() == 10 => value.as_str().parse().ok()?,
+        DeValue::Float(value) => value.as_str().parse::<f64>().ok()?,
+        _ => return None,
+    };
+    value.is_finite().then_some(value)
+}

@@ -1,0 +1,5 @@
+//! Problem files.
+
+mod golden;
+
+pub use golden::{GoldenProblem, golden_problem};

@@ -1,0 +1,504 @@
+//! Primal–dual interior point on the band: filter line search, second-order correction, feasibility restoration.
+//!
+//! Limits are `c(θ) − s = 0, s > 0` with multipliers `z`; every limit belongs to one sample, so that the condensed system
+//!
+//! ```text
+//! (H_L + Jᵀ Σ J) dθ = −∇f + Jᵀ (μ/s − Σ (c − s)),      Σ = z/s                            (5.5)
+//! ds = J dθ + c − s,     dz = μ/s − z − Σ ds
+//! ```
+//!
+//! has the band of the plain problem. `H_L` includes the curvature of torque limits. The line search follows Wächter and
+//! Biegler (2006): a step must improve the barrier function or the infeasibility against a filter of earlier pairs.
+//! Costs are divided by their value at the start and limits by their size, so that all tolerances are relative.
+
+use super::banded::Banded;
+use super::kkt::{Kkt, dot, largest};
+use super::newton::{moved, objective, slope};
+use super::restoration::{self, Restored};
+use super::status::{Progress, SolveStatus, Wish};
+use super::transcription::{ControlPoints, HessianKind, Point, Transcription};
+use super::{Bound, LimitKind};
+
+/// Options of the constrained solve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InteriorPointOptions {
+    /// Relative tolerance of all optimality conditions.
+    pub tolerance: f64,
+    /// Largest number of iterations.
+    pub max_iterations: usize,
+    /// First barrier parameter, relative to the objective.
+    pub barrier: f64,
+}
+
+impl Default for InteriorPointOptions {
+    fn default() -> Self {
+        Self { tolerance: 1e-9, max_iterations: 300, barrier: 1e-2 }
+    }
+}
+
+/// Where the iteration ended.
+pub(super) struct InteriorPointReport {
+    pub(super) status: SolveStatus,
+    pub(super) iterations: usize,
+    pub(super) history: Vec<Progress>,
+    /// Multipliers of all bounds, unscaled.
+    pub(super) multipliers: Vec<f64>,
+    /// Gaps of all bounds relative to their size.
+    pub(super) slacks: Vec<f64>,
+    /// The bound that is violated most, if infeasible.
+    pub(super) obstacle: Option<usize>,
+}
+
+/// Size of a bound: what its gap is measured in.
+pub(super) fn bound_scale(bound: &Bound) -> f64 {
+    bound.limit.abs().max(1e-3)
+}
+
+/// Index of a bound's value in `[sample][row]`, or of its unknown for control-point bounds.
+pub(super) enum Place {
+    Row(usize),
+    Unknown(usize),
+}
+
+pub(super) fn place(tr: &Transcription, bound: &Bound) -> Place {
+    if bound.kind == LimitKind::ControlPoint {
+        Place::Unknown((bound.sample - tr.free.start) * tr.n + bound.coordinate)
+    } else {
+        Place::Row(bound.sample * tr.row_count() + bound.row)
+    }
+}
+
+/// Scaled gaps of all bounds.
+pub(super) fn gaps(tr: &Transcription, point: &Point, theta: &ControlPoints) -> Vec<f64> {
+    tr.bounds.iter().map(|b| b.gap(tr.row_value(point, theta, b)) / bound_scale(b)).collect()
+}
+
+/// `Jᵀ y` for factors per bound (scaled gaps).
+pub(super) fn gap_transpose(tr: &Transcription, point: &Point, y: &[f64]) -> Vec<f64> {
+    let mut rows = vec![0.0; tr.table.len() * tr.row_count()];
+    let mut direct = Vec::new();
+    for (b, y) in tr.bounds.iter().zip(y) {
+        let f = y * b.sign() / bound_scale(b);
+        match place(tr, b) {
+            Place::Row(i) => rows[i] += f,
+            Place::Unknown(i) => direct.push((i, f)),
+        }
+    }
+    let mut out = tr.row_gradient(point, &rows);
+    for (i, f) in direct {
+        out[i] += f;
+    }
+    out
+}
+
+/// `J d` for a step of the unknowns (scaled gaps).
+pub(super) fn gap_changes(tr: &Transcription, point: &Point, d: &[f64]) -> Vec<f64> {
+    let mut rows = vec![0.0; tr.table.len() * tr.row_count()];
+    tr.row_changes(point, d, &mut rows);
+    tr.bounds
+        .iter()
+        .map(|b| {
+            let change = match place(tr, b) {
+                Place::Row(i) => rows[i],
+                Place::Unknown(i) => d[i],
+            };
+            change * b.sign() / bound_scale(b)
+        })
+        .collect()
+}
+
+/// The condensed matrix of (5.5) for multipliers `z` and barrier weights `sigma` per bound.
+pub(super) fn condensed(
+    tr: &mut Transcription,
+    weights: &[f64],
+    point: &Point,
+    z: &[f64],
+    sigma: &[f64],
+    kind: HessianKind,
+    hessian: &mut Banded,
+    diagonal: &mut [f64],
+) {
+    let size = tr.table.len() * tr.row_count();
+    let (mut multipliers, mut barrier) = (vec![0.0; size], vec![0.0; size]);
+    let mut direct = Vec::new();
+    for (i, b) in tr.bounds.iter().enumerate() {
+        let scale = bound_scale(b);
+        match place(tr, b) {
+            Place::Row(at) => {
+                multipliers[at] -= z[i] * b.sign() / scale;
+                barrier[at] += sigma[i] / (scale * scale);
+            }
+            Place::Unknown(at) => direct.push((at, sigma[i] / (scale * scale))),
+        }
+    }
+    tr.hessian(weights, point, &multipliers, &barrier, kind, hessian, diagonal);
+    for (at, s) in direct {
+        hessian.add_diagonal(at, s);
+        diagonal[at] += s;
+    }
+}
+
+struct State {
+    theta: ControlPoints,
+    point: Point,
+    s: Vec<f64>,
+    z: Vec<f64>,
+    c: Vec<f64>,
+    f: f64,
+}
+
+struct Solver<'a> {
+    tr: &'a mut Transcription,
+    weights: Vec<f64>,
+    options: &'a InteriorPointOptions,
+    at: State,
+    mu: f64,
+    filter: Vec<(f64, f64)>,
+    largest_infeasibility: f64,
+    hessian: Banded,
+    diagonal: Vec<f64>,
+    kkt: Kkt,
+    shift: f64,
+    iteration: usize,
+    history: Vec<Progress>,
+    value_scale: f64,
+}
+
+/// Minimises from `theta` under the limits of the problem.
+pub(super) fn solve(
+    tr: &mut Transcription,
+    weights: &[f64],
+    theta: &mut ControlPoints,
+    options: &InteriorPointOptions,
+    observe: &mut dyn FnMut(&Progress) -> Wish,
+) -> InteriorPointReport {
+    theta.low.fill(0.0);
+    let mut point = Point::default();
+    tr.evaluate(theta, &mut point);
+    let value_scale = objective(tr, weights, &point, theta).abs().max(f64::MIN_POSITIVE);
+    let weights: Vec<f64> = weights.iter().map(|w| w / value_scale).collect();
+    let c = gaps(tr, &point, theta);
+    let (size, width) = (tr.unknowns(), tr.width());
+    let f = objective(tr, &weights, &point, theta);
+    let mu = options.barrier;
+    let s: Vec<f64> = c.iter().map(|c| c.max(1e-2)).collect();
+    let z = s.iter().map(|s| mu / s).collect();
+    let mut solver = Solver {
+        weights,
+        options,
+        at: State { theta: theta.clone(), point, s, z, c, f },
+        mu,
+        filter: Vec::new(),
+        largest_infeasibility: 0.0,
+        hessian: Banded::new(size, width),
+        diagonal: vec![0.0; size],
+        kkt: Kkt::new(size, width),
+        shift: 0.0,
+        iteration: 0,
+        history: Vec::new(),
+        value_scale,
+        tr,
+    };
+    solver.largest_infeasibility = 1e4 * solver.at.infeasibility().max(1.0);
+    let (status, obstacle) = solver.run(observe);
+    *theta = solver.at.theta;
+    let multipliers = solver
+        .tr
+        .bounds
+        .iter()
+        .zip(&solver.at.z)
+        .map(|(b, z)| z * solver.value_scale / bound_scale(b))
+        .collect();
+    InteriorPointReport {
+        status,
+        iterations: solver.iteration,
+        history: solver.history,
+        multipliers,
+        slacks: solver.at.s,
+        obstacle,
+    }
+}
+
+impl State {
+    fn infeasibility(&self) -> f64 {
+        self.c.iter().zip(&self.s).map(|(c, s)| (c - s).abs()).sum()
+    }
+    fn barrier(&self, mu: f64) -> f64 {
+        self.f - mu * self.s.iter().map(|s| s.ln()).sum::<f64>()
+    }
+}
+
+impl Solver<'_> {
+    fn run(&mut self, observe: &mut dyn FnMut(&Progress) -> Wish) -> (SolveStatus, Option<usize>) {
+        let mut step = 0.0;
+        let mut restorations = 0;
+        loop {
+            self.tr.linearize(&mut self.at.point);
+            let slope = slope(self.tr, &self.weights, &self.at.point, &self.at.theta);
+            let jz = gap_transpose(self.tr, &self.at.point, &self.at.z);
+            let mut dual: Vec<f64> = slope.gradient.iter().zip(&jz).map(|(g, j)| g - j).collect();
+            self.remove_equalities(&mut dual);
+            let dual_error = largest(&dual) / slope.scale;
+            let primal = self.at.c.iter().zip(&self.at.s).map(|(c, s)| (c - s).abs()).fold(0.0, f64::max);
+            let error = |mu: f64| {
+                let complement =
+                    self.at.s.iter().zip(&self.at.z).map(|(s, z)| (s * z - mu).abs()).fold(0.0, f64::max);
+                dual_error.max(primal).max(complement)
+            };
+            let progress = Progress {
+                iteration: self.iteration,
+                objective: self.at.f * self.value_scale,
+                kkt: dual_error,
+                violation: self.at.c.iter().fold(0.0, |m: f64, c| m.max(-c)),
+                step,
+            };
+            self.history.push(progress);
+            if observe(&progress) == Wish::Stop {
+                return (SolveStatus::Interrupted, None);
+            }
+            let total = error(0.0);
+            if total <= self.options.tolerance {
+                return (SolveStatus::Solved, None);
+            }
+            if self.iteration >= self.options.max_iterations {
+                return (self.give_up(total), None);
+            }
+            let end = 0.1 * self.options.tolerance;
+            while self.mu > end && error(self.mu) <= 10.0 * self.mu {
+                self.mu = end.max((0.2 * self.mu).min(self.mu.powf(1.5)));
+                self.filter.clear();
+            }
+            self.iteration += 1;
+            match self.advance(&slope.gradient) {
+                Some(length) => step = length,
+                None => {
+                    restorations += 1;
+                    let outcome = if restorations > 20 { None } else { self.restore() };
+                    match outcome {
+                        Some(Restored::Feasible) => step = f64::NAN,
+                        Some(Restored::Stuck { bound }) => {
+                            return (SolveStatus::Infeasible, Some(bound));
+                        }
+                        None => return (self.give_up(total), None),
+                    }
+                }
+            }
+        }
+    }
+
+    fn give_up(&self, error: f64) -> SolveStatus {
+        if error <= 1e3 * self.options.tolerance {
+            SolveStatus::AlmostSolved
+        } else {
+            SolveStatus::MaxIterations
+        }
+    }
+
+    /// Takes the part out of a gradient that multipliers of the via points explain (least squares).
+    fn remove_equalities(&self, g: &mut [f64]) {
+        let m = self.tr.equalities.len();
+        if m == 0 {
+            return;
+        }
+        let e = &self.tr.equalities;
+        let mut gram = vec![0.0; m * m];
+        for i in 0..m {
+            for j in 0..=i {
+                gram[i * m + j] = dot(&e[i].row, &e[j].row);
+            }
+        }
+        if super::kkt::cholesky(&mut gram, m) {
+            let mut nu: Vec<f64> = e.iter().map(|e| dot(&e.row, g)).collect();
+            super::kkt::cholesky_solve(&gram, &mut nu);
+            for (e, nu) in e.iter().zip(&nu) {
+                g.iter_mut().zip(&e.row).for_each(|(g, r)| *g -= nu * r);
+            }
+        }
+    }
+
+    /// Factors the condensed matrix, shifted until it is positive definite.
+    fn factor(&mut self) -> bool {
+        let sigma: Vec<f64> = self.at.z.iter().zip(&self.at.s).map(|(z, s)| z / s).collect();
+        condensed(
+            self.tr,
+            &self.weights,
+            &self.at.point,
+            &self.at.z,
+            &sigma,
+            HessianKind::Exact,
+            &mut self.hessian,
+            &mut self.diagonal,
+        );
+        // The curvature that the costs alone give is what shifts are measured in; barrier weights can be huge.
+        let mut shift = 0.0;
+        loop {
+            let diagonal = &self.diagonal;
+            if self.kkt.factor(
+                &self.hessian,
+                |i| shift * diagonal[i].max(f64::MIN_POSITIVE),
+                &self.tr.equalities,
+            ) {
+                if shift > 0.0 {
+                    self.shift = shift;
+                }
+                return true;
+            }
+            shift = if shift == 0.0 { (self.shift / 3.0).max(1e-8) } else { shift * 8.0 };
+            if shift > 1e10 {
+                return false;
+            }
+        }
+    }
+
+    /// Step for the residual `r` of `c − s`: `(dθ, ds)`.
+    fn direction(&self, gradient: &[f64], r: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let at = &self.at;
+        let y: Vec<f64> = (0..r.len()).map(|i| (self.mu - at.z[i] * r[i]) / at.s[i]).collect();
+        let jy = gap_transpose(self.tr, &at.point, &y);
+        let mut d: Vec<f64> = jy.iter().zip(gradient).map(|(j, g)| j - g).collect();
+        self.kkt.solve(&mut d, &vec![0.0; self.tr.equalities.len()], &self.tr.equalities);
+        let ds = gap_changes(self.tr, &at.point, &d).iter().zip(r).map(|(j, r)| j + r).collect();
+        (d, ds)
+    }
+
+    /// Longest step that keeps a fraction of every positive variable.
+    fn to_boundary(&self, x: &[f64], dx: &[f64]) -> f64 {
+        let keep = (1.0 - self.mu).max(0.995);
+        x.iter().zip(dx).fold(1.0, |a: f64, (x, d)| if *d < 0.0 { a.min(-keep * x / d) } else { a })
+    }
+
+    /// The state after a step; slacks below the gap are raised to it, which lowers both measures.
+    fn trial(&mut self, d: &[f64], ds: &[f64], alpha: f64) -> State {
+        let theta = moved(self.tr, &self.at.theta, d, alpha);
+        let mut point = Point::default();
+        self.tr.evaluate(&theta, &mut point);
+        let c = gaps(self.tr, &point, &theta);
+        let s = (0..c.len()).map(|i| (self.at.s[i] + alpha * ds[i]).max(c[i])).collect();
+        let f = objective(self.tr, &self.weights, &point, &theta);
+        State { theta, point, s, z: Vec::new(), c, f }
+    }
+
+    fn in_filter(&self, h: f64, phi: f64) -> bool {
+        !(h < self.largest_infeasibility && phi.is_finite())
+            || self.filter.iter().any(|(fh, fp)| h >= (1.0 - 1e-5) * fh && phi >= fp - 1e-5 * fh)
+    }
+
+    /// One iteration; the length of the step, or `None` if no step is acceptable.
+    fn advance(&mut self, gradient: &[f64]) -> Option<f64> {
+        if !self.factor() {
+            return None;
+        }
+        let r: Vec<f64> = self.at.c.iter().zip(&self.at.s).map(|(c, s)| c - s).collect();
+        let (d, ds) = self.direction(gradient, &r);
+        let dz: Vec<f64> =
+            (0..ds.len()).map(|i| (self.mu - self.at.z[i] * ds[i]) / self.at.s[i] - self.at.z[i]).collect();
+        let alpha_max = self.to_boundary(&self.at.s, &ds);
+        let alpha_z = self.to_boundary(&self.at.z, &dz);
+        let (h, phi) = (self.at.infeasibility(), self.at.barrier(self.mu));
+        let slope = dot(gradient, &d) - self.mu * ds.iter().zip(&self.at.s).map(|(d, s)| d / s).sum::<f64>();
+        let h_small = 1e-4 * (self.largest_infeasibility * 1e-4);
+        // Near a solution values are noise: a relative allowance, as in the reference.
+        let noise = 1e-14 * phi.abs().max(1.0);
+        let mut alpha = alpha_max;
+        let mut first = true;
+        while alpha > 1e-9 * alpha_max.min(1.0) {
+            let mut candidates = vec![(self.trial(&d, &ds, alpha), alpha)];
+            if first && !self.acceptable(&candidates[0].0, alpha, h, phi, slope, h_small, noise) {
+                candidates.extend(self.corrections(gradient, &r, &candidates[0].0, alpha, h));
+            }
+            first = false;
+            for (trial, used) in candidates {
+                if !self.acceptable(&trial, used, h, phi, slope, h_small, noise) {
+                    continue;
+                }
+                let armijo = slope < 0.0 && trial.barrier(self.mu) <= phi + 1e-4 * used * slope + noise;
+                let switching = slope < 0.0 && used * (-slope).powf(2.3) > h.powf(1.1);
+                if !(armijo && switching) {
+                    self.filter.push(((1.0 - 1e-5) * h, phi - 1e-5 * h));
+                }
+                let length = used * largest(&d);
+                let mut z: Vec<f64> = self.at.z.iter().zip(&dz).map(|(z, d)| z + alpha_z * d).collect();
+                for (z, s) in z.iter_mut().zip(&trial.s) {
+                    *z = z.clamp(self.mu / (1e10 * s), 1e10 * self.mu / s);
+                }
+                self.at = State { z, ..trial };
+                return Some(length);
+            }
+            alpha *= 0.5;
+        }
+        None
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the two measures and their slopes")]
+    fn acceptable(
+        &self,
+        t: &State,
+        alpha: f64,
+        h: f64,
+        phi: f64,
+        slope: f64,
+        h_small: f64,
+        noise: f64,
+    ) -> bool {
+        let (th, tphi) = (t.infeasibility(), t.barrier(self.mu));
+        if self.in_filter(th, tphi) {
+            return false;
+        }
+        let switching = slope < 0.0 && alpha * (-slope).powf(2.3) > h.powf(1.1);
+        if h <= h_small && switching {
+            tphi <= phi + 1e-4 * alpha * slope + noise
+        } else {
+            th <= (1.0 - 1e-5) * h || tphi <= phi - 1e-5 * h + noise
+        }
+    }
+
+    /// Second-order corrections: the same matrix, with the curvature of the limits in the right-hand side.
+    fn corrections(
+        &mut self,
+        gradient: &[f64],
+        r: &[f64],
+        trial: &State,
+        alpha: f64,
+        h: f64,
+    ) -> Vec<(State, f64)> {
+        let mut out = Vec::new();
+        if trial.infeasibility() < h {
+            return out;
+        }
+        let mut residual: Vec<f64> = (0..r.len()).map(|i| alpha * r[i] + trial.c[i] - trial.s[i]).collect();
+        let mut last = trial.infeasibility();
+        for _ in 0..4 {
+            let (d, ds) = self.direction(gradient, &residual);
+            let used = self.to_boundary(&self.at.s, &ds);
+            let next = self.trial(&d, &ds, used);
+            let h_next = next.infeasibility();
+            for i in 0..residual.len() {
+                residual[i] = used * residual[i] + next.c[i] - next.s[i];
+            }
+            out.push((next, used));
+            if h_next > 0.99 * last {
+                break;
+            }
+            last = h_next;
+        }
+        out
+    }
+
+    /// Feasibility restoration: moves to a point the filter accepts, as close by as possible.
+    fn restore(&mut self) -> Option<Restored> {
+        let h = self.at.infeasibility();
+        self.filter.push(((1.0 - 1e-5) * h, self.at.barrier(self.mu) - 1e-5 * h));
+        let restored = restoration::restore(self.tr, &mut self.at.theta);
+        if let Restored::Stuck { .. } = restored {
+            return Some(restored);
+        }
+        self.tr.evaluate(&self.at.theta, &mut self.at.point);
+        self.at.c = gaps(self.tr, &self.at.point, &self.at.theta);
+        self.at.f = objective(self.tr, &self.weights, &self.at.point, &self.at.theta);
+        self.at.s = self.at.c.iter().map(|c| c.max(1e-6)).collect();
+        self.at.z = self.at.s.iter().map(|s| self.mu / s).collect();
+        // The filter belongs to the old neighbourhood; what is feasible may go on from here.
+        self.filter.clear();
+        Some(Restored::Feasible)
+    }
+}

@@ -1,0 +1,319 @@
+//! [`JetQuantities`]: quantities, Jacobians and Hessians from comprehensive-motion jets.
+//!
+//! Jacobians come from generating jets. The Hessian of `Σ μ z` is the adjoint sweep differentiated by dual numbers. Every
+//! quantity is homogeneous in time: with `K` its highest derivative, `∂²z/∂q⁽ᵃ⁾∂q⁽ᵇ⁾ = 0` for `a + b > K`. So the sweep is
+//! differentiated along `q⁽ᵃ⁾` with `2a ≤ K` only; symmetry gives the rest.
+
+use super::{OptimizeError, Quantities, Quantity};
+use crate::jet::{Coordinates, JetWorkspace, Quantity as JetQuantity, Request, Target, factorial};
+use crate::lie::so3;
+use crate::mechanism::Mechanism;
+use crate::reference::Dual;
+use crate::scalar::Real;
+use crate::spatial::{Mat3, Pose, Quat, Twist, Vec3};
+
+/// A quantity resolved to a target of the jets.
+#[derive(Clone, Debug)]
+struct Item {
+    kind: Kind,
+    order: usize,
+    rows: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Torque,
+    Velocity(Target),
+    Momentum { about_com: bool },
+    Point(Target),
+    Orientation { target: Target, reference: Vec<Mat3> },
+    Com,
+}
+
+/// Evaluates quantities of a mechanism by jets.
+pub struct JetQuantities {
+    items: Vec<Item>,
+    nv: usize,
+    /// Highest derivative any quantity depends on.
+    highest: usize,
+    rows: usize,
+    jets: JetWorkspace<f64>,
+    dual: Sweep,
+    y: Vec<f64>,
+    dense: Vec<f64>,
+}
+
+/// Directions that one dual sweep differentiates along: the same number as the cost evaluator of the jets has, so that
+/// the sweeps are compiled once.
+const W: usize = 4;
+
+/// The adjoint sweep in dual numbers.
+struct Sweep {
+    jets: JetWorkspace<Dual<f64, W>>,
+    q: Vec<Dual<f64, W>>,
+    y: Vec<Dual<f64, W>>,
+}
+
+impl Sweep {
+    fn new(jets: &JetWorkspace<f64>) -> Self {
+        let zero = Dual::constant(0.0);
+        let (nv, n) = (jets.nv(), jets.velocity_count());
+        Self { jets: jets.like(), q: vec![zero; nv], y: vec![zero; nv * n] }
+    }
+
+    /// Adds the Hessian of `Σ μ z`, by sweeps along the directions of orders `0..=half`.
+    fn add_hessian(
+        &mut self,
+        items: &[Item],
+        sample: usize,
+        x: &[f64],
+        mu: &[f64],
+        highest: usize,
+        hessian: &mut [f64],
+    ) {
+        let (nv, size) = (self.jets.nv(), x.len());
+        let n = self.jets.velocity_count();
+        let directions = (highest / 2 + 1) * nv;
+        for first in (0..directions).step_by(W) {
+            let last = directions.min(first + W);
+            let seed = |i: usize, scale: f64, x: f64| {
+                let mut value = Dual::constant(x * scale);
+                if (first..last).contains(&i) {
+                    value.eps[i - first] = scale;
+                }
+                value
+            };
+            for c in 0..nv {
+                self.q[c] = seed(c, 1.0, x[c]);
+            }
+            for l in 0..n {
+                let scale = 1.0 / factorial(l);
+                for c in 0..nv {
+                    let i = (l + 1) * nv + c;
+                    self.y[l * nv + c] = seed(i, scale, x.get(i).copied().unwrap_or(0.0));
+                }
+            }
+            if self.jets.forward(&self.q, &self.y).is_err() {
+                hessian.fill(f64::NAN);
+                return;
+            }
+            weigh(&mut self.jets, items, sample, mu);
+            self.jets.run_adjoint();
+            let bar = &self.jets.products.xi_bar;
+            for m in 0..=highest {
+                let scale = 1.0 / factorial(m);
+                for c in 0..nv {
+                    let row = m * nv + c;
+                    if row >= size {
+                        continue;
+                    }
+                    let g = bar[row];
+                    for i in first..last {
+                        let h = g.eps[i - first] * scale;
+                        hessian[row * size + i] += h;
+                        // Rows above the swept directions have no sweep of their own: mirror them.
+                        if row >= directions {
+                            hessian[i * size + row] += h;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Collects the weights `μ` on all quantities for one adjoint sweep.
+fn weigh<T: Real>(jets: &mut JetWorkspace<T>, items: &[Item], sample: usize, mu: &[f64]) {
+    jets.clear_adjoint();
+    let mut at = 0;
+    for item in items {
+        let f = factorial(item.order);
+        let w = |k: usize| T::from_f64(mu[at + k] * f);
+        let (l, six) = (item.order, || Twist::from_array(std::array::from_fn(w)));
+        let three = || Vec3(std::array::from_fn(w));
+        match &item.kind {
+            Kind::Torque => {
+                let products = &mut jets.products;
+                products.has_torque = true;
+                for c in 0..item.rows {
+                    products.lambda[l * item.rows + c] += w(c);
+                }
+            }
+            Kind::Velocity(target) => {
+                jets.local_velocity(target, l);
+                jets.weigh_local_velocity(target, l, six());
+            }
+            Kind::Momentum { about_com } => jets.weigh_total_momentum(l, *about_com, six()),
+            Kind::Point(target) => {
+                jets.point(target, l);
+                jets.weigh_point(target, l, three());
+            }
+            Kind::Com => jets.weigh_com(l, three()),
+            Kind::Orientation { target, reference } => {
+                let e = orientation_error(jets, target, at_sample(reference, sample));
+                // de = Jr⁻¹(e) Rᵀ s_w ξ, so the world torque is R Jr⁻ᵀ(e) μ, and Jr⁻ᵀ(e) = Jr⁻¹(−e).
+                let torque = jets.rotation(target) * so3::dexp_inv(-e, three());
+                jets.weigh_rotation(target, torque);
+            }
+        }
+        at += item.rows;
+    }
+}
+
+fn at_sample(reference: &[Mat3], sample: usize) -> Mat3 {
+    if reference.len() == 1 { reference[0] } else { reference[sample] }
+}
+
+/// `Log(R_refᵀ R)`.
+fn orientation_error<T: Real>(jets: &JetWorkspace<T>, target: &Target, reference: Mat3) -> Vec3<T> {
+    let reference: Mat3<T> = Mat3::constant(reference);
+    so3::log(Quat::from_matrix(&(reference.transpose() * jets.rotation(target))))
+}
+
+impl JetQuantities {
+    /// For a mechanism of joints with independent coordinates and a list of quantities.
+    ///
+    /// # Errors
+    /// If the mechanism has a spherical or floating joint.
+    pub fn new(mechanism: &Mechanism, quantities: &[Quantity]) -> Result<Self, OptimizeError> {
+        for joint in mechanism.tree_joints().map(|id| mechanism.joint(id)) {
+            if joint.kind.nq() != joint.kind.nv() {
+                let kind = joint.kind.name();
+                return Err(OptimizeError::JointNotServed { joint: joint.name.clone(), kind });
+            }
+        }
+        let highest = quantities.iter().map(Quantity::highest_derivative).max().unwrap_or(1).max(1);
+        let jets = JetWorkspace::new(mechanism, highest as i32 - 2);
+        let nv = mechanism.nv();
+        let items: Vec<Item> = quantities
+            .iter()
+            .map(|quantity| {
+                let kind = match quantity {
+                    Quantity::Torque { .. } => Kind::Torque,
+                    Quantity::LinkVelocity { body, .. } => Kind::Velocity(jets.body(*body)),
+                    Quantity::Momentum { about_com, .. } => Kind::Momentum { about_com: *about_com },
+                    Quantity::Point { body, offset, .. } => Kind::Point(jets.body(*body).at_point(*offset)),
+                    Quantity::Orientation { body, offset, reference } => Kind::Orientation {
+                        target: jets.body(*body).offset(Pose::new(*offset, Vec3::zero())),
+                        reference: reference.clone(),
+                    },
+                    Quantity::Com { .. } => Kind::Com,
+                };
+                Item { kind, order: quantity.order(), rows: quantity.rows(nv) }
+            })
+            .collect();
+        Ok(Self {
+            rows: items.iter().map(|i| i.rows).sum(),
+            items,
+            nv,
+            highest,
+            y: vec![0.0; nv * jets.velocity_count()],
+            dense: Vec::new(),
+            dual: Sweep::new(&jets),
+            jets,
+        })
+    }
+
+    fn forward(&mut self, x: &[f64]) -> bool {
+        let nv = self.nv;
+        for l in 0..self.jets.velocity_count() {
+            let f = 1.0 / factorial(l);
+            for c in 0..nv {
+                self.y[l * nv + c] = f * x.get((l + 1) * nv + c).copied().unwrap_or(0.0);
+            }
+        }
+        self.jets.forward(&x[..nv], &self.y).is_ok()
+    }
+
+    fn read(&mut self, sample: usize, z: &mut [f64]) {
+        let mut at = 0;
+        for item in &self.items {
+            let (l, f) = (item.order, factorial(item.order));
+            let out = &mut z[at..at + item.rows];
+            let mut put = |values: &[f64]| out.iter_mut().zip(values).for_each(|(o, v)| *o = f * v);
+            match &item.kind {
+                Kind::Torque => put(self.jets.torque(l)),
+                Kind::Velocity(target) => put(&self.jets.local_velocity(target, l).to_array()),
+                Kind::Momentum { about_com } => put(&self.jets.total_momentum(l, *about_com).to_array()),
+                Kind::Point(target) => put(&self.jets.point(target, l).0),
+                Kind::Com => put(&self.jets.com(l).0),
+                Kind::Orientation { target, reference } => {
+                    put(&orientation_error(&self.jets, target, at_sample(reference, sample)).0);
+                }
+            }
+            at += item.rows;
+        }
+    }
+
+    fn request(kind: &Kind) -> Request {
+        match kind {
+            Kind::Torque => Request::whole(JetQuantity::Torque),
+            Kind::Velocity(target) => Request::local(JetQuantity::Velocity, *target),
+            Kind::Momentum { about_com: true } => Request::whole(JetQuantity::CentroidalMomentum),
+            Kind::Momentum { about_com: false } => Request::whole(JetQuantity::TotalMomentum),
+            Kind::Point(target) => Request::world(JetQuantity::Point, *target),
+            Kind::Orientation { target, .. } => Request::local(JetQuantity::Orientation, *target),
+            Kind::Com => Request::whole(JetQuantity::Com),
+        }
+    }
+}
+
+impl Quantities for JetQuantities {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn values(&mut self, sample: usize, x: &[f64], z: &mut [f64]) {
+        if self.forward(x) {
+            self.read(sample, z);
+        } else {
+            z.fill(f64::NAN);
+        }
+    }
+
+    fn jacobian(&mut self, sample: usize, x: &[f64], z: &mut [f64], jacobian: &mut [f64]) {
+        let (nv, size) = (self.nv, x.len());
+        if !self.forward(x) {
+            z.fill(f64::NAN);
+            jacobian.fill(f64::NAN);
+            return;
+        }
+        self.read(sample, z);
+        jacobian.fill(0.0);
+        let columns = self.jets.jacobian_columns();
+        let mut at = 0;
+        for item in &self.items {
+            let request = Self::request(&item.kind);
+            let needed = self.jets.value_count(request.quantity) * item.rows * columns;
+            self.dense.resize(needed, 0.0);
+            if self.jets.jacobian_into(&request, Coordinates::Tangent, &mut self.dense).is_err() {
+                jacobian.fill(f64::NAN);
+                return;
+            }
+            let scale = factorial(item.order);
+            for m in 0..=self.highest.min(size / nv - 1) {
+                let f = scale / factorial(m);
+                for c in 0..nv {
+                    let column = self.jets.column_index(c, m);
+                    for row in 0..item.rows {
+                        let entry = self.dense[(item.order * item.rows + row) * columns + column];
+                        jacobian[(at + row) * size + m * nv + c] = f * entry;
+                    }
+                }
+            }
+            if let Kind::Orientation { target, reference } = &item.kind {
+                let e = orientation_error(&self.jets, target, at_sample(reference, sample));
+                for column in 0..size {
+                    let d = Vec3(std::array::from_fn(|row| jacobian[(at + row) * size + column]));
+                    let d = so3::dexp_inv(e, d);
+                    (0..3).for_each(|row| jacobian[(at + row) * size + column] = d[row]);
+                }
+            }
+            at += item.rows;
+        }
+    }
+
+    fn add_hessian(&mut self, sample: usize, x: &[f64], mu: &[f64], hessian: &mut [f64]) {
+        self.dual.add_hessian(&self.items, sample, x, mu, self.highest, hessian);
+    }
+}

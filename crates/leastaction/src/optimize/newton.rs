@@ -1,0 +1,420 @@
+//! Newton's method with the exact Hessian, shifted where it is not positive definite; no active limits.
+//!
+//! ```text
+//! (H + μ diag(GN)) d = −∇f
+//! ```
+//!
+//! `μ` follows the ratio of actual to predicted decrease. A stationary point with an indefinite Hessian is left along
+//! the direction of most negative curvature: Gauss–Newton, whose matrix is never indefinite, could not notice it.
+
+use super::banded::Banded;
+use super::kkt::{Kkt, dot, largest};
+use super::status::{Progress, SolveStatus, Wish};
+use super::transcription::{ControlPoints, HessianKind, Point, Transcription};
+
+/// Options of the unconstrained solve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NewtonOptions {
+    /// Largest entry of the free gradient, relative to the largest weighted term gradient.
+    pub tolerance: f64,
+    /// Largest number of iterations.
+    pub max_iterations: usize,
+    /// Keep the rounding of the solution in a low part: gradients fall by five more orders of magnitude.
+    pub polish: bool,
+}
+
+impl Default for NewtonOptions {
+    fn default() -> Self {
+        Self { tolerance: 1e-9, max_iterations: 200, polish: true }
+    }
+}
+
+/// What the iteration did.
+#[derive(Clone, Debug)]
+pub struct NewtonReport {
+    /// Outcome.
+    pub status: SolveStatus,
+    /// Iterations, polishing not counted.
+    pub iterations: usize,
+    /// Relative gradient at the end.
+    pub kkt: f64,
+    /// Convergence history.
+    pub history: Vec<Progress>,
+}
+
+/// Objective, gradient and the scale the gradient is judged by.
+pub(super) struct Slope {
+    pub(super) gradient: Vec<f64>,
+    pub(super) scale: f64,
+}
+
+/// Gradient of the weighted sum, and `max_t max |w_t ∇c_t|`.
+pub(super) fn slope(tr: &Transcription, weights: &[f64], point: &Point, theta: &ControlPoints) -> Slope {
+    let mut gradient = vec![0.0; tr.unknowns()];
+    let mut scale: f64 = 0.0;
+    for (g, w) in tr.term_gradients(point, theta).iter().zip(weights) {
+        scale = scale.max(w * largest(g));
+        for (sum, g) in gradient.iter_mut().zip(g) {
+            *sum += w * g;
+        }
+    }
+    Slope { gradient, scale: scale.max(f64::MIN_POSITIVE) }
+}
+
+/// `theta + step` on the free control points.
+pub(super) fn moved(tr: &Transcription, theta: &ControlPoints, step: &[f64], factor: f64) -> ControlPoints {
+    let mut out = theta.clone();
+    let at = tr.free.start * tr.n;
+    for (x, d) in out.high[at..].iter_mut().zip(step) {
+        *x += factor * d;
+    }
+    out
+}
+
+pub(super) fn objective(tr: &Transcription, weights: &[f64], point: &Point, theta: &ControlPoints) -> f64 {
+    dot(&tr.term_costs(point, theta), weights)
+}
+
+/// Minimises `Σ w_t c_t` from `theta`, limits ignored.
+pub fn minimise(
+    tr: &mut Transcription,
+    weights: &[f64],
+    theta: &mut ControlPoints,
+    options: &NewtonOptions,
+    observe: &mut dyn FnMut(&Progress) -> Wish,
+) -> NewtonReport {
+    tr.fix_boundary(theta);
+    meet_equalities(tr, theta);
+    // The low part is a property of a finished solution; a search starts without one.
+    theta.low.fill(0.0);
+    let mut search = Search::new(tr, weights, theta, options);
+    let mut status = search.run(observe);
+    let Search { history, iteration, mut kkt, theta: best, .. } = search;
+    *theta = best;
+    if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved {
+        kkt = polish(tr, weights, theta).min(kkt);
+        if kkt <= options.tolerance {
+            status = SolveStatus::Solved;
+        }
+    }
+    NewtonReport { status, iterations: iteration, kkt, history }
+}
+
+struct Search<'a> {
+    tr: &'a mut Transcription,
+    weights: &'a [f64],
+    options: &'a NewtonOptions,
+    theta: ControlPoints,
+    point: Point,
+    f: f64,
+    slope: Slope,
+    hessian: Banded,
+    diagonal: Vec<f64>,
+    kkt_system: Kkt,
+    shift: f64,
+    iteration: usize,
+    kkt: f64,
+    history: Vec<Progress>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        tr: &'a mut Transcription,
+        weights: &'a [f64],
+        theta: &ControlPoints,
+        options: &'a NewtonOptions,
+    ) -> Self {
+        let (size, width) = (tr.unknowns(), tr.width());
+        Self {
+            weights,
+            options,
+            theta: theta.clone(),
+            point: Point::default(),
+            f: 0.0,
+            slope: Slope { gradient: vec![0.0; size], scale: 1.0 },
+            hessian: Banded::new(size, width),
+            diagonal: vec![0.0; size],
+            kkt_system: Kkt::new(size, width),
+            shift: 0.0,
+            iteration: 0,
+            kkt: f64::INFINITY,
+            history: Vec::new(),
+            tr,
+        }
+    }
+
+    /// First and second derivatives at the current point, whose values are there already.
+    fn differentiate(&mut self) {
+        self.tr.linearize(&mut self.point);
+        self.slope = slope(self.tr, self.weights, &self.point, &self.theta);
+        self.tr.hessian(
+            self.weights,
+            &self.point,
+            &[],
+            &[],
+            HessianKind::Exact,
+            &mut self.hessian,
+            &mut self.diagonal,
+        );
+    }
+
+    fn run(&mut self, observe: &mut dyn FnMut(&Progress) -> Wish) -> SolveStatus {
+        self.tr.evaluate(&self.theta, &mut self.point);
+        self.f = objective(self.tr, self.weights, &self.point, &self.theta);
+        self.differentiate();
+        let (mut noise_steps, mut escapes, mut step) = (0, 0, 0.0);
+        let m = self.tr.equalities.len();
+        loop {
+            while !self.factor() {
+                self.shift = (4.0 * self.shift).max(1e-6);
+                if self.shift > 1e12 {
+                    return SolveStatus::MaxIterations;
+                }
+            }
+            let mut d: Vec<f64> = self.slope.gradient.iter().map(|g| -g).collect();
+            let nu = self.kkt_system.solve(&mut d, &vec![0.0; m], &self.tr.equalities);
+            self.kkt = self.residual(&nu);
+            let progress = Progress {
+                iteration: self.iteration,
+                objective: self.f,
+                kkt: self.kkt,
+                violation: 0.0,
+                step,
+            };
+            self.history.push(progress);
+            if observe(&progress) == Wish::Stop {
+                return SolveStatus::Interrupted;
+            }
+            if self.kkt <= self.options.tolerance {
+                if self.shift == 0.0 {
+                    return SolveStatus::Solved;
+                }
+                // Converged with a shift: a minimum if the plain Hessian is positive definite, a saddle otherwise.
+                let shift = std::mem::take(&mut self.shift);
+                if self.factor() {
+                    return SolveStatus::Solved;
+                }
+                self.shift = shift;
+                if escapes == 5 || !self.escape() {
+                    return SolveStatus::AlmostSolved;
+                }
+                escapes += 1;
+                continue;
+            }
+            if self.iteration >= self.options.max_iterations {
+                return self.give_up();
+            }
+            self.iteration += 1;
+            step = largest(&d);
+            match self.try_step(&d, &mut noise_steps) {
+                Outcome::Accepted => {}
+                Outcome::Rejected => step = 0.0,
+                Outcome::Stalled => return self.give_up(),
+            }
+        }
+    }
+
+    fn give_up(&self) -> SolveStatus {
+        if self.kkt <= 1e3 * self.options.tolerance {
+            SolveStatus::AlmostSolved
+        } else {
+            SolveStatus::MaxIterations
+        }
+    }
+
+    fn factor(&mut self) -> bool {
+        let (shift, diagonal) = (self.shift, &self.diagonal);
+        self.kkt_system.factor(&self.hessian, |i| shift * diagonal[i], &self.tr.equalities)
+    }
+
+    /// Relative gradient of the Lagrangian of the equalities.
+    fn residual(&self, nu: &[f64]) -> f64 {
+        let mut g = self.slope.gradient.clone();
+        for (e, nu) in self.tr.equalities.iter().zip(nu) {
+            for (g, r) in g.iter_mut().zip(&e.row) {
+                *g += nu * r;
+            }
+        }
+        largest(&g) / self.slope.scale
+    }
+
+    fn try_step(&mut self, d: &[f64], noise_steps: &mut usize) -> Outcome {
+        let slope_d = dot(&self.slope.gradient, d);
+        let mut hd = vec![0.0; d.len()];
+        self.hessian.mul_into(d, &mut hd);
+        let predicted = -(slope_d + 0.5 * dot(d, &hd));
+        let trial = moved(self.tr, &self.theta, d, 1.0);
+        let mut point = Point::default();
+        self.tr.evaluate(&trial, &mut point);
+        let f = objective(self.tr, self.weights, &point, &trial);
+        if predicted.abs() <= 1e-12 * self.f.abs() {
+            // Function values are noise here: accept while the gradient falls.
+            self.tr.linearize(&mut point);
+            let next = slope(self.tr, self.weights, &point, &trial);
+            let falls = largest(&next.gradient) < 0.5 * largest(&self.slope.gradient);
+            if falls || *noise_steps == 0 {
+                self.accept(trial, point, f);
+                self.shift = 0.0;
+            }
+            *noise_steps += 1;
+            // What remains is the rounding of the control points, which the low part takes care of.
+            return if falls && *noise_steps < 4 { Outcome::Accepted } else { Outcome::Stalled };
+        }
+        let rho = (self.f - f) / predicted;
+        if !(rho > 1e-3 && f.is_finite()) {
+            self.shift = (4.0 * self.shift).max(1e-6);
+            return if self.shift > 1e12 { Outcome::Stalled } else { Outcome::Rejected };
+        }
+        if rho > 0.75 {
+            self.shift /= 10.0;
+            if self.shift < 1e-7 {
+                self.shift = 0.0;
+            }
+        } else if rho < 0.25 {
+            self.shift = (2.0 * self.shift).max(1e-6);
+        }
+        self.accept(trial, point, f);
+        Outcome::Accepted
+    }
+
+    fn accept(&mut self, theta: ControlPoints, point: Point, f: f64) {
+        self.theta = theta;
+        self.point = point;
+        self.f = f;
+        self.differentiate();
+    }
+
+    /// Leaves a saddle along the direction of most negative curvature of the scaled Hessian; false if there is none.
+    fn escape(&mut self) -> bool {
+        let size = self.diagonal.len();
+        let root: Vec<f64> = self.diagonal.iter().map(|d| d.max(f64::MIN_POSITIVE).sqrt()).collect();
+        // Smallest shift of the scaled Hessian that makes it positive definite, by bisection.
+        let (mut low, mut high) = (0.0, 1e-6);
+        let positive = |s: &mut Self, sigma: f64| {
+            s.shift = sigma;
+            s.factor()
+        };
+        while !positive(self, high) {
+            low = high;
+            high *= 4.0;
+            if high > 1e12 {
+                return false;
+            }
+        }
+        for _ in 0..20 {
+            let mid = 0.5 * (low + high);
+            if positive(self, mid) { high = mid } else { low = mid }
+        }
+        if !positive(self, high * 1.001) {
+            return false;
+        }
+        // Inverse iteration in the scaled variables y = √D x.
+        let mut y: Vec<f64> = (0..size).map(|i| 1.0 + 0.3 * (i as f64).sin()).collect();
+        for _ in 0..30 {
+            let mut x: Vec<f64> = y.iter().zip(&root).map(|(y, r)| y * r).collect();
+            self.kkt_system.solve(&mut x, &vec![0.0; self.tr.equalities.len()], &self.tr.equalities);
+            y = x.iter().zip(&root).map(|(x, r)| x * r).collect();
+            let norm = dot(&y, &y).sqrt();
+            y.iter_mut().for_each(|y| *y /= norm);
+        }
+        let mut d: Vec<f64> = y.iter().zip(&root).map(|(y, r)| y / r).collect();
+        let size = largest(&d);
+        d.iter_mut().for_each(|d| *d *= 0.05 / size);
+        let mut best: Option<(f64, ControlPoints, Point)> = None;
+        for factor in [1.0, -1.0] {
+            let trial = moved(self.tr, &self.theta, &d, factor);
+            let mut point = Point::default();
+            self.tr.evaluate(&trial, &mut point);
+            let f = objective(self.tr, self.weights, &point, &trial);
+            if f < self.f && best.as_ref().is_none_or(|b| f < b.0) {
+                best = Some((f, trial, point));
+            }
+        }
+        let Some((f, trial, point)) = best else { return false };
+        self.accept(trial, point, f);
+        self.shift = high;
+        true
+    }
+}
+
+enum Outcome {
+    Accepted,
+    Rejected,
+    Stalled,
+}
+
+/// Moves the free control points least so that the via points are met.
+fn meet_equalities(tr: &Transcription, theta: &mut ControlPoints) {
+    let m = tr.equalities.len();
+    if m == 0 {
+        return;
+    }
+    let at = tr.free.start * tr.n;
+    let free = &mut theta.high[at..at + tr.unknowns()];
+    let mut gram = vec![0.0; m * m];
+    for i in 0..m {
+        for j in 0..=i {
+            gram[i * m + j] = dot(&tr.equalities[i].row, &tr.equalities[j].row);
+        }
+    }
+    if !super::kkt::cholesky(&mut gram, m) {
+        return;
+    }
+    // Twice: the second pass removes the rounding of the first.
+    for _ in 0..2 {
+        let mut gap: Vec<f64> = tr.equalities.iter().map(|e| e.value - dot(&e.row, free)).collect();
+        super::kkt::cholesky_solve(&gram, &mut gap);
+        for (e, g) in tr.equalities.iter().zip(&gap) {
+            for (x, r) in free.iter_mut().zip(&e.row) {
+                *x += g * r;
+            }
+        }
+    }
+}
+
+/// Newton corrections in the low part with one factorisation; returns the relative gradient reached.
+pub fn polish(tr: &mut Transcription, weights: &[f64], theta: &mut ControlPoints) -> f64 {
+    let (size, width) = (tr.unknowns(), tr.width());
+    let mut point = Point::default();
+    tr.evaluate(theta, &mut point);
+    tr.linearize(&mut point);
+    let mut now = slope(tr, weights, &point, theta);
+    let (mut hessian, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
+    tr.hessian(weights, &point, &[], &[], HessianKind::Exact, &mut hessian, &mut diagonal);
+    let mut kkt = Kkt::new(size, width);
+    if !kkt.factor(&hessian, |_| 0.0, &tr.equalities) {
+        return largest(&now.gradient) / now.scale;
+    }
+    let at = tr.free.start * tr.n;
+    let residual = |g: &[f64], tr: &Transcription, nu: &[f64]| {
+        let mut g = g.to_vec();
+        for (e, nu) in tr.equalities.iter().zip(nu) {
+            g.iter_mut().zip(&e.row).for_each(|(g, r)| *g += nu * r);
+        }
+        largest(&g)
+    };
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let mut d: Vec<f64> = now.gradient.iter().map(|g| -g).collect();
+        let nu = kkt.solve(&mut d, &vec![0.0; tr.equalities.len()], &tr.equalities);
+        let here = residual(&now.gradient, tr, &nu);
+        if here >= 0.5 * best {
+            best = best.min(here);
+            break;
+        }
+        best = here;
+        let before = theta.low.clone();
+        for (x, d) in theta.low[at..].iter_mut().zip(&d) {
+            *x += d;
+        }
+        tr.evaluate(theta, &mut point);
+        tr.linearize(&mut point);
+        let next = slope(tr, weights, &point, theta);
+        if residual(&next.gradient, tr, &nu) >= here {
+            theta.low = before;
+            break;
+        }
+        now = next;
+    }
+    best / now.scale
+}

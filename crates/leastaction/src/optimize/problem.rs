@@ -1,0 +1,388 @@
+//! [`MotionProblem`]: what a motion should do, in the user's terms.
+
+use super::{OptimizeError, Quantity, Sampling};
+use crate::mechanism::{BodyId, Mechanism};
+use crate::spatial::{Mat3, Vec3};
+
+/// A boundary state: what is fixed at one end of the motion.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BoundaryState {
+    /// `derivatives[d]` is the fixed `d`-th derivative of all coordinates; no gaps.
+    pub derivatives: Vec<Vec<f64>>,
+}
+
+impl BoundaryState {
+    /// At rest: position `q`, velocity zero.
+    #[must_use]
+    pub fn at_rest(q: &[f64]) -> Self {
+        Self { derivatives: vec![q.to_vec(), vec![0.0; q.len()]] }
+    }
+    /// At rest with zero acceleration as well.
+    #[must_use]
+    pub fn still(q: &[f64]) -> Self {
+        Self { derivatives: vec![q.to_vec(), vec![0.0; q.len()], vec![0.0; q.len()]] }
+    }
+}
+
+/// What a cost term measures. The cost is `c = ½ mean_s |r(s)|²`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum TermKind {
+    /// `q⁽ᵒʳᵈᵉʳ⁾`: 1 velocity, 2 acceleration, 3 jerk, …
+    Joint {
+        /// Number of time derivatives of `q`, at least 1.
+        order: usize,
+    },
+    /// Twists of bodies in their own frames, differentiated `order` times.
+    LinkVelocity {
+        /// The bodies.
+        bodies: Vec<BodyId>,
+        /// Number of time derivatives of the twist.
+        order: usize,
+    },
+    /// Total momentum, differentiated `order` times.
+    Momentum {
+        /// Number of time derivatives.
+        order: usize,
+        /// About the centre of mass instead of the world origin.
+        about_com: bool,
+    },
+    /// Joint torques, differentiated `order` times.
+    Torque {
+        /// Number of time derivatives.
+        order: usize,
+    },
+    /// Distance of a point (or of its derivatives) from a reference.
+    PointTracking {
+        /// The body.
+        body: BodyId,
+        /// The point in the body frame.
+        offset: Vec3,
+        /// Number of time derivatives.
+        order: usize,
+        /// One reference for all samples, or one per sample.
+        reference: Vec<Vec3>,
+    },
+    /// `Log(R_refᵀ R)` of a body-fixed frame.
+    OrientationTracking {
+        /// The body.
+        body: BodyId,
+        /// Rotation of the frame in the body.
+        offset: Mat3,
+        /// One reference for all samples, or one per sample.
+        reference: Vec<Mat3>,
+    },
+    /// Distance of the centre of mass (or of its derivatives) from a reference.
+    ComTracking {
+        /// Number of time derivatives.
+        order: usize,
+        /// One reference for all samples, or one per sample.
+        reference: Vec<Vec3>,
+    },
+    /// Distance of the control points from given ones: `½ mean_c |θ_c − ref_c|²`.
+    Regularisation {
+        /// Reference control points, row by row.
+        reference: Vec<f64>,
+    },
+}
+
+/// A weighted cost term.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// Name in files and reports.
+    pub name: String,
+    /// What it measures.
+    pub kind: TermKind,
+    /// Its weight in the objective.
+    pub weight: f64,
+    /// Factor per row of the residual, to mix units; all ones if empty.
+    pub metric: Vec<f64>,
+}
+
+impl Term {
+    /// A term with unit metric.
+    pub fn new(name: impl Into<String>, kind: TermKind, weight: f64) -> Self {
+        Self { name: name.into(), kind, weight, metric: Vec::new() }
+    }
+
+    /// A joint-space or torque term by its name in files; `None` for names that need more than a weight.
+    #[must_use]
+    pub fn by_name(name: &str, mechanism: &Mechanism, weight: f64) -> Option<Self> {
+        let bodies = || mechanism.tree().nodes.iter().map(|n| n.body).collect::<Vec<_>>();
+        let kind = match name {
+            "joint_velocity" => TermKind::Joint { order: 1 },
+            "joint_acceleration" => TermKind::Joint { order: 2 },
+            "joint_jerk" => TermKind::Joint { order: 3 },
+            "torque" => TermKind::Torque { order: 0 },
+            "torque_rate" => TermKind::Torque { order: 1 },
+            "torque_rate2" => TermKind::Torque { order: 2 },
+            "link_velocity" => TermKind::LinkVelocity { bodies: bodies(), order: 0 },
+            "link_velocity_rate" => TermKind::LinkVelocity { bodies: bodies(), order: 1 },
+            "link_velocity_rate2" => TermKind::LinkVelocity { bodies: bodies(), order: 2 },
+            "momentum" => TermKind::Momentum { order: 0, about_com: false },
+            "momentum_rate" => TermKind::Momentum { order: 1, about_com: false },
+            _ => return None,
+        };
+        Some(Self::new(name, kind, weight))
+    }
+
+    /// The quantities the term needs, with the reference of each row per sample (or once).
+    pub(super) fn quantities(&self) -> Vec<(Quantity, Vec<Vec3>)> {
+        match &self.kind {
+            TermKind::Joint { .. } | TermKind::Regularisation { .. } => Vec::new(),
+            TermKind::LinkVelocity { bodies, order } => bodies
+                .iter()
+                .map(|b| (Quantity::LinkVelocity { body: *b, order: *order }, Vec::new()))
+                .collect(),
+            TermKind::Momentum { order, about_com } => {
+                vec![(Quantity::Momentum { order: *order, about_com: *about_com }, Vec::new())]
+            }
+            TermKind::Torque { order } => vec![(Quantity::Torque { order: *order }, Vec::new())],
+            TermKind::PointTracking { body, offset, order, reference } => {
+                let point = Quantity::Point { body: *body, offset: *offset, order: *order };
+                vec![(point, reference.clone())]
+            }
+            TermKind::OrientationTracking { body, offset, reference } => {
+                let q = Quantity::Orientation { body: *body, offset: *offset, reference: reference.clone() };
+                vec![(q, Vec::new())]
+            }
+            TermKind::ComTracking { order, reference } => {
+                vec![(Quantity::Com { order: *order }, reference.clone())]
+            }
+        }
+    }
+
+    /// Highest derivative of `q` it depends on.
+    #[must_use]
+    pub fn highest_derivative(&self) -> usize {
+        match &self.kind {
+            TermKind::Joint { order } => *order,
+            _ => self.quantities().iter().map(|(q, _)| q.highest_derivative()).max().unwrap_or(0),
+        }
+    }
+}
+
+/// What a limit bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LimitKind {
+    /// `q` at the samples.
+    Position,
+    /// `q` at the control points: holds for all times, slightly conservative.
+    ControlPoint,
+    /// `q'`.
+    Velocity,
+    /// `q''`.
+    Acceleration,
+    /// `q'''`.
+    Jerk,
+    /// Torque.
+    Torque,
+    /// Torque rate.
+    TorqueRate,
+}
+
+impl LimitKind {
+    /// Name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Position => "position",
+            Self::ControlPoint => "control_point",
+            Self::Velocity => "velocity",
+            Self::Acceleration => "acceleration",
+            Self::Jerk => "jerk",
+            Self::Torque => "torque",
+            Self::TorqueRate => "torque_rate",
+        }
+    }
+    /// Highest derivative of `q` it depends on.
+    #[must_use]
+    pub fn highest_derivative(self) -> usize {
+        match self {
+            Self::Position | Self::ControlPoint => 0,
+            Self::Velocity => 1,
+            Self::Acceleration | Self::Torque => 2,
+            Self::Jerk | Self::TorqueRate => 3,
+        }
+    }
+    /// The derivative it bounds, for limits in joint space.
+    pub(super) fn derivative(self) -> Option<usize> {
+        match self {
+            Self::Position => Some(0),
+            Self::Velocity => Some(1),
+            Self::Acceleration => Some(2),
+            Self::Jerk => Some(3),
+            _ => None,
+        }
+    }
+    /// The torque order it bounds, for limits of torques.
+    pub(super) fn torque_order(self) -> Option<usize> {
+        match self {
+            Self::Torque => Some(0),
+            Self::TorqueRate => Some(1),
+            _ => None,
+        }
+    }
+}
+
+/// Two-sided bounds of one kind, one per coordinate; infinite where there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// What is bounded.
+    pub kind: LimitKind,
+    /// Lower bounds.
+    pub lower: Vec<f64>,
+    /// Upper bounds.
+    pub upper: Vec<f64>,
+}
+
+impl Limit {
+    /// `|value| ≤ bound` for all of `n` coordinates.
+    #[must_use]
+    pub fn symmetric(kind: LimitKind, bound: f64, n: usize) -> Self {
+        Self { kind, lower: vec![-bound; n], upper: vec![bound; n] }
+    }
+}
+
+/// A value that a derivative of one coordinate must have at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ViaPoint {
+    /// Time.
+    pub t: f64,
+    /// Velocity coordinate.
+    pub coordinate: usize,
+    /// Derivative order, 0 for the position.
+    pub order: usize,
+    /// The value.
+    pub value: f64,
+}
+
+/// A motion to be found: a spline, its ends, costs, limits and via points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MotionProblem {
+    /// Duration in seconds.
+    pub duration: f64,
+    /// Degree of the spline.
+    pub degree: usize,
+    /// Number of control points.
+    pub n_control: usize,
+    /// Where costs and limits are sampled.
+    pub sampling: Sampling,
+    /// The start.
+    pub start: BoundaryState,
+    /// The end.
+    pub end: BoundaryState,
+    /// Cost terms.
+    pub terms: Vec<Term>,
+    /// Limits.
+    pub limits: Vec<Limit>,
+    /// Via points.
+    pub via: Vec<ViaPoint>,
+}
+
+impl MotionProblem {
+    /// Number of derivatives the problem needs, the position included.
+    #[must_use]
+    pub fn orders(&self) -> usize {
+        let terms = self.terms.iter().map(Term::highest_derivative);
+        let limits = self.limits.iter().map(|l| l.kind.highest_derivative());
+        let via = self.via.iter().map(|v| v.order);
+        let ends = [&self.start, &self.end].into_iter().map(|b| b.derivatives.len().saturating_sub(1));
+        1 + terms.chain(limits).chain(via).chain(ends).max().unwrap_or(0)
+    }
+
+    /// Checks sizes and values against a mechanism.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with names and numbers.
+    pub fn validate(&self, mechanism: &Mechanism) -> Result<(), OptimizeError> {
+        let n = mechanism.nv();
+        if n == 0 {
+            return Err(OptimizeError::NothingMoves);
+        }
+        if self.terms.is_empty() {
+            return Err(OptimizeError::NoTerms);
+        }
+        for term in &self.terms {
+            if !(term.weight >= 0.0 && term.weight.is_finite()) {
+                return Err(OptimizeError::BadWeight { term: term.name.clone(), weight: term.weight });
+            }
+            let needed = term.highest_derivative() + 1;
+            if self.degree < needed {
+                return Err(OptimizeError::TermNeedsDegree {
+                    term: term.name.clone(),
+                    degree: self.degree,
+                    needed,
+                });
+            }
+        }
+        if self.terms.iter().all(|t| t.weight == 0.0) {
+            return Err(OptimizeError::NoTerms);
+        }
+        for (end, state) in [("start", &self.start), ("end", &self.end)] {
+            for row in &state.derivatives {
+                if row.len() != n {
+                    return Err(OptimizeError::WrongLength { name: end, expected: n, found: row.len() });
+                }
+                if row.iter().any(|x| !x.is_finite()) {
+                    return Err(OptimizeError::NotFinite { name: end });
+                }
+            }
+            if state.derivatives.is_empty() {
+                return Err(OptimizeError::WrongLength { name: end, expected: n, found: 0 });
+            }
+        }
+        let fixed = self.start.derivatives.len() + self.end.derivatives.len();
+        if self.n_control <= fixed {
+            return Err(OptimizeError::NothingFree { control: self.n_control, fixed });
+        }
+        for limit in &self.limits {
+            for (j, (low, high)) in limit.lower.iter().zip(&limit.upper).enumerate() {
+                if low.is_nan() || high.is_nan() || low >= high {
+                    return Err(OptimizeError::EmptyLimit {
+                        kind: limit.kind.name(),
+                        coordinate: j,
+                        lower: *low,
+                        upper: *high,
+                    });
+                }
+            }
+            if limit.lower.len() != n || limit.upper.len() != n {
+                let found = limit.lower.len().min(limit.upper.len());
+                return Err(OptimizeError::WrongLength { name: "limits", expected: n, found });
+            }
+            self.check_boundary(limit)?;
+        }
+        for via in &self.via {
+            if !(0.0..=self.duration).contains(&via.t) || via.coordinate >= n || !via.value.is_finite() {
+                return Err(OptimizeError::BadViaPoint { t: via.t, duration: self.duration });
+            }
+        }
+        Ok(())
+    }
+
+    /// Limits in joint space that the boundary states break.
+    fn check_boundary(&self, limit: &Limit) -> Result<(), OptimizeError> {
+        let order = match limit.kind {
+            LimitKind::ControlPoint => Some(0),
+            kind => kind.derivative(),
+        };
+        let Some(order) = order else { return Ok(()) };
+        for (end, state) in [("start", &self.start), ("end", &self.end)] {
+            let Some(row) = state.derivatives.get(order) else { continue };
+            for (j, x) in row.iter().enumerate() {
+                if *x < limit.lower[j] || *x > limit.upper[j] {
+                    return Err(OptimizeError::BoundaryOutsideLimit {
+                        end,
+                        kind: limit.kind.name(),
+                        coordinate: j,
+                        value: *x,
+                        lower: limit.lower[j],
+                        upper: limit.upper[j],
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
