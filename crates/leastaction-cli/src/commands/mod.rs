@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod experiment;
 mod infer;
 mod info;
 mod jacobian;
@@ -51,5 +52,6 @@ verbs! {
     Infer => infer,
     Linearize => linearize,
     Bench => bench,
+    Experiment => experiment,
     Completions => completions,
 }

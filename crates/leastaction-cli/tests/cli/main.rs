@@ -1,7 +1,9 @@
 //! What a user of the command sees and gets.
 
+mod comprehensive;
 mod continuation;
 mod endings;
+mod experiments;
 mod memory;
 mod outputs;
 mod reference;

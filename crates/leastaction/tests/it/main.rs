@@ -5,6 +5,7 @@ mod bad_input;
 mod baselines;
 mod comprehensive_costs;
 mod comprehensive_duals;
+mod comprehensive_reference;
 mod comprehensive_torque;
 mod conventions;
 mod golden;

@@ -232,6 +232,12 @@ impl Ldu {
             }
             _ => self.factor_general(layout, i, x, v),
         };
+        #[cfg(feature = "sabotage")]
+        let reduced = if crate::sabotage::chosen(crate::sabotage::Fault::NewtonSign) {
+            reduced.map(|row| row.map(|x| -x))
+        } else {
+            reduced
+        };
         if let Some(parent) = link.parent {
             add_transported(&mut self.diagonal[parent], &reduced, x.lever[i], v.lever[i]);
         }

@@ -127,6 +127,7 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         outcome.residual = merit;
         outcome.merits.rotate_left(1);
         outcome.merits[7] = merit;
+        ws.merits = outcome.merits;
         if body <= body_target && gap <= gap_target {
             outcome.converged = true;
             return outcome;
