@@ -10,6 +10,8 @@ mod comprehensive_torque;
 mod conventions;
 mod golden;
 mod layers;
+mod maximal_loops;
+mod maximal_order;
 mod minimal_driver;
 mod minimal_geometry;
 mod minimal_order;
