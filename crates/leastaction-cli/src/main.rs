@@ -1,9 +1,11 @@
 //! The `leastaction` command.
 
 mod args;
+mod bench_compare;
 mod commands;
 mod config;
 mod config_toml;
+mod experiments;
 mod failure;
 mod inputs;
 mod limits;

@@ -4,9 +4,11 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod experiment;
 mod infer;
 mod info;
 mod jacobian;
+mod linearize;
 mod motion;
 mod optimize;
 mod simulate;
@@ -48,6 +50,8 @@ verbs! {
     Motion => motion,
     Optimize => optimize,
     Infer => infer,
+    Linearize => linearize,
     Bench => bench,
+    Experiment => experiment,
     Completions => completions,
 }

@@ -26,7 +26,9 @@ fn torques_of_a_free_motion_are_zero() {
     folder.succeed(&format!("{motion} --out csv"));
     // Two rods of 1 m and 1 kg: the first joint holds at most (0.5 + 1.5) m g.
     let gravity_torque = 2.0 * 9.81;
-    for (name, values) in columns(&folder, "csv/motion.csv").iter().filter(|(name, _)| name.starts_with("torque.joint")) {
+    for (name, values) in
+        columns(&folder, "csv/motion.csv").iter().filter(|(name, _)| name.starts_with("torque.joint"))
+    {
         let worst = values.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         assert!(worst < 1e-6 * gravity_torque, "{name}: {worst:e}");
     }
@@ -54,7 +56,8 @@ fn torque_rates_of_a_driven_motion_are_differences_of_its_torques() {
         "motion @double-pendulum --trajectory driven.csv --quantity torque --order 1 --control-points 250 --out out",
     );
     let columns = columns(&folder, "out/motion.csv");
-    let column = |name: &str| &columns.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1;
+    let column =
+        |name: &str| &columns.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1;
     for joint in ["joint0", "joint1"] {
         let (torque, rate) = (column(&format!("torque.{joint}")), column(&format!("torque.d1.{joint}")));
         let scale = rate.iter().fold(0.0f64, |m, x| m.max(x.abs()));
@@ -68,7 +71,8 @@ fn torque_rates_of_a_driven_motion_are_differences_of_its_torques() {
 #[test]
 fn jacobians_have_named_rows_and_columns() {
     let folder = Folder::new("jacobian");
-    let output = folder.succeed("--json jacobian @chain/2 --quantity torque --order 1 --q joint0=0.4 --v joint1=-1");
+    let output =
+        folder.succeed("--json jacobian @chain/2 --quantity torque --order 1 --q joint0=0.4 --v joint1=-1");
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let names = |key: &str| -> Vec<String> {
         value[key].as_array().unwrap().iter().map(|x| x.as_str().unwrap().to_owned()).collect()

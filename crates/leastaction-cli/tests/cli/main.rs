@@ -3,6 +3,7 @@
 mod comprehensive;
 mod continuation;
 mod endings;
+mod experiments;
 mod memory;
 mod outputs;
 mod reference;

@@ -232,6 +232,12 @@ impl Ldu {
             }
             _ => self.factor_general(layout, i, x, v),
         };
+        #[cfg(feature = "sabotage")]
+        let reduced = if crate::sabotage::chosen(crate::sabotage::Fault::NewtonSign) {
+            reduced.map(|row| row.map(|x| -x))
+        } else {
+            reduced
+        };
         if let Some(parent) = link.parent {
             add_transported(&mut self.diagonal[parent], &reduced, x.lever[i], v.lever[i]);
         }
@@ -360,7 +366,7 @@ impl Ldu {
     }
 
     /// Pivot of a closure with a rank decision, and its updates.
-    #[inline(always)]
+    #[inline(never)]
     fn factor_closure(
         &mut self,
         layout: &Layout,
@@ -736,7 +742,7 @@ fn add_linear(target: &mut Block, m: &Block, d: Vec3, d_end: Vec3) {
 }
 
 /// Generalised inverse by elimination with full pivoting: pivots not above `floor` are dropped. Returns the rank.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
     // Gauss–Jordan on [M | I] with row and column exchanges recorded.
     let (mut a, mut e) = (*m, ZERO);

@@ -127,6 +127,7 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         outcome.residual = merit;
         outcome.merits.rotate_left(1);
         outcome.merits[7] = merit;
+        ws.merits = outcome.merits;
         if body <= body_target && gap <= gap_target {
             outcome.converged = true;
             return outcome;
@@ -134,8 +135,11 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         if stalled >= 2 {
             // The floor of rounding, or the misalignment of a redundant loop.
             let floor = body <= 100.0 * body_target && gap <= 100.0 * gap_target;
-            let misaligned =
-                outcome.dropped > 0 && body <= 100.0 * body_target && last_change <= 1e-9 && gap < 1e-5;
+            // A misaligned loop was open by as much at the start of the step; a singular pose was not.
+            let misaligned = outcome.dropped > 0
+                && body <= 100.0 * body_target
+                && last_change <= 1e-9
+                && gap <= 10.0 * super::read_out::largest_gap(&ws.layout, state);
             outcome.converged = floor || misaligned;
             if misaligned && !floor {
                 outcome.inconsistency = gap;
