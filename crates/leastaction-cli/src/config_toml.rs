@@ -52,7 +52,7 @@ struct Reader {
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 /// Keys outside tables.
-const TOP: [&str; 17] = [
+const TOP: [&str; 19] = [
     "model",
     "base",
     "package_path",
@@ -62,6 +62,8 @@ const TOP: [&str; 17] = [
     "duration",
     "every",
     "tolerance",
+    "rotation_map",
+    "composition",
     "gravity",
     "limits",
     "ignore",
@@ -107,6 +109,8 @@ impl Reader {
                 "duration" => self.settings.duration = self.positive(entry),
                 "every" => self.settings.every = self.count(entry),
                 "tolerance" => self.settings.tolerance = self.positive(entry),
+                "rotation_map" => self.settings.rotation_map = self.choice(entry),
+                "composition" => self.settings.composition = self.choice(entry),
                 "gravity" => self.settings.gravity = self.triple(entry),
                 "limits" => self.settings.limits = self.choice(entry),
                 "ignore" => self.ignore(entry),

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use leastaction::integrator::maximal::{Composition, MaximalOptions, RotationMap};
 use leastaction::integrator::{Method, MethodOptions};
 use leastaction::io::{Diagnostic, SourceMap};
 use leastaction::mechanism::{
     JointRole, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
-use crate::args::{Ignore, LimitMode};
+use crate::args::{CompositionName, Ignore, LimitMode, MapName};
 use crate::config::{Settings, word};
 use crate::failure::Failure;
 use crate::model::Model;
@@ -94,7 +95,25 @@ pub(crate) fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> R
     }
     let order = settings.order.or((method == Method::Minimal).then_some(4));
     let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
-    options.maximal.enforce_limits = settings.limits == Some(LimitMode::Enforce);
+    options.maximal = MaximalOptions {
+        rotation_map: match settings.rotation_map {
+            Some(MapName::Cayley) => RotationMap::Cayley,
+            Some(MapName::Sine) | None => RotationMap::Sine,
+        },
+        composition: settings.composition.map(|name| match name {
+            CompositionName::Suzuki => Composition::Suzuki,
+            CompositionName::Yoshida => Composition::Yoshida,
+        }),
+        enforce_limits: settings.limits == Some(LimitMode::Enforce),
+    };
+    let only_maximal = [
+        ("--rotation-map", settings.rotation_map.is_some()),
+        ("--composition", settings.composition.is_some()),
+    ];
+    if let Some((flag, _)) = only_maximal.iter().find(|(_, given)| *given && method != Method::Maximal) {
+        return Err(Failure::new(format!("the {} integrator has no `{flag}`", method.name()))
+            .help("use `--integrator maximal`, or leave the flag out"));
+    }
     Ok(Served { mechanism, method, options, ignored })
 }
 

@@ -8,6 +8,7 @@ mod experiment;
 mod infer;
 mod info;
 mod jacobian;
+mod linearize;
 mod motion;
 mod optimize;
 mod simulate;
@@ -49,6 +50,7 @@ verbs! {
     Motion => motion,
     Optimize => optimize,
     Infer => infer,
+    Linearize => linearize,
     Bench => bench,
     Experiment => experiment,
     Completions => completions,

@@ -1,6 +1,6 @@
 //! Problem files: what `optimize` and `infer` work on.
 //!
-//! One TOML format, described in `docs/problem.schema.json`; a reference data file is taken as well.
+//! One TOML format, described in `docs/schema/problem-1.schema.json`; a reference data file is taken as well.
 
 pub(crate) mod motion_file;
 mod reader;

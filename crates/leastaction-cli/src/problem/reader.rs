@@ -21,8 +21,8 @@ const TOP: [&str; 11] =
     ["schema", "name", "model", "gravity", "trajectory", "start", "end", "terms", "limits", "via", "solver"];
 const TRAJECTORY: [&str; 5] = ["duration", "degree", "control_points", "samples", "gauss_points"];
 const STATE: [&str; 4] = ["q", "v", "a", "jerk"];
-const TERM: [&str; 11] =
-    ["kind", "name", "weight", "metric", "links", "order", "body", "point", "target", "about", "reference"];
+const TERM: [&str; 10] =
+    ["kind", "name", "weight", "metric", "links", "order", "body", "point", "target", "about"];
 const LIMITS: [&str; 7] =
     ["position", "control_point", "velocity", "acceleration", "jerk", "torque", "torque_rate"];
 const VIA: [&str; 4] = ["t", "joint", "value", "order"];
@@ -733,7 +733,12 @@ impl Reader {
                 error.to_string(),
                 "use a model of revolute, prismatic, cylindrical, universal and planar joints".into(),
             ),
-            _ => ("model".into(), "problem", error.to_string(), "see `docs/problem.schema.json`".into()),
+            _ => (
+                "model".into(),
+                "problem",
+                error.to_string(),
+                "see `docs/schema/problem-1.schema.json`".into(),
+            ),
         };
         let span = self.places.get(&place).or_else(|| self.places.get("trajectory")).cloned().unwrap_or(0..0);
         self.values.problem(span, element, message, remedy);

@@ -1,5 +1,6 @@
 //! What a user of the command sees and gets.
 
+mod comprehensive;
 mod continuation;
 mod endings;
 mod experiments;

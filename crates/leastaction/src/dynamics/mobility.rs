@@ -120,11 +120,12 @@ mod tests {
     fn a_stretched_parallelogram_can_move_in_two_ways() {
         let mechanism = MechanismBuilder::from(samples::four_bars(2)).build().unwrap();
         let mut state = mechanism.start_state();
-        // All rods of the first parallelogram in one line: left pivot up by a quarter turn.
-        let half_turn = std::f64::consts::FRAC_PI_2;
-        state.q[0] = half_turn;
-        state.q[1] = -half_turn;
-        state.q[2] = half_turn;
+        // All rods of the first parallelogram in one line.
+        let quarter = std::f64::consts::FRAC_PI_2;
+        for (name, angle) in [("left_pivot0", quarter), ("left_top0", -quarter), ("right_pivot0", quarter)] {
+            let joint = mechanism.joint_by_name(name).unwrap();
+            state.q[mechanism.q_range(joint).start] = angle;
+        }
         assert_eq!(mobility(&mechanism, &state), 3);
     }
 }

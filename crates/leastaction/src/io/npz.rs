@@ -121,7 +121,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Magic, version, length and description, padded so that the data begins at a multiple of 64 bytes.
-fn npy_header(kind: &str, shape: &str) -> Vec<u8> {
+pub(super) fn npy_header(kind: &str, shape: &str) -> Vec<u8> {
     let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     let unpadded = 10 + text.len() + 1;
     text.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
@@ -133,7 +133,7 @@ fn npy_header(kind: &str, shape: &str) -> Vec<u8> {
 }
 
 /// Strings as fixed-width UTF-32, the only text NPY has.
-fn label_bytes(labels: &[String]) -> (String, Vec<u8>) {
+pub(super) fn label_bytes(labels: &[String]) -> (String, Vec<u8>) {
     let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0).max(1);
     let mut bytes = Vec::with_capacity(4 * width * labels.len());
     for label in labels {

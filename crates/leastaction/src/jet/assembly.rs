@@ -13,7 +13,7 @@ use super::taylor::{InertiaCoefficient, cross_force_at, inertia_at, inertia_next
 use super::workspace::JetWorkspace;
 use super::{factorial, torque_jacobian::emit};
 use crate::mechanism::Mechanism;
-use crate::simd::{Kernel, LANES, Simd, dispatch};
+use crate::simd::{Kernel, LANES, Simd, Task, Wide, dispatch, has_wide, run_wide};
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Twist, Vec3, Wrench};
 
 /// Numbers per order and stage: first moment, rotational inertia, momentum, one of padding.
@@ -177,7 +177,8 @@ impl TorqueJacobian {
     pub fn evaluate(&mut self, q: &[f64], derivatives: &[&[f64]]) -> Result<(), JetError> {
         self.jets.set_derivatives(q, derivatives)?;
         let n = self.jets.n;
-        if n > MAX {
+        // Plain lanes are compiled for order 0 only: elsewhere they gain little over the general path.
+        if n > MAX || (n > 2 && !has_wide()) {
             self.jets.run()?;
             self.assemble_any_order();
             return Ok(());
@@ -185,10 +186,10 @@ impl TorqueJacobian {
         self.jets.run_motion()?;
         match n {
             2 => dispatch(Assemble::<2, 1>(self)),
-            3 => dispatch(Assemble::<3, 2>(self)),
-            4 => dispatch(Assemble::<4, 3>(self)),
-            5 => dispatch(Assemble::<5, 4>(self)),
-            _ => dispatch(Assemble::<6, 5>(self)),
+            3 => run_wide(Assemble::<3, 2>(self)),
+            4 => run_wide(Assemble::<4, 3>(self)),
+            5 => run_wide(Assemble::<5, 4>(self)),
+            _ => run_wide(Assemble::<6, 5>(self)),
         }
         Ok(())
     }
@@ -230,6 +231,14 @@ impl<const N: usize, const C: usize> Kernel for Assemble<'_, N, C> {
         composites::<V, N>(self.0);
         columns::<V, N, C>(self.0);
         pairs::<V, C>(self.0);
+    }
+}
+
+impl<const N: usize, const C: usize> Task for Assemble<'_, N, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        Kernel::run::<Wide>(self);
     }
 }
 

@@ -98,6 +98,19 @@ impl<T: Real> JetWorkspace<T> {
         Ok(())
     }
 
+    /// Motion, and forces if asked, compiled into the caller: for lanes.
+    #[inline(always)]
+    pub(crate) fn run_inline(&mut self, forces: bool) -> Result<(), JetError> {
+        self.normalize()?;
+        self.have_poses = false;
+        outward_body::<T, 0>(self);
+        if forces {
+            inward_body::<T, 0>(self);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
     fn normalize(&mut self) -> Result<(), JetError> {
         // 0·x is 0 for finite numbers and NaN otherwise; sums vectorise, tests do not.
         let mut zero = T::zero();
@@ -129,6 +142,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Where the first root is: moments about it stay small wherever the mechanism is.
+    #[inline(always)]
     fn find_origin(&self) -> Vec3<f64> {
         let Some(root) = self.tree.stages.first() else { return Vec3::zero() };
         let placement = root.placement.unwrap_or_default();
@@ -223,6 +237,11 @@ pub(crate) fn first_inertia<T: Real>(inertia: &Inertia, pose: &Pose<T>) -> Inert
 }
 
 fn outward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
+    outward_body::<T, N>(ws);
+}
+
+#[inline(always)]
+fn outward_body<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;
     let tree = &*ws.tree;
@@ -268,6 +287,11 @@ fn outward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
 }
 
 fn inward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
+    inward_body::<T, N>(ws);
+}
+
+#[inline(always)]
+fn inward_body<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;
     let tree = &*ws.tree;

@@ -147,7 +147,7 @@ fn newton(
             break;
         }
         let length = largest(&d);
-        if !(length < 0.5) {
+        if length.is_nan() || length >= 0.5 {
             return None;
         }
         low |= length < 1e-10;

@@ -100,7 +100,7 @@ fn a_motion_that_no_weights_explain_is_reported() {
         .iter()
         .flat_map(|t| {
             let x = if *t < 1.0 { 1.57 + 1.2 * blend(*t) } else { 2.77 - 4.34 * blend(t - 1.0) };
-            [x, -0.3 * x + 2.041, 1.57 - 3.14 * blend(t / 2.0)]
+            [x, -0.3 * x + 2.041, 1.57 - 2.0 * 1.57 * blend(t / 2.0)]
         })
         .collect();
     let mut recording = Observation { times, q };

@@ -366,7 +366,7 @@ impl Ldu {
     }
 
     /// Pivot of a closure with a rank decision, and its updates.
-    #[inline(always)]
+    #[inline(never)]
     fn factor_closure(
         &mut self,
         layout: &Layout,
@@ -742,7 +742,7 @@ fn add_linear(target: &mut Block, m: &Block, d: Vec3, d_end: Vec3) {
 }
 
 /// Generalised inverse by elimination with full pivoting: pivots not above `floor` are dropped. Returns the rank.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
     // Gauss–Jordan on [M | I] with row and column exchanges recorded.
     let (mut a, mut e) = (*m, ZERO);

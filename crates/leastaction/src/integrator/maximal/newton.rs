@@ -135,8 +135,11 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         if stalled >= 2 {
             // The floor of rounding, or the misalignment of a redundant loop.
             let floor = body <= 100.0 * body_target && gap <= 100.0 * gap_target;
-            let misaligned =
-                outcome.dropped > 0 && body <= 100.0 * body_target && last_change <= 1e-9 && gap < 1e-5;
+            // A misaligned loop was open by as much at the start of the step; a singular pose was not.
+            let misaligned = outcome.dropped > 0
+                && body <= 100.0 * body_target
+                && last_change <= 1e-9
+                && gap <= 10.0 * super::read_out::largest_gap(&ws.layout, state);
             outcome.converged = floor || misaligned;
             if misaligned && !floor {
                 outcome.inconsistency = gap;

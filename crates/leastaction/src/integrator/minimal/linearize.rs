@@ -165,7 +165,7 @@ impl<const N: usize> Solver<N> {
         self.step(mechanism, &options, state, u, h)?;
         self.factor_here().map_err(|failure| self.explain(mechanism, &options, failure, time, h))?;
         let mut memory = self.linearized.take().unwrap_or_else(|| Box::new(self.linearize_memory()));
-        memory.geometry.fill(&self.segments, &self.point, &self.residual);
+        memory.geometry.fill(&self.segments, &self.scheme, &self.derivatives, &self.point, &self.residual);
         let slope_after = self.slope(mechanism, state, coordinates);
         let after = self.frame(mechanism, state, coordinates);
         if coordinates == Coordinates::Velocity {
@@ -250,17 +250,8 @@ impl<const N: usize> Solver<N> {
         tangent.delta.fill(Columns::default());
         rhs.fill(Columns::default());
         if any_shift || any_input {
-            geometry.outward(&self.segments, &self.residual, tangent, false, any_shift);
-            geometry.inward(
-                &self.segments,
-                &self.scheme,
-                &self.forces,
-                &self.derivatives,
-                &self.residual,
-                tangent,
-                0,
-                s - 1,
-            );
+            geometry.outward(&self.segments, tangent, false, any_shift);
+            geometry.inward(&self.segments, &self.forces, tangent, 0, s - 1);
             for c in 0..n {
                 rhs[c * s..(c + 1) * s].copy_from_slice(&tangent.rows[c * nodes..c * nodes + s]);
             }
@@ -269,17 +260,8 @@ impl<const N: usize> Solver<N> {
             rhs[c * s] += dp[c];
         }
         self.factor.solve(solve, rhs, &mut tangent.delta);
-        geometry.outward(&self.segments, &self.residual, tangent, true, any_shift);
-        geometry.inward(
-            &self.segments,
-            &self.scheme,
-            &self.forces,
-            &self.derivatives,
-            &self.residual,
-            tangent,
-            s,
-            s,
-        );
+        geometry.outward(&self.segments, tangent, true, any_shift);
+        geometry.inward(&self.segments, &self.forces, tangent, s, s);
     }
 
     /// Sets what a unit of input `j` changes, in one lane.

@@ -3,8 +3,8 @@
 //! On `[0, 1]`: nodes `c`, weights `w` with `Σ w = 1`, and `b` with `q̇^α = (1/h) Σ_β b^{αβ} q^β` for the polynomial
 //! through the node values (2.2). `a^{αβ} = w^β b^{βα}` is what the discrete Lagrangian's derivative needs (2.4).
 
-/// Largest degree that is served; order 64 is far beyond what double precision can use.
-pub const MAX_DEGREE: usize = 32;
+/// Largest degree the engine serves: order 16. Tables exist for every degree.
+pub const MAX_DEGREE: usize = 8;
 
 /// Nodes, weights and differentiation matrix for polynomials of degree `s`.
 ///
@@ -109,7 +109,6 @@ pub(crate) struct Scheme<const N: usize> {
     pub(crate) middle: [f64; N],
     /// Inverse of `C^{αγ} h = Σ_β w^β b^{βα} b^{βγ}`, `α = 0..s−1`, `γ = 1..s`, stored as `[γ][α]`.
     pub(crate) c_inverse: [[f64; N]; N],
-    pub(crate) table: Lobatto,
 }
 
 impl<const N: usize> Scheme<N> {
@@ -137,7 +136,6 @@ impl<const N: usize> Scheme<N> {
             a_columns: matrix(&|i, j| t.a[j][i]),
             middle: lanes(&|i| middle[i]),
             c_inverse: matrix(&|i, j| if i >= 1 && j < s { inverse[i - 1][j] } else { 0.0 }),
-            table: t,
         }
     }
 }
@@ -180,7 +178,7 @@ mod tests {
 
     #[test]
     fn identities_of_the_tables_hold_to_degree_32() {
-        for s in 1..=MAX_DEGREE {
+        for s in 1..=32 {
             let l = Lobatto::new(s);
             // Entries of b grow like s²: the identities hold to rounding of the largest.
             let eps = 1e-15 * (s * s + 4) as f64 * s as f64;

@@ -25,26 +25,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod ball;
+pub(crate) mod ball;
 mod guess;
 mod hessian;
-mod lanes;
+pub(crate) mod lanes;
 mod legendre;
 mod linearize;
-mod lobatto;
+pub(crate) mod lobatto;
 mod mass;
 mod newton;
 mod options;
-mod residual;
+pub(crate) mod residual;
 mod rows;
 mod sample;
 mod scale;
-mod segments;
-mod six;
+pub(crate) mod segments;
+pub(crate) mod six;
 mod solver;
-mod state;
+pub(crate) mod state;
 mod tangent;
-mod wrench;
+pub(crate) mod wrench;
 
 pub use hessian::{EnergyHessians, energy_hessians};
 pub use linearize::{Coordinates, Linearization};
@@ -203,16 +203,14 @@ impl MinimalWorkspace {
         self.0.sample(mechanism, at, recentred)
     }
 
-    /// Exact lane counts to degree 6; above, kernels run with unused lanes.
+    /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.
     fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
         Ok(Self(match s {
             1 => Box::new(Solver::<2>::new(mechanism, s, wrenches)?),
             2 => Box::new(Solver::<3>::new(mechanism, s, wrenches)?),
             3 => Box::new(Solver::<4>::new(mechanism, s, wrenches)?),
             4 => Box::new(Solver::<5>::new(mechanism, s, wrenches)?),
-            5 => Box::new(Solver::<6>::new(mechanism, s, wrenches)?),
-            6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
-            7..=11 => Box::new(Solver::<12>::new(mechanism, s, wrenches)?),
+            5 | 6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
             _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, s, wrenches)?),
         }))
     }

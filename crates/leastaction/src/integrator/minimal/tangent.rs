@@ -13,11 +13,11 @@
 //! The scalar is a batch of directions, so that every operation serves several columns.
 
 use super::ball::node_matrix;
-use super::lobatto::Scheme;
+use super::lobatto::{MAX_DEGREE, Scheme};
 use super::residual::{Point, Residual};
 use super::rows::{TorqueSlopes, momentum_turn, torque_slopes};
 use super::segments::{GROUND, Motion, Segments};
-use super::six::{add_dual, momentum_at, pose_at, twist_at, wrench_at};
+use super::six::{Block, add_dual, momentum_at, pose_at, twist_at, wrench_at};
 use super::wrench::{BodyForces, WrenchDerivatives};
 use crate::scalar::Real;
 use crate::spatial::{Inertia, Mat3, Twist, Vec3, Wrench};
@@ -64,7 +64,18 @@ pub(crate) struct Geometry {
     /// By segment, then node.
     inertias: Vec<Inertia>,
     balls: Vec<BallGeometry>,
+    /// `w h` by node.
+    weights: Vec<f64>,
+    /// `b^{αγ}/h` by `[γ][α]`, and `a^{αβ}` by `[β][α]`.
+    rate_columns: Vec<[f64; NODES]>,
+    a_columns: Vec<[f64; NODES]>,
+    /// Wrench derivatives `w h A_η`, `w h A_v` by slot, then node.
+    d_pose: Vec<Block>,
+    d_twist: Vec<Block>,
 }
+
+/// Most nodes of a step: these sweeps are compiled once for all degrees.
+const NODES: usize = MAX_DEGREE + 1;
 
 /// A direction (or a batch) and what the sweeps make of it.
 #[derive(Clone, Debug)]
@@ -172,6 +183,11 @@ impl Geometry {
             axes: vec![Axis::default(); segments.n * nodes],
             inertias: vec![Inertia::zero(); segments.list.len() * nodes],
             balls: vec![ball; segments.balls],
+            weights: vec![0.0; nodes],
+            rate_columns: vec![[0.0; NODES]; nodes],
+            a_columns: vec![[0.0; NODES]; nodes],
+            d_pose: Vec::new(),
+            d_twist: Vec::new(),
         }
     }
 
@@ -179,10 +195,25 @@ impl Geometry {
     pub(crate) fn fill<const N: usize>(
         &mut self,
         segments: &Segments,
+        scheme: &Scheme<N>,
+        derivatives: &WrenchDerivatives<N>,
         point: &Point<f64, N>,
         residual: &Residual<f64, N>,
     ) {
         let nodes = self.nodes;
+        for k in 0..nodes {
+            self.weights[k] = residual.weights[k];
+            for al in 0..nodes {
+                self.rate_columns[k][al] = residual.rate_columns[k][al];
+                self.a_columns[k][al] = scheme.a_columns[k][al];
+            }
+        }
+        self.d_pose.clear();
+        self.d_twist.clear();
+        for (pose, twist) in derivatives.d_pose.iter().zip(&derivatives.d_twist) {
+            self.d_pose.extend_from_slice(&pose[..nodes]);
+            self.d_twist.extend_from_slice(&twist[..nodes]);
+        }
         for (i, segment) in segments.list.iter().enumerate() {
             for k in 0..nodes {
                 let mu = momentum_at(&residual.momenta[i], k).as_wrench();
@@ -218,10 +249,9 @@ impl Geometry {
     }
 
     /// Outward: η and δ̄V. `moving` says whether increments change, `shifted` whether the shift does.
-    pub(crate) fn outward<T: Real, const N: usize>(
+    pub(crate) fn outward<T: Real>(
         &self,
         segments: &Segments,
-        residual: &Residual<f64, N>,
         x: &mut Tangent<T>,
         moving: bool,
         shifted: bool,
@@ -258,7 +288,7 @@ impl Geometry {
                         let nodes_of = &x.delta[c * s..(c + 1) * s];
                         let mut rate = T::zero();
                         for ga in 1..=s {
-                            rate += nodes_of[ga - 1] * residual.rate_columns[ga][k];
+                            rate += nodes_of[ga - 1] * self.rate_columns[ga][k];
                         }
                         x.rate[c * nodes + k] = rate;
                         add(&mut dv, &axis.s, rate);
@@ -278,13 +308,10 @@ impl Geometry {
     }
 
     /// Inward: δ̄μ, δ̄Γ and the rows `from..=to` (balls: also the last one and their balance).
-    pub(crate) fn inward<T: Real, const N: usize>(
+    pub(crate) fn inward<T: Real>(
         &self,
         segments: &Segments,
-        scheme: &Scheme<N>,
         forces: &BodyForces,
-        derivatives: &WrenchDerivatives<N>,
-        residual: &Residual<f64, N>,
         x: &mut Tangent<T>,
         from: usize,
         to: usize,
@@ -293,18 +320,18 @@ impl Geometry {
         let s = nodes - 1;
         // Γ matters at the nodes of the rows wanted; a ball's balance needs all of them.
         let (first_gamma, last_gamma) = if segments.has_balls() { (0, s) } else { (from, to) };
-        self.own(segments, forces, derivatives, residual, x, first_gamma, last_gamma);
+        self.own(segments, forces, x, first_gamma, last_gamma);
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let first = segment.coordinate;
             let ball = segment.motion == Motion::Ball;
-            let mut parent_mu = [[T::zero(); 6]; N];
-            let mut parent_gamma = [[T::zero(); 6]; N];
+            let mut parent_mu = [[T::zero(); 6]; NODES];
+            let mut parent_gamma = [[T::zero(); 6]; NODES];
             parent_mu[..nodes].copy_from_slice(&x.mu[i * nodes..(i + 1) * nodes]);
             parent_gamma[..nodes].copy_from_slice(&x.gamma[i * nodes..(i + 1) * nodes]);
             for c in (first..first + segment.freedom()).rev() {
                 let axes = &self.axes[c * nodes..(c + 1) * nodes];
                 let armature = segments.laws[c].armature;
-                let mut conjugate = [T::zero(); N];
+                let mut conjugate = [T::zero(); NODES];
                 for k in 0..nodes {
                     conjugate[k] = dot(&axes[k].s, &parent_mu[k]);
                     if armature != 0.0 {
@@ -312,7 +339,7 @@ impl Geometry {
                     }
                 }
                 let mut row = |k: usize| {
-                    let w = residual.weights[k];
+                    let w = self.weights[k];
                     let mut slope =
                         dot(&axes[k].s_dot, &parent_mu[k]) - dot(&axes[k].mu, &x.dv[c * nodes + k]);
                     if segment.forced {
@@ -320,7 +347,7 @@ impl Geometry {
                     }
                     let mut row = slope * w + dot(&axes[k].s, &parent_gamma[k]);
                     for be in 0..nodes {
-                        row += conjugate[be] * scheme.a_columns[be][k];
+                        row += conjugate[be] * self.a_columns[be][k];
                     }
                     x.rows[c * nodes + k] = row;
                 };
@@ -342,7 +369,7 @@ impl Geometry {
                 }
             }
             if ball {
-                self.ball_balance(segments, residual, x, i, &parent_mu, &parent_gamma);
+                self.ball_balance(segments, x, i, &parent_mu, &parent_gamma);
                 for k in 0..nodes {
                     for j in 0..3 {
                         let axis = &self.balls[segment.ball].axes[k][j];
@@ -363,12 +390,10 @@ impl Geometry {
     }
 
     /// Each body's own δ̄μ and δ̄Γ.
-    fn own<T: Real, const N: usize>(
+    fn own<T: Real>(
         &self,
         segments: &Segments,
         forces: &BodyForces,
-        derivatives: &WrenchDerivatives<N>,
-        residual: &Residual<f64, N>,
         x: &mut Tangent<T>,
         first_gamma: usize,
         last_gamma: usize,
@@ -391,7 +416,7 @@ impl Geometry {
                         let eta = &x.eta[at];
                         let turned = cross(g, [eta[0], eta[1], eta[2]]);
                         let torque = cross(inertia.moment, turned);
-                        let w = residual.weights[k];
+                        let w = self.weights[k];
                         for j in 0..3 {
                             gamma[j] = torque[j] * w;
                             gamma[3 + j] = turned[j] * (w * inertia.mass);
@@ -399,8 +424,8 @@ impl Geometry {
                     }
                 }
                 if let Some(slot) = forces.slot(i) {
-                    sum(&mut gamma, &times_block(&derivatives.d_pose[slot][k], &x.eta[at]));
-                    sum(&mut gamma, &times_block(&derivatives.d_twist[slot][k], dv));
+                    sum(&mut gamma, &times_block(&self.d_pose[slot * nodes + k], &x.eta[at]));
+                    sum(&mut gamma, &times_block(&self.d_twist[slot * nodes + k], dv));
                 }
                 if !x.impulse.is_empty() {
                     sum(&mut gamma, &x.impulse[at]);
@@ -443,14 +468,13 @@ impl Geometry {
     }
 
     /// Row 0 of a ball without δp, and δp_A (5.8).
-    fn ball_balance<T: Real, const N: usize>(
+    fn ball_balance<T: Real>(
         &self,
         segments: &Segments,
-        residual: &Residual<f64, N>,
         x: &mut Tangent<T>,
         i: usize,
-        mu: &[[T; 6]; N],
-        gamma: &[[T; 6]; N],
+        mu: &[[T; 6]; NODES],
+        gamma: &[[T; 6]; NODES],
     ) {
         let segment = &segments.list[i];
         let (nodes, first) = (self.nodes, segment.coordinate);
@@ -459,7 +483,7 @@ impl Geometry {
         let mut balance = [T::zero(); 3];
         let shift: [T; 3] = std::array::from_fn(|j| x.shift[first + j]);
         for k in 0..nodes {
-            let w = residual.weights[k];
+            let w = self.weights[k];
             let mut torque = [T::zero(); 3];
             if let Some(slopes) = &ball.slopes[k] {
                 let rate = std::array::from_fn(|b| x.rate[(first + b) * nodes + k]);
