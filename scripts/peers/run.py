@@ -234,7 +234,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     ours = args.leastaction.resolve()
     python = args.python or environment(out / "venv", report)
-    arm = HERE.parents[1] / "crates" / "leastaction-cli" / "assets" / "models" / "panda7.json"
+    arm = HERE.parents[1] / "crates" / "leastaction" / "tests" / "golden" / "optimization_arm7.json"
     args.models = {"chain10": "@chain/10", "chain32": "@chain/32", "chain100": "@chain/100", "ball32": "@ball-chain/32",
                    "ball100": "@ball-chain/100", "loop2": "@four-bars/2", "loop10": "@four-bars/10", "loop50": "@four-bars/50",
                    "fourbar": "@four-bar", "chainxy32": "@chain-xy/32", "chainxy128": "@chain-xy/128", "panda7": str(arm)}

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Time per step of an integrator: the mean over N steps from the start state, of each hundredth the best of several runs
+    /// Time per step of an integrator: the mean over N steps from the start state, of each short piece the best of several runs
     Step(StepBench),
     /// Time per call of rnea, aba or crba: the minimum over many batches of 2 ms
     Kernel(KernelBench),
@@ -200,9 +200,9 @@ impl StepBench {
     }
 }
 
-/// Steps timed together: a hundredth of the run, short enough to miss most interruptions.
+/// Steps timed together: a five-hundredth of the run, short enough to miss most interruptions.
 fn piece_length(steps: u64) -> u64 {
-    steps.div_ceil(100).max(1)
+    steps.div_ceil(500).max(1)
 }
 
 /// Microseconds per step of one run, and its iterations; `pieces` keeps the least seconds of each piece of the run.

@@ -60,7 +60,7 @@ fn run(_: &Context) -> Result<Outcome, Failure> {
             8.0,
         ));
         let cells = (0..8).map(|k| Cell::from(merits.get(k).copied()));
-        table.row(std::iter::once(Cell::from(n as usize)).chain(cells));
+        table.row(std::iter::once(Cell::from(n)).chain(cells));
         figure.curve(format!("{n} links"), merits.iter().enumerate().map(|(k, m)| (k as f64, *m)));
         out.number(format!("{n} links"), serde_json::json!(merits));
     }

@@ -100,9 +100,9 @@ mod tests {
         let exact = end_state(&mechanism, Method::Dop853, &MethodOptions::default(), 0.5, 2).unwrap();
         let error = |steps: u32| {
             let mut heun = Simulator::with(&mechanism, Heun, &mechanism.start_state()).unwrap();
-            (0..steps).for_each(|_| {
+            for _ in 0..steps {
                 heun.step(&[], 1.0 / f64::from(steps)).unwrap();
-            });
+            }
             distance(&mechanism, heun.state(), &exact)
         };
         let order = (error(200) / error(400)).log2();

@@ -90,7 +90,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         short(acceleration),
         "1.21e-13 in the paper (128 joints)",
     );
-    for (label, points) in table.head[1..].to_vec().into_iter().zip(&curves) {
+    for (label, points) in table.head[1..].iter().cloned().zip(&curves) {
         figure.curve(label.clone(), points.iter().map(|&(n, e)| (n, e.max(1e-17))));
         out.number(label, serde_json::json!(points));
     }

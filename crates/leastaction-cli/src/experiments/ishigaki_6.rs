@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use leastaction::io::read_model_json;
+use leastaction::io::{LoadOptions, read_model};
 use leastaction::jet::{Quantity, Request};
+use leastaction::mechanism::ModelDescription;
 
 use super::jacobians::Study;
 use super::measure::{build, largest};
@@ -23,17 +24,22 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Seven revolute joints; masses and placements of the published URDF.
-pub(super) const PANDA: &str = include_str!("../../assets/models/panda7.json");
+/// The reference file that holds the seven-joint arm.
+const PANDA: &str = include_str!("../../../leastaction/tests/golden/optimization_arm7.json");
+
+/// Seven revolute joints with the masses and placements of the reference data.
+pub(super) fn panda() -> Result<ModelDescription, Failure> {
+    read_model(PANDA, Path::new("optimization_arm7.json"), &LoadOptions::default())
+        .ok()
+        .and_then(|reading| reading.description)
+        .ok_or_else(|| Failure::new("the built-in arm can't be read"))
+}
 
 /// The highest derivative of the paper's table.
 const HIGHEST: usize = 4;
 
 fn run(context: &Context) -> Result<Outcome, Failure> {
-    let description = read_model_json(PANDA, Path::new("panda7.json"))
-        .description
-        .ok_or_else(|| Failure::new("the built-in arm can't be read"))?;
-    let mechanism = build(description)?;
+    let mechanism = build(panda()?)?;
     let mut study = Study::new(&mechanism, HIGHEST as i32, 3)?;
     let mut out = Outcome::default();
     let heads = (0..=HIGHEST).map(|k| format!("k = {k}"));

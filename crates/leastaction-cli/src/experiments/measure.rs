@@ -120,9 +120,15 @@ pub(crate) fn time_per_step(
     steps: u64,
     budget: Duration,
 ) -> Result<(f64, f64), StepError> {
-    const PIECES: u64 = 100;
+    const PIECE: f64 = 2e-4;
     const RUNS: u32 = 4;
-    let length = steps.div_ceil(PIECES).max(1);
+    let probe = steps.min(20);
+    let mut simulator = Simulator::new(mechanism, method, options, &mechanism.start_state())?;
+    let begin = Instant::now();
+    for _ in 0..probe {
+        simulator.step(&vec![0.0; mechanism.nu()], h)?;
+    }
+    let length = ((PIECE * probe as f64 / begin.elapsed().as_secs_f64()) as u64).clamp(1, steps);
     let mut best = vec![f64::INFINITY; steps.div_ceil(length) as usize];
     let u = vec![0.0; mechanism.nu()];
     let mut iterations = 0_u64;

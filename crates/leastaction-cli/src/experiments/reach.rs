@@ -1,10 +1,8 @@
 //! Optimal reaches: what the experiments on direct and inverse problems share.
 
-use std::path::Path;
 use std::time::Instant;
 
 use leastaction::dynamics::Dynamics;
-use leastaction::io::read_model_json;
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, Mechanism, ModelDescription, Placement, WORLD,
 };
@@ -13,7 +11,7 @@ use leastaction::optimize::{
     SolveOptions, SolveStatus, SplineTable, Term, Transcription, Wish, infer, solve,
 };
 
-use super::ishigaki_6::PANDA;
+use super::ishigaki_6::panda;
 use super::measure::build;
 use crate::failure::Failure;
 
@@ -49,8 +47,7 @@ pub(crate) fn arm3() -> Result<Mechanism, Failure> {
 
 /// The Panda arm.
 pub(crate) fn arm7() -> Result<Mechanism, Failure> {
-    let read = read_model_json(PANDA, Path::new("panda7.json"));
-    build(read.description.ok_or_else(|| Failure::new("the built-in arm can't be read"))?)
+    build(panda()?)
 }
 
 /// A solved reach from 1.57 to −1.57 rad in every joint.

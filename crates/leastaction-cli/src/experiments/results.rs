@@ -43,7 +43,7 @@ impl Published {
     }
 
     /// A README with its table replaced.
-    pub(crate) fn into_readme(&self, readme: &str) -> Option<String> {
+    pub(crate) fn readme_with_table(&self, readme: &str) -> Option<String> {
         let (before, rest) = readme.split_once(BEGIN)?;
         let (_, after) = rest.split_once(END)?;
         Some(format!("{before}{BEGIN}\n{}{END}{after}", self.headline))
@@ -73,7 +73,9 @@ pub(crate) fn publish(from: &Path, project: &Path) -> Result<Vec<PathBuf>, Failu
     write(&page, published.page.as_bytes())?;
     written.push(page);
     let readme = project.join("README.md");
-    if let Some(text) = std::fs::read_to_string(&readme).ok().and_then(|text| published.into_readme(&text)) {
+    if let Some(text) =
+        std::fs::read_to_string(&readme).ok().and_then(|text| published.readme_with_table(&text))
+    {
         write(&readme, text.as_bytes())?;
         written.push(readme);
     }
@@ -195,7 +197,7 @@ mod tests {
         let page = std::fs::read_to_string(project().join("docs/results.md")).unwrap();
         assert!(page == published.page, "run `leastaction experiment results --from docs/results`");
         let readme = std::fs::read_to_string(project().join("README.md")).unwrap();
-        let expected = published.into_readme(&readme).expect("the README has the marks of its table");
+        let expected = published.readme_with_table(&readme).expect("the README has the marks of its table");
         assert!(readme == expected, "run `leastaction experiment results --from docs/results`");
     }
 

@@ -338,7 +338,16 @@ impl<const N: usize> Solver<N> {
             let norm = self.mass_direction();
             let merit = self.merit();
             if options.accepts(merit, norm, largest, &mut extra) {
-                return Ok(merit);
+                if !self.segments.has_balls() {
+                    return Ok(merit);
+                }
+                // What is left of a ball's row 0 is lost momentum: the direction at hand removes most of it.
+                for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
+                    *delta += *step;
+                }
+                *iterations += 1;
+                self.evaluate()?;
+                return Ok(self.merit());
             }
             // The first contraction is not yet the asymptotic one.
             let slow = norm > SLOW * previous && !(merit <= FLOOR && norm <= options.tolerance_q);
