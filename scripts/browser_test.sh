@@ -38,7 +38,7 @@ if [ -n "$report" ]; then
     exec node "$work/report.test.mjs" "$report" ${picture:+"$picture"}
 fi
 
-sample() { cargo run --quiet -p leastaction-cli --example sample_report -- "$work/$1.html" "$1"; }
+sample() { cargo run --release --quiet -p leastaction-cli --example sample_report -- "$work/$1.html" "$1"; }
 sample pendulum
 REPORT_EXPECT='{"frames": 1001, "bodies": 2,
     "plots": {"energy-error": 1001, "momentum": 1001, "joint-positions": 1001, "iterations": 1001}}' \

@@ -15,6 +15,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 from crosscheck_mujoco import compare_mujoco
 from crosscheck_pinocchio import compare_pinocchio
@@ -61,11 +62,14 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    json_file = options.json and options.json.resolve()
     wanted = lambda path: not options.names or any(n in str(path) for n in options.names)
 
     urdfs = sorted(p for p in robots().rglob("*.urdf") if wanted(p))
     own = [*(ROOT / "crates/leastaction/tests/mjcf").glob("*.xml"), *(ROOT / "models").glob("*.xml")]
     mjcfs = sorted(p for p in own if wanted(p))
+    # MuJoCo writes a log where it runs.
+    os.chdir(tempfile.mkdtemp())
     print(f"{'model':44} {'base':6} {'nv':>4} " + " ".join(f"{c:>8}" for c in COLUMNS))
     results, failures, refused, peer_refused = [], 0, 0, 0
     cases = [(p, base, compare_pinocchio) for p in urdfs for base in ("fixed", "free")]
@@ -97,8 +101,8 @@ def main():
         results.append({"model": str(path.name), "base": base, "nv": mine["nv"], "worst": worst, "wrong": wrong})
     agreed = len(results) - failures
     print(f"{agreed} agree, {failures} disagree, {refused} refused by us alone, {peer_refused} refused by the peer")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    if json_file:
+        json_file.write_text(json.dumps(results, indent=1) + "\n")
     if not results:
         print("nothing was compared")
     return 1 if failures or not results else 0

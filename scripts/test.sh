@@ -21,7 +21,15 @@ RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
 section "tests"
 cargo test --release --workspace
 
+section "experiments"
+experiments=$(mktemp -d)
+cargo run --release --quiet -- experiment all --quick --out "$experiments"
+rm -rf "$experiments"
+
 [ "${1:-}" = rust ] && exit 0
+
+section "experiments notice faults"
+scripts/sabotage_test.sh
 
 section "report in a browser"
 scripts/browser_test.sh

@@ -106,6 +106,30 @@ pub(crate) struct StepArgs {
     /// Tolerance of the nonlinear solve or of the error control
     #[arg(long, value_name = "X", value_parser = positive)]
     pub(crate) tolerance: Option<f64>,
+    /// How the maximal integrator turns bodies [default: sine]
+    #[arg(long, value_enum, value_name = "MAP")]
+    pub(crate) rotation_map: Option<MapName>,
+    /// How the maximal integrator reaches order 4 [default: suzuki]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) composition: Option<CompositionName>,
+}
+
+/// Rotation maps of the maximal integrator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapName {
+    /// Conserves a free body's energy to rounding
+    Sine,
+    /// Has a solution for every spin
+    Cayley,
+}
+
+/// Compositions of the maximal integrator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompositionName {
+    /// Five substeps, small error
+    Suzuki,
+    /// Three substeps
+    Yoshida,
 }
 
 /// Where a run starts.
@@ -171,7 +195,7 @@ fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     values.try_into().map_err(|_| format!("{found} numbers given, {N} needed"))
 }
 
-fn assignment(text: &str) -> Result<Assignment, String> {
+pub(crate) fn assignment(text: &str) -> Result<Assignment, String> {
     let (name, values) = text.rsplit_once('=').ok_or("write NAME=VALUE")?;
     let values = values.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
     Ok(Assignment { name: name.trim().to_owned(), values })

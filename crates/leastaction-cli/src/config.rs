@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use leastaction::integrator::Method;
 
-use crate::args::{Assignment, Base, Ignore, InputArgs, LimitMode, ModelArgs, StartArgs, StepArgs};
+use crate::args::{
+    Assignment, Base, CompositionName, Ignore, InputArgs, LimitMode, MapName, ModelArgs, StartArgs, StepArgs,
+};
 use crate::failure::Failure;
 
 /// Default time step in seconds.
@@ -25,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) duration: Option<f64>,
     pub(crate) every: Option<u64>,
     pub(crate) tolerance: Option<f64>,
+    pub(crate) rotation_map: Option<MapName>,
+    pub(crate) composition: Option<CompositionName>,
     pub(crate) gravity: Option<[f64; 3]>,
     pub(crate) limits: Option<LimitMode>,
     pub(crate) ignore: Vec<Ignore>,
@@ -58,6 +62,8 @@ impl Settings {
             order: step.order,
             step: step.step,
             tolerance: step.tolerance,
+            rotation_map: step.rotation_map,
+            composition: step.composition,
             q: start.q.clone(),
             v: start.v.clone(),
             start: start.start.clone(),
@@ -98,6 +104,8 @@ impl Settings {
             duration: self.duration.or(below.duration),
             every: self.every.or(below.every),
             tolerance: self.tolerance.or(below.tolerance),
+            rotation_map: self.rotation_map.or(below.rotation_map),
+            composition: self.composition.or(below.composition),
             gravity: self.gravity.or(below.gravity),
             limits: self.limits.or(below.limits),
             ignore: list(self.ignore, below.ignore),
@@ -141,6 +149,8 @@ impl Settings {
         top.number("duration", self.duration);
         top.value("every", self.every);
         top.number("tolerance", self.tolerance);
+        top.text("rotation_map", self.rotation_map.map(word).as_deref());
+        top.text("composition", self.composition.map(word).as_deref());
         top.list("gravity", self.gravity.iter().flatten().map(|x| float(*x)));
         top.text("limits", self.limits.map(word).as_deref());
         top.list("ignore", self.ignore.iter().map(|kind| string(&word(*kind))));
@@ -199,8 +209,9 @@ fn string(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
+/// The shortest text that reads back as the same number; always a float to TOML.
 fn float(value: f64) -> String {
-    toml::Value::Float(value).to_string()
+    format!("{value:?}")
 }
 
 fn assignments(list: &[Assignment]) -> String {
@@ -254,6 +265,8 @@ mod tests {
             duration: Some(1e-7),
             every: Some(3),
             tolerance: Some(1e-12),
+            rotation_map: Some(MapName::Cayley),
+            composition: Some(CompositionName::Yoshida),
             gravity: Some([0.0, -1.5, 1e20]),
             limits: Some(LimitMode::Off),
             ignore: vec![Ignore::Friction, Ignore::Loops],

@@ -38,6 +38,8 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Settings, Vec<Diagnostic>
             reader.problem(error.span().unwrap_or(0..0), "scenario", message, "correct the TOML");
         }
     }
+    // Tables come in no particular order.
+    reader.problems.sort_by_key(|problem| problem.at.as_ref().map(|at| (at.line, at.column)));
     if reader.problems.is_empty() { Ok(reader.settings) } else { Err(reader.problems) }
 }
 
@@ -50,7 +52,7 @@ struct Reader {
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 /// Keys outside tables.
-const TOP: [&str; 17] = [
+const TOP: [&str; 19] = [
     "model",
     "base",
     "package_path",
@@ -60,6 +62,8 @@ const TOP: [&str; 17] = [
     "duration",
     "every",
     "tolerance",
+    "rotation_map",
+    "composition",
     "gravity",
     "limits",
     "ignore",
@@ -92,8 +96,7 @@ impl Reader {
 
     fn top(&mut self, table: &DeTable<'_>) {
         for entry in table {
-            let (key, value) = entry;
-            match key.get_ref().as_ref() {
+            match entry.0.get_ref().as_ref() {
                 "model" => self.settings.model = self.text(entry),
                 "base" => self.settings.base = self.choice(entry),
                 "package_path" => {
@@ -106,6 +109,8 @@ impl Reader {
                 "duration" => self.settings.duration = self.positive(entry),
                 "every" => self.settings.every = self.count(entry),
                 "tolerance" => self.settings.tolerance = self.positive(entry),
+                "rotation_map" => self.settings.rotation_map = self.choice(entry),
+                "composition" => self.settings.composition = self.choice(entry),
                 "gravity" => self.settings.gravity = self.triple(entry),
                 "limits" => self.settings.limits = self.choice(entry),
                 "ignore" => self.ignore(entry),
@@ -114,9 +119,8 @@ impl Reader {
                 "initial" => self.initial(entry),
                 "inputs" => self.settings.inputs = self.assignments(entry),
                 "output" => self.output(entry),
-                _ => self.unknown(key, &TOP),
+                _ => self.unknown(entry.0, &TOP),
             }
-            let _ = value;
         }
     }
 

@@ -85,7 +85,8 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str
             let shown: Vec<String> = known.iter().take(12).map(|name| format!("`{name}`")).collect();
             let more =
                 if known.len() > 12 { format!(" and {} more", known.len() - 12) } else { String::new() };
-            Some(format!("there are {}{more}", shown.join(", ")))
+            let verb = if known.len() == 1 { "is" } else { "are" };
+            Some(format!("there {verb} {}{more}", shown.join(", ")))
         }
     }
 }

@@ -3,6 +3,8 @@
 use leastaction::mechanism::{Mechanism, State};
 use serde_json::{Value, json};
 
+use crate::printer::figure;
+
 /// A limit that was passed, for the first time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Passing {
@@ -21,8 +23,11 @@ pub(crate) struct Passing {
 impl Passing {
     /// For people.
     pub(crate) fn sentence(&self) -> String {
-        let (Self { joint, limit, bound, t, worst }, end) = (self, "at most");
-        format!("joint `{joint}` passed its {limit} limit {bound} at t = {t:.6} s, by {end} {worst:.3e}")
+        let Self { joint, limit, bound, t, worst } = self;
+        format!(
+            "joint `{joint}` passed its {limit} limit {bound} at t = {t:.6} s, by at most {}",
+            figure(*worst)
+        )
     }
 
     /// For machines.

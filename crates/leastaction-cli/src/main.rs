@@ -1,9 +1,11 @@
 //! The `leastaction` command.
 
 mod args;
+mod bench_compare;
 mod commands;
 mod config;
 mod config_toml;
+mod experiments;
 mod failure;
 mod inputs;
 mod limits;
@@ -13,6 +15,7 @@ mod page;
 mod printer;
 mod problem;
 mod progress;
+mod quantity;
 #[allow(dead_code, unused_imports, reason = "the sample program of the report uses more of it")]
 mod report;
 mod run;

@@ -56,9 +56,7 @@ pub(crate) fn load(name: &str, options: &ReadArgs) -> Result<(Model, Mechanism),
             let case = case_of(&reading);
             Ok((Model { slug: slug(name), description, reading, case }, mechanism))
         }
-        _ => Err(Failure::new(format!("`{name}` can't be used"))
-            .help(format!("`leastaction check {name}` shows all its problems"))
-            .with_diagnostics(reading.diagnostics)),
+        _ => Err(Failure::new(format!("`{name}` can't be used")).with_diagnostics(reading.diagnostics)),
     }
 }
 

@@ -3,6 +3,7 @@
 use leastaction::mechanism::{JointType, Mechanism, Shape as ModelShape};
 use leastaction::spatial::{Pose, Vec3};
 
+use crate::printer::figure;
 use crate::report::{
     FrameThinner, Placement, Plot, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, Shape, SummaryRow,
     Visual,
@@ -116,13 +117,13 @@ fn rows(statistics: &Statistics, finished: &Finished) -> Vec<SummaryRow> {
         ),
         SummaryRow::new(
             "energy error, largest",
-            format!("{max:.3e} J"),
-            format!("{:.2e} of the largest kinetic energy", statistics.relative(max)),
+            format!("{} J", figure(max)),
+            format!("{} of the largest kinetic energy", figure(statistics.relative(max))),
         ),
-        SummaryRow::new("energy error, rms", format!("{rms:.3e} J"), ""),
+        SummaryRow::new("energy error, rms", format!("{} J", figure(rms)), ""),
     ];
     if statistics.worst_gap > 0.0 {
-        rows.push(SummaryRow::new("worst gap", format!("{:.3e} m", statistics.worst_gap), ""));
+        rows.push(SummaryRow::new("worst gap", format!("{} m", figure(statistics.worst_gap)), ""));
     }
     if statistics.max_iterations > 0 {
         let mean = format!("{:.2}", statistics.mean_iterations());

@@ -1,10 +1,15 @@
 //! From a model to a mechanism that an integrator can run: what is changed, what is left out, what is refused.
 
-use leastaction::integrator::{Method, MethodOptions, Simulator};
-use leastaction::io::{Diagnostic, SourceMap};
-use leastaction::mechanism::{Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate, samples};
+use std::collections::HashSet;
 
-use crate::args::{Ignore, LimitMode};
+use leastaction::integrator::maximal::{Composition, MaximalOptions, RotationMap};
+use leastaction::integrator::{Method, MethodOptions};
+use leastaction::io::{Diagnostic, SourceMap};
+use leastaction::mechanism::{
+    JointRole, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
+};
+
+use crate::args::{CompositionName, Ignore, LimitMode, MapName};
 use crate::config::{Settings, word};
 use crate::failure::Failure;
 use crate::model::Model;
@@ -36,8 +41,6 @@ pub(crate) struct Served {
     pub(crate) options: MethodOptions,
     /// What was left out, in sentences.
     pub(crate) ignored: Vec<String>,
-    /// Remarks about choices made for the user.
-    pub(crate) notes: Vec<String>,
 }
 
 /// Which special elements an integrator serves.
@@ -52,12 +55,6 @@ fn serves(method: Method, kind: Ignore) -> bool {
 fn default_method(mechanism: &Mechanism) -> Method {
     let constrained = mechanism.loop_joints().next().is_some() || !mechanism.constraints().is_empty();
     if constrained { Method::Maximal } else { Method::Minimal }
-}
-
-/// True if this version has the engine.
-fn is_available(method: Method) -> bool {
-    let Ok(probe) = MechanismBuilder::from(samples::chain(1)).build() else { return false };
-    Simulator::new(&probe, method, &MethodOptions::default(), &probe.start_state()).is_ok()
 }
 
 /// Applies what the settings change about the model, chooses the integrator, and refuses what it can't serve.
@@ -90,27 +87,34 @@ pub(crate) fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> R
     }
     let mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
 
-    let mut notes = Vec::new();
-    let method = match settings.integrator {
-        Some(method) => method,
-        None => {
-            let wanted = default_method(&mechanism);
-            if is_available(wanted) || wanted == Method::Maximal {
-                wanted
-            } else {
-                notes.push(format!("this version has no {} integrator yet; rk4 is used", wanted.name()));
-                Method::Rk4
-            }
-        }
-    };
+    let method = settings.integrator.unwrap_or_else(|| default_method(&mechanism));
     refuse(&description, &mechanism, method, &model.reading.sources)?;
     if settings.limits == Some(LimitMode::Enforce) && method != Method::Maximal {
         return Err(Failure::new(format!("the {} integrator can't enforce joint limits", method.name()))
             .help("use `--integrator maximal`, or `--limits monitor` to have passing one reported"));
     }
     let order = settings.order.or((method == Method::Minimal).then_some(4));
-    let options = MethodOptions { order, tolerance: settings.tolerance };
-    Ok(Served { mechanism, method, options, ignored, notes })
+    let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
+    options.maximal = MaximalOptions {
+        rotation_map: match settings.rotation_map {
+            Some(MapName::Cayley) => RotationMap::Cayley,
+            Some(MapName::Sine) | None => RotationMap::Sine,
+        },
+        composition: settings.composition.map(|name| match name {
+            CompositionName::Suzuki => Composition::Suzuki,
+            CompositionName::Yoshida => Composition::Yoshida,
+        }),
+        enforce_limits: settings.limits == Some(LimitMode::Enforce),
+    };
+    let only_maximal = [
+        ("--rotation-map", settings.rotation_map.is_some()),
+        ("--composition", settings.composition.is_some()),
+    ];
+    if let Some((flag, _)) = only_maximal.iter().find(|(_, given)| *given && method != Method::Maximal) {
+        return Err(Failure::new(format!("the {} integrator has no `{flag}`", method.name()))
+            .help("use `--integrator maximal`, or leave the flag out"));
+    }
+    Ok(Served { mechanism, method, options, ignored })
 }
 
 fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechanism, Failure> {
@@ -139,8 +143,8 @@ pub(crate) fn specials(description: &ModelDescription, built: &Mechanism) -> Vec
         if let Some(mimic) = &joint.mimic {
             add(Ignore::Mimic, element.clone(), format!("mimic of joint `{}`", mimic.joint), joint.origin);
         }
-        let closes_loop =
-            built.joint_by_name(&joint.name).is_some_and(|id| built.loop_joints().any(|l| l == id));
+        let id = built.joint_by_name(&joint.name);
+        let closes_loop = id.is_some_and(|id| built.joint(id).role == JointRole::Loop);
         if closes_loop {
             add(
                 Ignore::Loops,
@@ -173,10 +177,11 @@ fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ign
             Ignore::Mimic => description.joints.iter_mut().for_each(|joint| joint.mimic = None),
             Ignore::Couplings => description.couplings.clear(),
             Ignore::Loops => {
-                let loops: Vec<&str> = built.loop_joints().map(|id| built.joint(id).name.as_str()).collect();
-                description.joints.retain(|joint| !loops.contains(&joint.name.as_str()));
+                let loops: HashSet<&str> =
+                    built.loop_joints().map(|id| built.joint(id).name.as_str()).collect();
+                description.joints.retain(|joint| !loops.contains(joint.name.as_str()));
                 // A coupling or mimic of a joint that is gone has no meaning.
-                description.couplings.retain(|c| !loops.contains(&c.joint.as_str()));
+                description.couplings.retain(|c| !loops.contains(c.joint.as_str()));
             }
             Ignore::Rolling => description.constraints.clear(),
         }

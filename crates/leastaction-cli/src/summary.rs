@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::printer::figure;
 use crate::run::{Finished, Outcome};
 
 /// The schema key of `summary.json`.
@@ -87,14 +88,16 @@ pub(crate) fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     let (max, rms) = (s.max_energy_error(), s.rms_energy_error());
     let word = if context.conservative { "energy error " } else { "energy change" };
     lines.push(format!(
-        "  {word}  at most {max:.3e} J, rms {rms:.3e} J ({:.1e} of the largest kinetic energy)",
-        s.relative(max)
+        "  {word}  at most {} J, rms {} J ({} of the largest kinetic energy)",
+        figure(max),
+        figure(rms),
+        figure(s.relative(max))
     ));
     if s.max_iterations > 0 {
         lines.push(format!("  iterations     mean {:.2}, at most {}", s.mean_iterations(), s.max_iterations));
     }
     if s.worst_gap > 0.0 {
-        lines.push(format!("  worst gap      {:.3e} m", s.worst_gap));
+        lines.push(format!("  worst gap      {} m", figure(s.worst_gap)));
     }
     let counts: Vec<String> = [
         ("retries", s.retries),

@@ -7,7 +7,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use leastaction::jet::{Coordinates, Cost, CostEvaluator, CostTerm, JetWorkspace, Quantity, Request, TorqueJacobian};
+use leastaction::io::{LoadOptions, UrdfBase, UrdfOptions, load_model};
+use leastaction::jet::{
+    Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetWorkspace, Quantity, Request, TorqueJacobian,
+};
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
 use leastaction::reference::Dual;
@@ -36,16 +39,24 @@ fn report(model: &str, n: usize, variant: &str, (best, median): (f64, f64)) {
     );
 }
 
+/// A model by name; `FILE#floating` frees the base of a URDF.
 fn load(name: &str) -> Mechanism {
-    let description = match name.strip_prefix('@') {
-        Some(built_in) => samples::built_in(built_in).expect("a built-in model"),
-        None => {
-            let text = std::fs::read_to_string(name).expect("a readable file");
-            let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-            leastaction::io::golden::comprehensive::model(&value).expect("a reference model")
-        }
-    };
-    MechanismBuilder::from(description).build().expect("a valid model")
+    if name.starts_with('@') {
+        let description = samples::built_in(name).expect("a built-in model");
+        return MechanismBuilder::from(description).build().expect("a valid model");
+    }
+    let (file, floating) = name.strip_suffix("#floating").map_or((name, false), |file| (file, true));
+    let base = if floating { UrdfBase::Floating } else { UrdfBase::Fixed };
+    let options = LoadOptions { urdf: UrdfOptions { base, search_paths: Vec::new() } };
+    let mut reading = load_model(std::path::Path::new(file), &options).expect("a readable file");
+    reading.build().expect("a valid model")
+}
+
+/// Bytes per nanosecond that one core writes to memory it has not touched lately.
+fn store_bandwidth() -> f64 {
+    let mut memory = vec![0.0f64; 8 << 20];
+    let (best, _) = micros(|| memory.fill(black_box(1.0)));
+    (memory.len() * 8) as f64 / best / 1e3
 }
 
 fn main() {
@@ -54,6 +65,10 @@ fn main() {
         let panda = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/comprehensive_panda7_k1.json");
         names = vec![panda.into(), "@chain-xy/32".into(), "@chain-xy/128".into()];
     }
+    println!(
+        "{{\"section\":\"D\",\"system\":\"machine\",\"variant\":\"store bandwidth\",\"bytes_per_ns\":{:.2}}}",
+        store_bandwidth()
+    );
     for name in names {
         let mechanism = load(&name);
         let label = mechanism.name().to_owned();
@@ -85,7 +100,12 @@ fn main() {
         let lambda: Vec<f64> = (0..2 * nv).map(|_| rng.range(-1.0, 1.0)).collect();
         let (mut jvp, mut vjp) = (lambda.clone(), xi.clone());
         report(&label, nv, "J v k=1", micros(|| jets.torque_jvp(black_box(&xi), &mut jvp).expect("fits")));
-        report(&label, nv, "J^T v k=1", micros(|| jets.torque_vjp(black_box(&lambda), &mut vjp).expect("fits")));
+        report(
+            &label,
+            nv,
+            "J^T v k=1",
+            micros(|| jets.torque_vjp(black_box(&lambda), &mut vjp).expect("fits")),
+        );
 
         for (k, orders) in [(-1, 1), (0, 2)] {
             let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
@@ -106,7 +126,9 @@ fn main() {
             let x: Vec<f64> = q.iter().chain(rows[..3].iter().flat_map(|r| r.iter())).copied().collect();
             let (mut value, mut gradient) = ([0.0], vec![0.0; x.len()]);
             let time = micros(|| {
-                evaluator.gradient_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient).expect("finite");
+                evaluator
+                    .gradient_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient)
+                    .expect("finite");
             });
             report(&label, nv, "gradient of torque-rate cost", time);
             if nv <= 40 {
@@ -118,6 +140,25 @@ fn main() {
                 });
                 report(&label, nv, "exact Hessian of torque-rate cost", time);
             }
+        }
+
+        if mechanism.nq() == nv && nv <= 40 {
+            let cost = vec![Cost::new(CostTerm::Torque { order: 1 })];
+            let mut batch = CostBatch::new(&mechanism, cost, 3).expect("served");
+            let n = batch.sample_len();
+            let x: Vec<f64> = (0..256 * n).map(|_| rng.range(-1.0, 1.0)).collect();
+            let (mut values, mut gradients) = (vec![0.0; 256], vec![0.0; 256 * n]);
+            let (best, median) = micros(|| {
+                batch
+                    .gradients_into(black_box(&x), &[], &[1.0], &mut values, &mut gradients)
+                    .expect("finite");
+            });
+            report(
+                &label,
+                nv,
+                "gradient of torque-rate cost, per sample of 256",
+                (best / 256.0, median / 256.0),
+            );
         }
 
         // The baseline of the k = 1 bar: one-direction duals over our own forward sweep, once per column.

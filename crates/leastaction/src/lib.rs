@@ -55,6 +55,8 @@ pub mod lie;
 pub mod mechanism;
 pub mod optimize;
 pub mod reference;
+#[cfg(feature = "sabotage")]
+mod sabotage;
 pub mod scalar;
 mod simd;
 pub mod spatial;

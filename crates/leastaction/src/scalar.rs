@@ -39,6 +39,12 @@ pub trait Real:
     /// Angle of the point `(x, self)`.
     fn atan2(self, x: Self) -> Self;
 
+    /// True if the value (of every lane) is zero.
+    #[inline(always)]
+    fn is_zero(self) -> bool {
+        self.value() == 0.0
+    }
+
     /// Zero.
     #[must_use]
     #[inline(always)]

@@ -4,7 +4,10 @@
 //! processor has them (asked once per call, a cached flag) and with plain arrays elsewhere; the two differ by rounding
 //! only. Everything a kernel calls must be `#[inline(always)]`, or it is compiled without those instructions.
 //! Why here and nowhere else: `docs/decisions/0004-simd-dispatch.md`.
-#![expect(unsafe_code, reason = "processor-specific instructions behind a run-time check; nothing else in the crate")]
+#![expect(
+    unsafe_code,
+    reason = "processor-specific instructions behind a run-time check; nothing else in the crate"
+)]
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -49,6 +52,45 @@ pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 #[target_feature(enable = "avx2,fma")]
 unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<avx::Avx>()
+}
+
+/// True if [`Wide`] lanes can be used on this processor.
+#[inline]
+pub(crate) fn has_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Lanes of the widest kind; where there are none, never used.
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Wide = avx::Avx;
+/// Lanes of the widest kind; where there are none, never used.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type Wide = Portable;
+
+/// Work on lanes that are already chosen.
+pub(crate) trait Task {
+    type Output;
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a task on [`Wide`] lanes, compiled for them. The task must be `#[inline(always)]` throughout.
+#[inline]
+pub(crate) fn run_wide<K: Task>(task: K) -> K::Output {
+    assert!(has_wide(), "wide lanes are used where the processor has them");
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the processor has the features.
+    return unsafe { run_task_avx2(task) };
+    #[cfg(not(target_arch = "x86_64"))]
+    task.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_task_avx2<K: Task>(task: K) -> K::Output {
+    task.run()
 }
 
 /// Lanes as a plain array.
@@ -115,7 +157,6 @@ macro_rules! real_by_lanes {
             }
         }
         impl Real for $t {
-            const FAST: bool = true;
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
                 Self::splat(x)
@@ -124,6 +165,10 @@ macro_rules! real_by_lanes {
             #[inline(always)]
             fn value(self) -> f64 {
                 self.lanes()[0]
+            }
+            #[inline(always)]
+            fn is_zero(self) -> bool {
+                self.lanes() == [0.0; LANES]
             }
             #[inline(always)]
             fn sqrt(self) -> Self {

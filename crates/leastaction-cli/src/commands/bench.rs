@@ -1,15 +1,19 @@
 //! `bench`: times steps and kernels, one JSON line per case, in the form of the peers' benchmark.
 
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::Simulator;
+use leastaction::integrator::minimal::{Coordinates as StateCoordinates, MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::{Input, Integrator, Simulator, StepError};
+use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Request, TorqueJacobian};
 use leastaction::mechanism::{Mechanism, State, samples};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
+use crate::bench_compare::{Baseline, PeerArgs};
 use crate::config::{Settings, word};
 use crate::failure::{DONE, Failure};
 use crate::model;
@@ -23,15 +27,27 @@ const BATCH: Duration = Duration::from_millis(2);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
+    /// Lines of an earlier run: print ratios, fail above the threshold
+    #[arg(long, value_name = "OLD.json", global = true)]
+    compare: Option<PathBuf>,
+    /// Largest ratio to the earlier run that passes
+    #[arg(long, value_name = "X", default_value = "1.1", value_parser = positive, global = true)]
+    threshold: f64,
+    #[command(flatten)]
+    peers: PeerArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Time per step of an integrator: the mean over N steps from the start state, the best of several runs
+    /// Time per step of an integrator: the mean over N steps from the start state, of each short piece the best of several runs
     Step(StepBench),
     /// Time per call of rnea, aba or crba: the minimum over many batches of 2 ms
     Kernel(KernelBench),
+    /// Time per Jacobian of torques (with rates to order K) and of the last link's velocity and acceleration
+    Jacobian(JacobianBench),
+    /// Time of a linearised step of the minimal integrator
+    Linearize(LinearizeBench),
 }
 
 #[derive(Debug, clap::Args)]
@@ -70,6 +86,40 @@ struct KernelBench {
     read: ReadArgs,
 }
 
+#[derive(Debug, clap::Args)]
+struct JacobianBench {
+    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
+    models: Vec<String>,
+    /// Highest time derivative of the torque
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    order: u8,
+    /// Number of batches
+    #[arg(long, value_name = "B", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    batches: u64,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct LinearizeBench {
+    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
+    models: Vec<String>,
+    /// Order of accuracy of the step
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    order: u32,
+    /// Time step in seconds
+    #[arg(long, value_name = "S", default_value = "0.005", value_parser = positive)]
+    step: f64,
+    /// Number of batches
+    #[arg(long, value_name = "B", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    batches: u64,
+    /// Make exactly N calls and time them together, for instruction counts
+    #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
 /// Algorithms of continuous dynamics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kernel {
@@ -82,15 +132,30 @@ enum Kernel {
 }
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    match args.what {
-        What::Step(bench) => bench.models.iter().try_for_each(|name| bench.run(name, printer))?,
-        What::Kernel(bench) => bench.models.iter().try_for_each(|name| bench.run(name, printer))?,
+    let baseline = args.compare.as_deref().map(Baseline::read).transpose()?;
+    let mut results = Vec::new();
+    let (models, one): (&[String], &dyn Fn(&str) -> Result<Vec<Value>, Failure>) = match &args.what {
+        Some(What::Step(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Kernel(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Jacobian(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Linearize(bench)) => (&bench.models, &|name| bench.run(name)),
+        None if args.peers.peers => return args.peers.run(),
+        None => {
+            return Err(Failure::new("nothing to time")
+                .help("`leastaction bench step @chain/32`, or `leastaction bench --peers`; see `leastaction bench --help`"));
+        }
+    };
+    for name in models {
+        for line in one(name)? {
+            printer.raw(&format!("{line}\n"));
+            results.push(line);
+        }
     }
-    Ok(DONE)
+    Ok(baseline.map_or(DONE, |old| old.compare(&results, args.threshold, printer)))
 }
 
 impl StepBench {
-    fn run(&self, name: &str, printer: &mut Printer) -> Result<(), Failure> {
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let (model, built) = model::load(name, &self.change.read)?;
         let settings =
             Settings::from_flags(&self.change, &self.step, &Default::default(), &Default::default());
@@ -100,17 +165,19 @@ impl StepBench {
         let start = mechanism.start_state();
         let u = vec![0.0; mechanism.nu()];
         let mut runs = Vec::new();
+        let mut pieces = vec![f64::INFINITY; self.steps.div_ceil(piece_length(self.steps)) as usize];
         let mut iterations = 0;
         let begin = Instant::now();
         while match self.repeat {
             Some(repeat) => (runs.len() as u64) < repeat,
             None => runs.len() < 5 || begin.elapsed().as_secs_f64() < self.budget,
         } {
-            let (us, sum) = timed_run(&served, &start, &u, h, self.steps)?;
+            let (us, sum) = timed_run(&served, &start, &u, h, self.steps, &mut pieces)?;
             runs.push(us);
             iterations = sum;
         }
-        let (best, median) = best_and_median(&mut runs);
+        let (_, median) = best_and_median(&mut runs);
+        let best = pieces.iter().sum::<f64>() * 1e6 / self.steps as f64;
         let has_loops = mechanism.loop_joints().next().is_some();
         let variant = match served.options.order {
             Some(order) => format!("{}{order}", served.method.name()),
@@ -129,49 +196,58 @@ impl StepBench {
             "runs": runs.len(),
             "iterations": iterations as f64 / self.steps as f64,
         });
-        printer.raw(&format!("{line}\n"));
-        Ok(())
+        Ok(vec![line])
     }
 }
 
-/// Microseconds per step of one run, and its iterations.
-fn timed_run(served: &Served, start: &State, u: &[f64], h: f64, steps: u64) -> Result<(f64, u64), Failure> {
+/// Steps timed together: a five-hundredth of the run, short enough to miss most interruptions.
+fn piece_length(steps: u64) -> u64 {
+    steps.div_ceil(500).max(1)
+}
+
+/// Microseconds per step of one run, and its iterations; `pieces` keeps the least seconds of each piece of the run.
+fn timed_run(
+    served: &Served,
+    start: &State,
+    u: &[f64],
+    h: f64,
+    steps: u64,
+    pieces: &mut [f64],
+) -> Result<(f64, u64), Failure> {
     let mut simulator = Simulator::new(&served.mechanism, served.method, &served.options, start)
         .map_err(|error| Failure::caused_by("the simulation can't start", &error))?;
-    let mut iterations = 0;
-    let begin = Instant::now();
-    for k in 0..steps {
-        let report = simulator
-            .step(u, h)
-            .map_err(|error| Failure::caused_by(format!("step {k} could not be taken"), &error))?;
-        iterations += u64::from(report.iterations);
+    let (mut iterations, mut done, mut total) = (0, 0, 0.0);
+    for piece in pieces {
+        let begin = Instant::now();
+        let length = piece_length(steps).min(steps - done);
+        for _ in 0..length {
+            let report = simulator
+                .step(u, h)
+                .map_err(|error| Failure::caused_by(format!("step {done} could not be taken"), &error))?;
+            iterations += u64::from(report.iterations);
+            done += 1;
+        }
+        let spent = begin.elapsed().as_secs_f64();
+        *piece = piece.min(spent);
+        total += spent;
     }
-    let elapsed = begin.elapsed();
     black_box(simulator.state());
-    Ok((elapsed.as_secs_f64() * 1e6 / steps as f64, iterations))
+    Ok((total * 1e6 / steps as f64, iterations))
 }
 
 impl KernelBench {
-    fn run(&self, name: &str, printer: &mut Printer) -> Result<(), Failure> {
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let (_, mechanism) = model::load(name, &self.read)?;
         let mut call = kernel(self.kernel, &mechanism);
-        let mut timed = |calls: u64| {
-            let begin = Instant::now();
-            (0..calls).for_each(|_| call());
-            begin.elapsed()
-        };
-        let mut results = match self.calls {
-            Some(calls) => vec![timed(calls).as_secs_f64() * 1e6 / calls as f64],
-            None => {
-                // Warm up and find how many calls make a batch.
-                let mut calls = 1;
-                while timed(calls) < BATCH {
-                    calls *= 2;
-                }
-                (0..self.batches).map(|_| timed(calls).as_secs_f64() * 1e6 / calls as f64).collect()
+        let (best, median) = match self.calls {
+            Some(calls) => {
+                let begin = Instant::now();
+                (0..calls).for_each(|_| call());
+                let us = begin.elapsed().as_secs_f64() * 1e6 / calls as f64;
+                (us, us)
             }
+            None => batches(self.batches, call),
         };
-        let (best, median) = best_and_median(&mut results);
         let line = json!({
             "section": "A",
             "system": "leastaction",
@@ -181,8 +257,123 @@ impl KernelBench {
             "us": best,
             "us_median": median,
         });
-        printer.raw(&format!("{line}\n"));
-        Ok(())
+        Ok(vec![line])
+    }
+}
+
+/// Least and median microseconds per call.
+fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
+    let mut timed = |calls: u64| {
+        let begin = Instant::now();
+        (0..calls).for_each(|_| call());
+        begin.elapsed()
+    };
+    // Warm up and find how many calls make a batch.
+    let mut calls = 1;
+    while timed(calls) < BATCH {
+        calls *= 2;
+    }
+    let mut results: Vec<f64> =
+        (0..number).map(|_| timed(calls).as_secs_f64() * 1e6 / calls as f64).collect();
+    best_and_median(&mut results)
+}
+
+impl JacobianBench {
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+        let (_, mechanism) = model::load(name, &self.read)?;
+        let failed =
+            |error: leastaction::jet::JetError| Failure::caused_by("the Jacobian can't be evaluated", &error);
+        let mut random = samples::Random::new(1);
+        let mut vector = |_| -> Vec<f64> { (0..mechanism.nv()).map(|_| random.range(-1.0, 1.0)).collect() };
+        let mut q = mechanism.neutral_state().q;
+        mechanism.retract(&q.clone(), &vector(0), &mut q);
+        let derivatives: Vec<Vec<f64>> = (0..usize::from(self.order) + 2).map(&mut vector).collect();
+        let rows: Vec<&[f64]> = derivatives.iter().map(Vec::as_slice).collect();
+        let line = |variant: String, (us, median): (f64, f64)| {
+            json!({
+                "section": "D",
+                "system": "leastaction",
+                "variant": variant,
+                "model": peer_name(name),
+                "n": mechanism.nv(),
+                "us": us,
+                "us_median": median,
+            })
+        };
+        let mut lines = Vec::new();
+        for k in 0..=self.order {
+            let mut jacobian = TorqueJacobian::new(&mechanism, i32::from(k)).map_err(failed)?;
+            let rows = &rows[..usize::from(k) + 2];
+            jacobian.evaluate(&q, rows).map_err(failed)?;
+            let time = batches(self.batches, || {
+                let _ = black_box(jacobian.evaluate(black_box(&q), black_box(rows)));
+            });
+            lines.push(line(format!("torque Jacobian, order {k}"), time));
+        }
+        if let Some(last) = mechanism.body_ids().last() {
+            let mut jets = JetWorkspace::<f64>::new(&mechanism, 0);
+            let request = Request::local(Quantity::Velocity, jets.body(last));
+            jets.forward_motion(&q, &rows[..2]).map_err(failed)?;
+            let size = jets.value_count(Quantity::Velocity) * jets.jacobian_rows(Quantity::Velocity);
+            let mut out = vec![0.0; size * jets.jacobian_columns()];
+            jets.jacobian_into(&request, Coordinates::Tangent, &mut out).map_err(failed)?;
+            let time = batches(self.batches, || {
+                let _ = jets.forward_motion(black_box(&q), black_box(&rows[..2]));
+                let _ = black_box(jets.jacobian_into(&request, Coordinates::Tangent, &mut out));
+            });
+            lines.push(line("velocity and acceleration of the last body".into(), time));
+        }
+        Ok(lines)
+    }
+}
+
+impl LinearizeBench {
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+        let (_, mechanism) = model::load(name, &self.read)?;
+        let failed = |error: StepError| Failure::caused_by("the step can't be linearised", &error);
+        let options = MinimalOptions { order: self.order, ..MinimalOptions::default() };
+        let integrator = MinimalIntegrator::new(options).map_err(failed)?;
+        let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
+        let state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).map_err(failed)?;
+        let u = vec![0.0; mechanism.nu()];
+        let input = Input { u: &u };
+        let mut moved = state.clone();
+        let mut out = integrator
+            .linearize(&mechanism, &mut workspace, &mut moved, input, self.step, StateCoordinates::Velocity)
+            .map_err(failed)?;
+        let mut linearize = || {
+            moved.clone_from(&state);
+            let done =
+                integrator.linearize_into(&mechanism, &mut workspace, &mut moved, input, self.step, &mut out);
+            let _ = black_box(done);
+        };
+        let (both, both_median) = match self.calls {
+            Some(calls) => {
+                let begin = Instant::now();
+                (0..calls).for_each(|_| linearize());
+                let us = begin.elapsed().as_secs_f64() * 1e6 / calls as f64;
+                (us, us)
+            }
+            None => batches(self.batches, linearize),
+        };
+        let step = self.calls.is_none().then(|| {
+            let step = || {
+                moved.clone_from(&state);
+                let _ = black_box(integrator.step(&mechanism, &mut workspace, &mut moved, input, self.step));
+            };
+            batches(self.batches, step).0
+        });
+        Ok(vec![json!({
+            "section": "E",
+            "system": "leastaction",
+            "variant": format!("linearize{}", self.order),
+            "model": peer_name(name),
+            "n": mechanism.nv(),
+            "dt": self.step,
+            "us": both,
+            "us_median": both_median,
+            "us_step": step,
+        })])
     }
 }
 

@@ -6,9 +6,9 @@ use leastaction::mechanism::Mechanism;
 use serde_json::{Value, json};
 
 use crate::args::{MODEL_HELP, ReadArgs, StartArgs};
-use crate::config::Settings;
+use crate::config::{Settings, word};
 use crate::failure::{CHECK_FAILED, DONE, Failure};
-use crate::printer::{Printer, diagnostic_json};
+use crate::printer::{Printer, diagnostic_json, figure};
 use crate::{model, serve, start};
 
 /// A loop that is open by more than this at the start state is worth a remark.
@@ -56,7 +56,8 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         printer.line(format!("  {}", gap_line(gap)));
     }
     for special in &specials {
-        printer.line(format!("  {}: {}", special.element, special.what));
+        let flag = word(special.kind);
+        printer.line(format!("  {}: {} (`--ignore {flag}` runs without)", special.element, special.what));
     }
     printer.object(&json!({
         "model": args.model,
@@ -70,16 +71,20 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     Ok(if errors == 0 { DONE } else { CHECK_FAILED })
 }
 
-/// The gap of every loop joint at the start state.
-pub(crate) fn gaps(mechanism: &Mechanism, start: &StartArgs) -> Result<Vec<Value>, Failure> {
-    let settings = Settings {
+/// The settings that say where to start.
+pub(crate) fn start_settings(start: &StartArgs) -> Settings {
+    Settings {
         q: start.q.clone(),
         v: start.v.clone(),
         start: start.start.clone(),
         state: start.state.clone(),
         ..Settings::default()
-    };
-    let (state, _) = start::resolve(mechanism, &settings, 1.0)?;
+    }
+}
+
+/// The gap of every loop joint at the start state.
+pub(crate) fn gaps(mechanism: &Mechanism, start: &StartArgs) -> Result<Vec<Value>, Failure> {
+    let (state, _) = start::resolve(mechanism, &start_settings(start), 1.0)?;
     let value = |gap: &leastaction::dynamics::LoopGap| {
         let joint = mechanism.joint(gap.joint);
         json!({
@@ -97,7 +102,8 @@ pub(crate) fn gaps(mechanism: &Mechanism, start: &StartArgs) -> Result<Vec<Value
 pub(crate) fn gap_line(gap: &Value) -> String {
     let number = |key: &str| gap[key].as_f64().unwrap_or(f64::NAN);
     // Rounding of poses is no gap.
-    let shown = |x: f64, unit: &str| if x < 1e-12 { format!("0 {unit}") } else { format!("{x:.3e} {unit}") };
+    let shown =
+        |x: f64, unit: &str| if x < 1e-12 { format!("0 {unit}") } else { format!("{} {unit}", figure(x)) };
     format!(
         "loop joint `{}` ({}): gap {}, angle {}{}",
         gap["joint"].as_str().unwrap_or_default(),

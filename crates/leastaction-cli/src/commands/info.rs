@@ -1,16 +1,19 @@
 //! `info`: what a model is made of.
 
+use leastaction::dynamics::mobility;
 use leastaction::mechanism::{JointRole, JointType, Mechanism};
 use serde_json::{Value, json};
 
-use super::check::{gap_line, gaps};
+use super::check::{gap_line, gaps, start_settings};
 use crate::args::{MODEL_HELP, ReadArgs, StartArgs};
 use crate::failure::{DONE, Failure};
-use crate::model;
 use crate::printer::Printer;
+use crate::{model, start};
 
 /// Joints drawn unless all are asked for.
 const DRAWN: usize = 100;
+/// Velocities up to which the rank of loops is computed, in a second.
+const COUNTED: usize = 600;
 
 /// Show what a model is made of: tree, degrees of freedom, loops, masses, inputs, limits, states
 #[derive(Debug, clap::Args)]
@@ -33,7 +36,9 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     }
     let loops = gaps(&mechanism, &args.start)?;
     if printer.is_json() {
-        printer.object(&object(&model, &mechanism, &loops));
+        let mut value = object(&model, &mechanism, &loops);
+        value["freedom"] = json!(freedom(&mechanism, &args.start)?);
+        printer.object(&value);
         return Ok(DONE);
     }
     let m = &mechanism;
@@ -41,7 +46,9 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     printer.line(format!("  bodies       {}, {} kg", m.nb(), short(m.mass())));
     let moving = m.tree_joints().filter(|id| m.joint(*id).kind != JointType::Fixed).count();
     printer.line(format!("  tree joints  {}, of which {moving} move", m.nb()));
-    printer.line(format!("  freedom      {} velocities, {} positions in the tree", m.nv(), m.nq()));
+    let free = freedom(m, &args.start)?;
+    let in_all = free.map_or_else(|| "not computed for so many".to_owned(), |n| n.to_string());
+    printer.line(format!("  freedom      {in_all}; {} velocities, {} positions in the tree", m.nv(), m.nq()));
     if !loops.is_empty() {
         printer.line(format!("  loops        {}, {} constraint rows", loops.len(), loop_rows(m)));
     }
@@ -66,6 +73,15 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         printer.line(format!("constraint `{}` on body `{}`", c.name, m.body(c.body).name));
     }
     Ok(DONE)
+}
+
+/// Degrees of freedom at the start state; `None` where loops are too many to count them.
+fn freedom(mechanism: &Mechanism, start: &StartArgs) -> Result<Option<usize>, Failure> {
+    if loop_rows(mechanism) == 0 {
+        return Ok(Some(mechanism.nv()));
+    }
+    let (state, _) = start::resolve(mechanism, &start_settings(start), 1.0)?;
+    Ok((mechanism.nv() <= COUNTED).then(|| mobility(mechanism, &state)))
 }
 
 /// Rows of all loop constraints.

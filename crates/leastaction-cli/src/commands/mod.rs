@@ -4,8 +4,12 @@ mod bench;
 mod check;
 mod completions;
 mod convert;
+mod experiment;
 mod infer;
 mod info;
+mod jacobian;
+mod linearize;
+mod motion;
 mod optimize;
 mod simulate;
 
@@ -42,8 +46,12 @@ verbs! {
     Check => check,
     Info => info,
     Convert => convert,
+    Jacobian => jacobian,
+    Motion => motion,
     Optimize => optimize,
     Infer => infer,
+    Linearize => linearize,
     Bench => bench,
+    Experiment => experiment,
     Completions => completions,
 }

@@ -129,9 +129,6 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     for warning in &model.reading.diagnostics {
         printer.diagnostic(warning);
     }
-    for note in &served.notes {
-        printer.note(note);
-    }
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;
@@ -198,9 +195,9 @@ fn apply_case(settings: &mut Settings, model: &Model) {
         settings.integrator = method;
         settings.order = settings.order.or((case.order > 0).then_some(case.order));
     }
-    let step = *settings.step.get_or_insert(case.step);
-    settings.duration =
-        settings.duration.or(Some(case.steps as f64 * step)).filter(|duration| *duration > 0.0);
+    settings.step.get_or_insert(case.step);
+    let duration = case.steps as f64 * case.step;
+    settings.duration = settings.duration.or((duration > 0.0).then_some(duration));
 }
 
 /// Fills in what was chosen for the user, so that the printed scenario says everything.

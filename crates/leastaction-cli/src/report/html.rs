@@ -10,7 +10,8 @@ use super::{escape, svg};
 
 const PAGE: &str = include_str!("../../assets/viewer/page.html");
 const STAGE: &str = include_str!("../../assets/viewer/stage.html");
-const STYLE: &str = include_str!("../../assets/viewer/style.css");
+/// The look of all pages.
+pub(crate) const STYLE: &str = include_str!("../../assets/viewer/style.css");
 
 /// Longest list and longest text a page repeats from user files.
 const MAX_ROWS: usize = 200;

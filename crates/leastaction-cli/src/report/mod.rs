@@ -26,9 +26,11 @@ pub(crate) use data::{
     Frames, Placement, Plot, ReportData, Scene, SceneBody, SceneJoint, Series, SeriesValues, Shape,
     SummaryRow, Visual,
 };
+pub(crate) use escape::html as escape_html;
 pub(crate) use frame_thinner::FrameThinner;
-pub(crate) use html::render;
+pub(crate) use html::{STYLE, render};
 pub(crate) use plot_thinner::PlotThinner;
+pub(crate) use ticks::{linear as linear_ticks, logarithmic as log_ticks};
 
 /// No report is larger, in bytes.
 pub(crate) const MAX_BYTES: usize = 10_000_000;

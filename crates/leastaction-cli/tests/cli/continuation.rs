@@ -2,9 +2,16 @@
 
 use super::support::Folder;
 
-/// Integrators and a model for each.
-const RUNS: [(&str, &str); 3] =
-    [("rk4", "@ball-chain/2"), ("semi-implicit", "@chain-xy/3"), ("dop853", "@chain/2")];
+/// Integrators with their orders, and a model for each.
+const RUNS: [(&str, &str); 7] = [
+    ("rk4", "@ball-chain/2"),
+    ("semi-implicit", "@chain-xy/3"),
+    ("dop853", "@chain/2"),
+    ("minimal --order 2", "@chain-xy/3"),
+    ("minimal --order 4", "@ball-chain/2"),
+    ("maximal", "@four-bar"),
+    ("maximal --order 4", "@chain/2"),
+];
 
 #[test]
 fn fifty_and_fifty_steps_are_a_hundred_for_every_integrator() {

@@ -1,8 +1,11 @@
 //! What a user of the command sees and gets.
 
+mod comprehensive;
 mod continuation;
 mod endings;
+mod experiments;
 mod memory;
 mod outputs;
+mod reference;
 mod snapshots;
 mod support;

@@ -187,6 +187,16 @@ fn bench_prints_one_json_line_per_case() {
 }
 
 #[test]
+fn help_lists_every_verb() {
+    let folder = Folder::new("help");
+    let help = String::from_utf8(folder.succeed("--help").stdout).unwrap();
+    for verb in ["simulate", "check", "info", "convert", "bench", "completions"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(verb)), "{verb}: {help}");
+        folder.succeed(&format!("{verb} --help"));
+    }
+}
+
+#[test]
 fn completions_know_the_verbs() {
     let folder = Folder::new("completions");
     for shell in ["bash", "zsh", "fish"] {

@@ -14,7 +14,6 @@ macro_rules! snapshots {
 }
 
 snapshots! {
-    help: "--help";
     version: "--version";
     an_unknown_verb: "simulat @chain/2";
     welcome: "";
@@ -31,6 +30,7 @@ snapshots! {
     simulate_with_elements_ignored: "simulate arm.urdf --integrator rk4 --ignore friction,mimic --duration 0.1 --no-report --out out";
     simulate_from_a_keyframe: "simulate lever.xml --integrator rk4 --ignore loops,couplings,friction --state up --duration 0.1 --no-report --out out";
 
+    a_loop_closes_by_itself: "simulate @four-bar --duration 0.1 --no-report --out out";
     friction_and_mimic_are_refused_with_their_line: "simulate arm.urdf --integrator rk4";
     loops_are_refused_with_their_line: "simulate lever.xml --integrator rk4";
     limits_can_not_be_enforced_by_every_integrator: "simulate @chain/2 --integrator rk4 --limits enforce";

@@ -116,6 +116,11 @@ fn masked(text: &str) -> String {
             }
             _ => line,
         };
+        // How hard the solver works is tested where the solver is.
+        if let Some(label) = ["  iterations ", "  solver "].iter().find(|label| line.starts_with(**label)) {
+            out.push_str(&format!("{label}[counts]\n"));
+            continue;
+        }
         let words: Vec<String> = line.split(' ').map(masked_word).collect();
         out.push_str(&words.join(" "));
         out.push('\n');
@@ -132,6 +137,10 @@ fn masked_word(word: &str) -> String {
     match number.parse::<f64>() {
         Ok(value) if number.contains("e-") && value != 0.0 => {
             format!("{}[small]{}", &word[..start], &word[end..])
+        }
+        // All digits of a double: the last ones belong to the machine.
+        Ok(_) if number.chars().filter(char::is_ascii_digit).count() > 12 => {
+            format!("{}[number]{}", &word[..start], &word[end..])
         }
         _ => word.to_owned(),
     }

@@ -1,13 +1,15 @@
-//! Forward dynamics by the articulated-body algorithm, O(n), in one common frame.
+//! Forward dynamics by the articulated-body algorithm, O(n), in world axes about each joint's own origin.
 //!
 //! ```text
 //! outward   bodies: Ĝ_i = G_i,  β_i = V_i ×* (G_i V_i) − F_ext
 //! inward    U = Ĝ S,  D = Sᵀ U + armature,  e = τ − Sᵀ β
-//!           Ĝ_p += Ĝ − U D⁻¹ Uᵀ,   β_p += β + (Ĝ − U D⁻¹ Uᵀ) bias + U D⁻¹ e
-//! outward   A' = A_p + bias,  a = D⁻¹ (e − Uᵀ A'),  A = A' + S a,       A_world = −g
+//!           Ĝ_p += Tᵀ (Ĝ − U D⁻¹ Uᵀ) T,   β_p += Tᵀ (β + (Ĝ − U D⁻¹ Uᵀ) bias + U D⁻¹ e)
+//! outward   A' = T A_p + bias,  a = D⁻¹ (e − Uᵀ A'),  A = A' + S a,       A_world = −g
 //! ```
 //!
-//! In the common frame nothing is transformed between links: the inward sweep is sums and a rank-nv update.
+//! `T` only moves the reference point by `r = p_i − p_parent`; nothing is rotated between links. Moments about the
+//! joint itself keep the digits of small links at the end of large robots: about one common point a finger of
+//! 1e-6 kg·m² would be lost in the `m d²` of its distance (measured on iCub: residual 20 times larger).
 
 use super::Dynamics;
 use crate::mechanism::{Mechanism, Node};
@@ -34,11 +36,27 @@ impl<T: Real> Dynamics<T> {
     /// The three sweeps, with kinematics and external wrenches already at the state.
     pub(super) fn aba(&mut self, mechanism: &Mechanism, tau: &[T], acceleration: &mut [T]) {
         let nodes = &mechanism.tree().nodes;
-        for i in 0..nodes.len() {
-            let inertia = self.constants[i].transformed(&self.kinematics.poses[i]);
-            let v = self.kinematics.velocities[i];
+        let k = &mut self.kinematics;
+        for (i, node) in nodes.iter().enumerate() {
+            // From the common point to the joint's own: (ω; v + ω × p).
+            let p = k.poses[i].pos;
+            let own = |t: Twist<T>| Twist::new(t.ang, t.lin + t.ang.cross(p));
+            for c in node.v..node.v + node.nv {
+                self.own_columns[c] = own(k.columns[c]);
+            }
+            if node.kind.turns_about_its_origin() {
+                for c in node.v..node.v + node.nv {
+                    self.own_columns[c].lin = Vec3::zero();
+                }
+            }
+            self.own_biases[i] = own(k.biases[i]);
+            let v = own(k.velocities[i]);
+            let inertia = self.constants[i].rotated(&k.poses[i].rot);
             self.articulated[i] = ArticulatedInertia::from_rigid(&inertia);
-            self.forces[i] = v.cross_momentum(inertia.mul(v)) - self.external[i];
+            let external = self.external[i];
+            let external = Wrench::new(external.ang - p.cross(external.lin), external.lin);
+            self.forces[i] = v.cross_momentum(inertia.mul(v)) - external;
+            self.arms[i] = node.parent.map_or(p, |parent| p - k.poses[parent].pos);
         }
         for (i, node) in nodes.iter().enumerate().rev() {
             if node.nv == 1 {
@@ -47,14 +65,18 @@ impl<T: Real> Dynamics<T> {
                 self.inward_many(i, node, tau);
             }
         }
-        let base = Twist::new(Vec3::zero(), -Vec3::constant(mechanism.gravity()));
+        let gravity = Twist::new(Vec3::zero(), -Vec3::constant(mechanism.gravity()));
         for (i, node) in nodes.iter().enumerate() {
-            let mut acc = node.parent.map_or(base, |p| self.accelerations[p]) + self.kinematics.biases[i];
+            let base = node.parent.map_or(gravity, |parent| {
+                let a = self.accelerations[parent];
+                Twist::new(a.ang, a.lin + a.ang.cross(self.arms[i]))
+            });
+            let mut acc = base + self.own_biases[i];
             if node.nv == 1 {
                 let c = node.v;
                 let a = (self.efforts[c] - acc.dot(self.spread[c])) * self.pivots[i][0][0];
                 acceleration[c] = a;
-                acc += self.kinematics.columns[c] * a;
+                acc += self.own_columns[c] * a;
             } else {
                 let mut rest = [T::zero(); 6];
                 for c in 0..node.nv {
@@ -66,7 +88,7 @@ impl<T: Real> Dynamics<T> {
                         a += self.pivots[i][c][d] * rest[d];
                     }
                     acceleration[node.v + c] = a;
-                    acc += self.kinematics.columns[node.v + c] * a;
+                    acc += self.own_columns[node.v + c] * a;
                 }
             }
             self.accelerations[i] = acc;
@@ -77,7 +99,7 @@ impl<T: Real> Dynamics<T> {
     #[inline(always)]
     fn inward_one(&mut self, i: usize, node: &Node, tau: &[T]) {
         let c = node.v;
-        let s = self.kinematics.columns[c];
+        let s = self.own_columns[c];
         let u = self.articulated[i].mul(s);
         let d = T::one() / (s.dot(u) + T::from_f64(self.armature[c]));
         let e = tau[c] - s.dot(self.forces[i]);
@@ -86,16 +108,15 @@ impl<T: Real> Dynamics<T> {
         self.pivots[i][0][0] = d;
         if let Some(p) = node.parent {
             let reduced = self.articulated[i].minus_outer(u, u * d);
-            let beta = self.forces[i] + reduced.mul(self.kinematics.biases[i]) + u * (d * e);
-            self.articulated[p].add(&reduced);
-            self.forces[p] += beta;
+            let beta = self.forces[i] + reduced.mul(self.own_biases[i]) + u * (d * e);
+            self.hand_over(p, &reduced, beta, self.arms[i]);
         }
     }
 
     /// Inward step of a joint with several coordinates.
     fn inward_many(&mut self, i: usize, node: &Node, tau: &[T]) {
         let (n, v) = (node.nv, node.v);
-        let columns = &self.kinematics.columns[v..v + n];
+        let columns = &self.own_columns[v..v + n];
         let mut u = [Wrench::zero(); 6];
         let mut d = [[T::zero(); 6]; 6];
         let mut e = [T::zero(); 6];
@@ -123,10 +144,16 @@ impl<T: Real> Dynamics<T> {
                 reduced = reduced.minus_outer(u[c], w);
                 beta += w * e[c];
             }
-            beta += reduced.mul(self.kinematics.biases[i]);
-            self.articulated[p].add(&reduced);
-            self.forces[p] += beta;
+            beta += reduced.mul(self.own_biases[i]);
+            self.hand_over(p, &reduced, beta, self.arms[i]);
         }
+    }
+
+    /// Adds a child's reduced inertia and force, taken about a point at `arm`, to its parent.
+    #[inline(always)]
+    fn hand_over(&mut self, parent: usize, reduced: &ArticulatedInertia<T>, beta: Wrench<T>, arm: Vec3<T>) {
+        self.articulated[parent].add(&reduced.about(arm));
+        self.forces[parent] += Wrench::new(beta.ang + arm.cross(beta.lin), beta.lin);
     }
 }
 

@@ -8,16 +8,18 @@ mod crba;
 mod forces;
 mod kinematics;
 mod loop_gap;
+mod mobility;
 mod observe;
 mod rnea;
 
 pub use kinematics::Kinematics;
 pub use loop_gap::{LoopGap, loop_gaps};
+pub use mobility::mobility;
 pub use observe::Observables;
 
 use crate::mechanism::Mechanism;
 use crate::scalar::Real;
-use crate::spatial::{ArticulatedInertia, Inertia, Momentum, Twist, Wrench};
+use crate::spatial::{ArticulatedInertia, Inertia, Momentum, Twist, Vec3, Wrench};
 
 /// Workspace of the continuous dynamics: made once per mechanism, holds no truth.
 #[derive(Clone, Debug)]
@@ -34,7 +36,10 @@ pub struct Dynamics<T = f64> {
     composites: Vec<Inertia<T>>,
     articulated: Vec<ArticulatedInertia<T>>,
     pivots: Vec<[[T; 6]; 6]>,
+    own_biases: Vec<Twist<T>>,
+    arms: Vec<Vec3<T>>,
     // Per velocity coordinate.
+    own_columns: Vec<Twist<T>>,
     spread: Vec<Wrench<T>>,
     efforts: Vec<T>,
     tau: Vec<T>,
@@ -59,6 +64,9 @@ impl<T: Real> Dynamics<T> {
             composites: vec![Inertia::zero(); n],
             articulated: vec![ArticulatedInertia::default(); n],
             pivots: vec![[[T::zero(); 6]; 6]; n],
+            own_biases: vec![Twist::zero(); n],
+            arms: vec![Vec3::zero(); n],
+            own_columns: vec![Twist::zero(); nv],
             spread: vec![Wrench::zero(); nv],
             efforts: vec![T::zero(); nv],
             tau: vec![T::zero(); nv],

@@ -1,6 +1,8 @@
 //! [`Simulator`]: mechanism, integrator, workspace and state in one hand.
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
+use super::maximal::{Maximal, MaximalOptions};
+use super::minimal::MinimalIntegrator;
 use super::{Input, Integrator, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
@@ -43,6 +45,8 @@ pub struct MethodOptions {
     pub order: Option<u32>,
     /// Tolerance of the nonlinear solve or of the error control.
     pub tolerance: Option<f64>,
+    /// Options of the maximal integrator only.
+    pub maximal: MaximalOptions,
 }
 
 /// A running simulation. Made by [`Simulator::new`]; `step` does not allocate.
@@ -82,11 +86,8 @@ impl<'m> Simulator<'m> {
             Method::Rk4 => Self::with(mechanism, Rk4, start),
             Method::SemiImplicit => Self::with(mechanism, SemiImplicitEuler, start),
             Method::Dop853 => Self::with(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
-            Method::Minimal | Method::Maximal => Err(StepError::Unsupported {
-                integrator: method.name(),
-                what: format!("mechanism `{}`", mechanism.name()),
-                remedy: "this engine is not part of this version; use rk4, semi-implicit or dop853".into(),
-            }),
+            Method::Maximal => Self::with(mechanism, Maximal::with_options(options)?, start),
+            Method::Minimal => Self::with(mechanism, MinimalIntegrator::from_method(options)?, start),
         }
     }
 

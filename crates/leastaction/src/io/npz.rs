@@ -90,6 +90,22 @@ impl NpzWriter {
     }
 }
 
+/// Writes a matrix with named rows and columns: the arrays `matrix`, `rows` and `columns`.
+///
+/// # Errors
+/// If it can't be written; the old file is then untouched.
+pub fn write_matrix_npz(path: &Path, rows: &[String], columns: &[String], values: &[f64]) -> io::Result<()> {
+    let mut zip = ZipWriter::new(AtomicFile::create(path)?);
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let shape = format!("({}, {})", rows.len(), columns.len());
+    zip.add("matrix.npy", &npy_header("<f8", &shape), &mut bytes.as_slice())?;
+    for (name, labels) in [("rows.npy", rows), ("columns.npy", columns)] {
+        let (kind, text) = label_bytes(labels);
+        zip.add(name, &npy_header(&kind, &format!("({},)", labels.len())), &mut text.as_slice())?;
+    }
+    zip.finish()?.commit()
+}
+
 /// A file without a name: it disappears with the process, however that ends.
 fn scratch_file(beside: &Path, group: &str) -> io::Result<BufWriter<File>> {
     let name = format!(".{}.{group}.{}.scratch", file_name(beside), std::process::id());
@@ -105,7 +121,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Magic, version, length and description, padded so that the data begins at a multiple of 64 bytes.
-fn npy_header(kind: &str, shape: &str) -> Vec<u8> {
+pub(super) fn npy_header(kind: &str, shape: &str) -> Vec<u8> {
     let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     let unpadded = 10 + text.len() + 1;
     text.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
@@ -117,7 +133,7 @@ fn npy_header(kind: &str, shape: &str) -> Vec<u8> {
 }
 
 /// Strings as fixed-width UTF-32, the only text NPY has.
-fn label_bytes(labels: &[String]) -> (String, Vec<u8>) {
+pub(super) fn label_bytes(labels: &[String]) -> (String, Vec<u8>) {
     let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0).max(1);
     let mut bytes = Vec::with_capacity(4 * width * labels.len());
     for label in labels {

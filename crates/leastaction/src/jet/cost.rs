@@ -157,6 +157,7 @@ pub struct CostEvaluator {
     dual: Sample<Dual<f64, DIRECTIONS>>,
     /// Scratch: a dual sample, its costs and its gradient.
     x: Vec<Dual<f64, DIRECTIONS>>,
+    reference: Vec<Dual<f64, DIRECTIONS>>,
     values: Vec<Dual<f64, DIRECTIONS>>,
     gradient: Vec<Dual<f64, DIRECTIONS>>,
 }
@@ -189,6 +190,7 @@ impl CostEvaluator {
         let zero = Dual::constant(0.0);
         Ok(Self {
             x: vec![zero; orders * nv],
+            reference: vec![zero; reference_len(&costs, nv)],
             values: vec![zero; costs.len()],
             gradient: vec![zero; orders * nv],
             plain: Sample::new(plain, &costs),
@@ -266,6 +268,9 @@ impl CostEvaluator {
         let n = self.sample_len();
         expect("gradient", gradient.len(), n)?;
         expect("hessian", hessian.len(), n * n)?;
+        for (to, x) in self.reference.iter_mut().zip(reference) {
+            *to = Dual::constant(*x);
+        }
         for first in (0..n).step_by(DIRECTIONS) {
             for (i, x) in x.iter().enumerate() {
                 self.x[i] = Dual::constant(*x);
@@ -274,7 +279,7 @@ impl CostEvaluator {
                 }
             }
             let (values, gradient) = (&mut self.values, &mut self.gradient);
-            self.dual.evaluate(&self.costs, &self.x, reference, Some(weights), values, gradient)?;
+            self.dual.evaluate(&self.costs, &self.x, &self.reference, Some(weights), values, gradient)?;
             for (i, g) in self.gradient.iter().enumerate() {
                 for (d, e) in g.eps.iter().enumerate().take(n - first) {
                     hessian[i * n + first + d] = *e;
@@ -402,18 +407,29 @@ impl<T: Real> Sample<T> {
     }
 
     /// Values, and the gradient if there are weights. `x` is in plain derivatives.
-    pub(crate) fn evaluate<R: Copy>(
+    pub(crate) fn evaluate(
         &mut self,
         costs: &[Cost],
         x: &[T],
-        reference: &[R],
+        reference: &[T],
         weights: Option<&[f64]>,
         values: &mut [T],
         gradient: &mut [T],
-    ) -> Result<(), JetError>
-    where
-        T: FromReference<R>,
-    {
+    ) -> Result<(), JetError> {
+        self.evaluate_inline::<false>(costs, x, reference, weights, values, gradient)
+    }
+
+    /// [`evaluate`](Self::evaluate) compiled into the caller; with `WIDE` so are the sweeps.
+    #[inline(always)]
+    pub(crate) fn evaluate_inline<const WIDE: bool>(
+        &mut self,
+        costs: &[Cost],
+        x: &[T],
+        reference: &[T],
+        weights: Option<&[f64]>,
+        values: &mut [T],
+        gradient: &mut [T],
+    ) -> Result<(), JetError> {
         let (nv, n) = (self.jets.nv(), self.jets.velocity_count());
         for c in 0..nv {
             self.jets.q[self.q_of[c]] = x[c];
@@ -426,6 +442,7 @@ impl<T: Real> Sample<T> {
         }
         match self.stage {
             Need::Nothing => {}
+            need if WIDE => self.jets.run_inline(need == Need::Forces)?,
             Need::Motion => self.jets.run_motion()?,
             Need::Forces => self.jets.run()?,
         }
@@ -441,7 +458,11 @@ impl<T: Real> Sample<T> {
             values[t] = self.term(cost, x, own, w);
         }
         if weights.is_some() {
-            self.jets.run_adjoint();
+            if WIDE {
+                self.jets.run_adjoint_inline();
+            } else {
+                self.jets.run_adjoint();
+            }
             for m in 0..n + 1 {
                 let f = 1.0 / factorial(m);
                 for c in 0..nv {
@@ -453,14 +474,12 @@ impl<T: Real> Sample<T> {
     }
 
     /// Value of one cost; its weights go into the adjoint accumulators if `w` is given.
-    fn term<R: Copy>(&mut self, cost: &Cost, x: &[T], reference: &[R], w: Option<f64>) -> T
-    where
-        T: FromReference<R>,
-    {
+    #[inline(always)]
+    fn term(&mut self, cost: &Cost, x: &[T], reference: &[T], w: Option<f64>) -> T {
         let nv = self.jets.nv();
         let metric = |row: usize| cost.metric.get(row).copied().unwrap_or(1.0);
         let offset = |row: usize| {
-            if cost.tracked { T::from_reference(reference[row]) } else { T::zero() }
+            if cost.tracked { reference[row] } else { T::zero() }
         };
         let mut sum = T::zero();
         match &cost.term {
@@ -488,7 +507,7 @@ impl<T: Real> Sample<T> {
             CostTerm::LinearTorque { order } => {
                 let f = factorial(*order);
                 for c in 0..nv {
-                    let a = T::from_reference(reference[c]);
+                    let a = reference[c];
                     sum += a * self.jets.tau[order * nv + c] * f;
                     if let Some(w) = w {
                         self.jets.products.lambda[order * nv + c] += a * (w * f);
@@ -646,16 +665,4 @@ fn squares<T: Real>(
         *sum += r * r * metric(row);
         r * (w.unwrap_or(0.0) * metric(row) * f)
     }))
-}
-
-/// Numbers that references can be given in for a scalar type.
-pub(crate) trait FromReference<R>: Real {
-    fn from_reference(x: R) -> Self;
-}
-
-impl<T: Real> FromReference<f64> for T {
-    #[inline(always)]
-    fn from_reference(x: f64) -> Self {
-        T::from_f64(x)
-    }
 }

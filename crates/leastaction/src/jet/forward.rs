@@ -84,6 +84,9 @@ impl<T: Real> JetWorkspace<T> {
     pub(crate) fn run(&mut self) -> Result<(), JetError> {
         self.run_motion()?;
         with_order!(self.n, inward::<T; N>(self));
+        if self.passive && self.n > 1 {
+            self.add_passive();
+        }
         Ok(())
     }
 
@@ -95,9 +98,34 @@ impl<T: Real> JetWorkspace<T> {
         Ok(())
     }
 
+    /// Motion, and forces if asked, compiled into the caller: for lanes.
+    #[inline(always)]
+    pub(crate) fn run_inline(&mut self, forces: bool) -> Result<(), JetError> {
+        self.normalize()?;
+        self.have_poses = false;
+        outward_body::<T, 0>(self);
+        if forces {
+            inward_body::<T, 0>(self);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
     fn normalize(&mut self) -> Result<(), JetError> {
-        if self.q.iter().chain(&self.y).any(|x| !x.value().is_finite()) {
+        // 0·x is 0 for finite numbers and NaN otherwise; sums vectorise, tests do not.
+        let mut zero = T::zero();
+        for x in &self.q {
+            zero += *x * 0.0;
+        }
+        for x in &self.y {
+            zero += *x * 0.0;
+        }
+        if !zero.is_zero() {
             return Err(JetError::NotFinite);
+        }
+        self.origin = self.find_origin();
+        if self.tree.nq == self.tree.nv {
+            return Ok(());
         }
         let tree = std::sync::Arc::clone(&self.tree);
         for stage in &tree.stages {
@@ -110,11 +138,11 @@ impl<T: Real> JetWorkspace<T> {
                 self.q[stage.q..stage.q + 4].copy_from_slice(&q.normalized().to_array());
             }
         }
-        self.origin = self.find_origin();
         Ok(())
     }
 
     /// Where the first root is: moments about it stay small wherever the mechanism is.
+    #[inline(always)]
     fn find_origin(&self) -> Vec3<f64> {
         let Some(root) = self.tree.stages.first() else { return Vec3::zero() };
         let placement = root.placement.unwrap_or_default();
@@ -209,6 +237,11 @@ pub(crate) fn first_inertia<T: Real>(inertia: &Inertia, pose: &Pose<T>) -> Inert
 }
 
 fn outward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
+    outward_body::<T, N>(ws);
+}
+
+#[inline(always)]
+fn outward_body<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;
     let tree = &*ws.tree;
@@ -254,6 +287,11 @@ fn outward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
 }
 
 fn inward<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
+    inward_body::<T, N>(ws);
+}
+
+#[inline(always)]
+fn inward_body<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;
     let tree = &*ws.tree;
@@ -355,6 +393,6 @@ pub(crate) fn pose_jet<T: Real>(
         }
         let f = 1.0 / next(l);
         pos[l + 1] = p.scale(f);
-        rot[l + 1] = Mat3(r.0.map(|row| row.map(|x| x * f)));
+        rot[l + 1] = r * T::from_f64(f);
     }
 }

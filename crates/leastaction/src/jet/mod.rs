@@ -17,27 +17,35 @@
 //! | a Jacobian | [`JetWorkspace::jacobian_into`] |
 //! | torque Jacobian, fast | [`TorqueJacobian`] |
 //! | `J ξ`, `Jᵀ λ` | [`JetWorkspace::torque_jvp`], [`JetWorkspace::torque_vjp`] |
-//! | costs, gradients, Hessians | [`CostEvaluator`] |
+//! | costs, gradients, Hessians | [`CostEvaluator`]; of many samples [`CostBatch`] |
+//! | derivatives of a recording | [`RecordedMotion`] |
 //!
-//! Columns perturb on the right in the components of issue-wide tangents: see [`Coordinates`].
+//! Columns perturb on the right in the components of the velocity coordinates: see [`Coordinates`].
 
 mod adjoint;
 mod assembly;
+mod batch;
+mod cmtm;
 mod cost;
 mod forward;
 mod generating;
 mod jacobian;
 mod local;
+mod passive;
 mod products;
+mod recorded;
 mod stage;
 mod taylor;
 mod torque_jacobian;
 mod workspace;
 
 pub use assembly::TorqueJacobian;
+pub use batch::CostBatch;
+pub use cmtm::Cmtm;
 pub use cost::{Cost, CostEvaluator, CostTerm};
 pub use generating::{Generating, Quantity, QuantityFrame, Request};
 pub use jacobian::Coordinates;
+pub use recorded::{RecordedError, RecordedMotion};
 pub use stage::Target;
 pub use workspace::JetWorkspace;
 

@@ -93,7 +93,14 @@ impl<T: Real> JetWorkspace<T> {
         Ok(())
     }
 
+    /// The adjoint sweep compiled into the caller: for lanes.
+    #[inline(always)]
+    pub(crate) fn run_adjoint_inline(&mut self) {
+        adjoint_body::<T, 0>(self);
+    }
+
     /// Starts an adjoint evaluation: no weights yet.
+    #[inline(always)]
     pub(crate) fn clear_adjoint(&mut self) {
         let p = &mut self.products;
         p.eta_bar.fill(Wrench::zero());
@@ -191,6 +198,11 @@ fn tangent<T: Real, const N: usize>(ws: &mut JetWorkspace<T>, xi: &[T], out: &mu
 }
 
 fn adjoint<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
+    adjoint_body::<T, N>(ws);
+}
+
+#[inline(always)]
+fn adjoint_body<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
     let n = if N == 0 { ws.n } else { N };
     let nv = ws.tree.nv;
     let g = Vec3::constant(ws.tree.gravity);

@@ -104,8 +104,6 @@ pub(crate) struct StageTree {
     pub(crate) nv: usize,
     pub(crate) gravity: Vec3,
     pub(crate) mass: f64,
-    /// Largest number of columns on a path from the root.
-    pub(crate) max_depth: usize,
 }
 
 fn axes_of(kind: JointType) -> &'static [StageKind] {
@@ -214,7 +212,6 @@ impl StageTree {
             nv: mechanism.nv(),
             gravity: mechanism.gravity(),
             mass,
-            max_depth: depth.into_iter().max().unwrap_or(0),
             stages,
         }
     }

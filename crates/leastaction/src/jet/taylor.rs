@@ -124,7 +124,10 @@ pub(crate) fn inertia_next<T: Real>(
         j[5] += w2 * xz - w0 * zz - w1 * xy + w0 * yy - u1 * c2 - u2 * c1;
     }
     let r = 1.0 / next(l);
-    InertiaCoefficient { moment: moment.scale(r), rot: Sym3(j.map(|x| x * r)) }
+    InertiaCoefficient {
+        moment: moment.scale(r),
+        rot: Sym3([j[0] * r, j[1] * r, j[2] * r, j[3] * r, j[4] * r, j[5] * r]),
+    }
 }
 
 /// `Dx`: coefficients `(l+1) x_{l+1}` of a twist jet.

@@ -75,6 +75,10 @@ impl<T: Real> JetWorkspace<T> {
             );
             composite.bracket(s, s1, s2, g, (k, c, a), count);
             for l in 0..count {
+                #[cfg(feature = "sabotage")]
+                if crate::sabotage::chosen(crate::sabotage::Fault::ForceTurn) {
+                    k[l] -= cross_force_at(s, fc, l);
+                }
                 k[l] += cross_force_at(s, fc, l);
                 b[l] = inertia_rate_at(composite.ii, s, l) - cross_force_at(s, composite.h, l);
                 e[l] = Wrench::new(g.cross(a[l].lin), Vec3::zero());
@@ -119,6 +123,9 @@ impl<T: Real> JetWorkspace<T> {
                     }
                 } else {
                     continue;
+                }
+                if self.passive {
+                    self.add_passive_pair(row, column, m, c, k);
                 }
                 visit(row, column, m, c, k);
             }

@@ -70,6 +70,8 @@ pub struct JetWorkspace<T = f64> {
     /// Positions of stage frames relative to `origin`, `n + 1` per stage.
     pub(crate) pos: Vec<Vec3<T>>,
     pub(crate) have_poses: bool,
+    /// Torques include springs, dampers and rotors.
+    pub(crate) passive: bool,
     /// The target asked for last.
     pub(crate) link: Link<T>,
     /// Generating jets of the column asked for last.
@@ -132,6 +134,7 @@ impl<T: Real> JetWorkspace<T> {
             rot: vec![Mat3::zero(); ns * (n + 1)],
             pos: vec![Vec3::zero(); ns * (n + 1)],
             have_poses: false,
+            passive: false,
             link: Link {
                 rot: vec![Mat3::zero(); n + 1],
                 pos: vec![Vec3::zero(); n + 1],

@@ -80,6 +80,12 @@ impl JointType {
         }
     }
 
+    /// True if every motion of the joint leaves the origin of its frame where it is.
+    #[must_use]
+    pub fn turns_about_its_origin(self) -> bool {
+        matches!(self, Self::Revolute | Self::Continuous | Self::Universal | Self::Spherical)
+    }
+
     /// True if the joint keeps its coordinates when parent and child change places.
     #[must_use]
     pub fn is_reversible(self) -> bool {

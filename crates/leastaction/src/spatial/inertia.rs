@@ -20,7 +20,8 @@ impl<T: Real> Sym3<T> {
     #[must_use]
     #[inline(always)]
     pub fn constant(a: Sym3<f64>) -> Self {
-        Self(a.0.map(T::from_f64))
+        let at = |i: usize| T::from_f64(a.0[i]);
+        Self([at(0), at(1), at(2), at(3), at(4), at(5)])
     }
     /// The symmetric part of a matrix (its upper triangle).
     #[inline(always)]
@@ -53,7 +54,8 @@ impl<T: Real> Sym3<T> {
     #[inline(always)]
     #[must_use]
     pub fn plus(&self, b: &Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] + b.0[i]))
+        let at = |i: usize| self.0[i] + b.0[i];
+        Self([at(0), at(1), at(2), at(3), at(4), at(5)])
     }
 }
 
@@ -116,6 +118,12 @@ impl<T: Real> Inertia<T> {
             -(h1 * p2 + p1 * h2),
         ]);
         Self { mass: self.mass, moment: s + mp, rot: self.rot.rotated(&x.rot).plus(&shift) }
+    }
+    /// The same body in axes turned by `r`, about the same origin.
+    #[must_use]
+    #[inline(always)]
+    pub fn rotated(&self, r: &Mat3<T>) -> Self {
+        Self { mass: self.mass, moment: *r * self.moment, rot: self.rot.rotated(r) }
     }
     /// Centre of mass; the origin if the mass is zero.
     pub fn com(&self) -> Vec3<T> {
@@ -191,6 +199,31 @@ impl<T: Real> ArticulatedInertia<T> {
         self.b = self.b + o.b;
         self.c = self.c.plus(&o.c);
     }
+    /// The same inertia about another point, from which the present one is at `arm`.
+    ///
+    /// With `T = [1 0; −r̂ 1]`: `Tᵀ [A B; Bᵀ C] T = [A + r̂Bᵀ − B'r̂, B'; ·, C]`, `B' = B + r̂ C`.
+    #[inline(always)]
+    #[must_use]
+    pub fn about(&self, arm: Vec3<T>) -> Self {
+        let c = self.c.to_matrix();
+        // r̂ C, column by column (C is symmetric, so its columns are its rows).
+        let rc = [arm.cross(Vec3(c.0[0])), arm.cross(Vec3(c.0[1])), arm.cross(Vec3(c.0[2]))];
+        let b = self.b + Mat3::from_columns(rc[0], rc[1], rc[2]);
+        // r̂ Bᵀ has columns r × (rows of B); −B' r̂ has rows r × (rows of B').
+        let p = [0, 1, 2].map(|i| arm.cross(Vec3(self.b.0[i])));
+        let q = [0, 1, 2].map(|i| arm.cross(Vec3(b.0[i])));
+        let entry = |i: usize, j: usize| p[j][i] + q[i][j];
+        let a = &self.a.0;
+        let a = Sym3([
+            a[0] + entry(0, 0),
+            a[1] + entry(1, 1),
+            a[2] + entry(2, 2),
+            a[3] + entry(0, 1),
+            a[4] + entry(0, 2),
+            a[5] + entry(1, 2),
+        ]);
+        Self { a, b, c: self.c }
+    }
     /// `A − u wᵀ` where `u wᵀ` is symmetric (`w` a multiple of `u`).
     #[inline(always)]
     #[must_use]
@@ -230,6 +263,17 @@ mod tests {
             assert!((back.rot.0[i] - g.rot.0[i]).abs() < 1e-14);
             assert!((g.about_com().0[i] - [0.9, 0.8, 0.7, 0.05, -0.02, 0.03][i]).abs() < 1e-15);
         }
+    }
+
+    #[test]
+    fn an_articulated_inertia_moves_like_the_rigid_one() {
+        let g = Inertia::from_com(2.5, Vec3([0.1, -0.4, 0.3]), &Sym3([0.9, 0.8, 0.7, 0.05, -0.02, 0.03]));
+        let arm = Vec3([0.7, 0.2, -1.1]);
+        let direct = ArticulatedInertia::from_rigid(&g.transformed(&Pose::new(Mat3::identity(), arm)));
+        let moved = ArticulatedInertia::from_rigid(&g).about(arm);
+        let v = Twist::from_array([0.3, 0.1, -0.7, 0.2, -0.9, 0.4]);
+        let d = direct.mul(v) - moved.mul(v);
+        assert!(d.to_array().iter().all(|e| e.abs() < 1e-14), "{d:?}");
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! Three-vectors and 3×3 matrices on fixed arrays.
+//!
+//! Kernels are written out: iterating adapters are not always inlined into code for other instruction sets.
 
 use std::ops::{Add, AddAssign, Index, IndexMut, Mul, Neg, Sub, SubAssign};
 
@@ -28,7 +30,7 @@ impl<T: Real> Vec3<T> {
     #[inline(always)]
     #[must_use]
     pub fn constant(a: Vec3<f64>) -> Self {
-        Self(a.0.map(T::from_f64))
+        Self([T::from_f64(a.0[0]), T::from_f64(a.0[1]), T::from_f64(a.0[2])])
     }
     /// Values without derivatives.
     #[inline(always)]
@@ -67,7 +69,8 @@ impl<T: Real> Vec3<T> {
     /// Outer product `a bᵀ`.
     #[inline(always)]
     pub fn outer(self, b: Self) -> Mat3<T> {
-        Mat3(self.0.map(|a| b.0.map(|b| a * b)))
+        let row = |i: usize| [self.0[i] * b.0[0], self.0[i] * b.0[1], self.0[i] * b.0[2]];
+        Mat3([row(0), row(1), row(2)])
     }
 }
 
@@ -94,7 +97,8 @@ impl<T: Real> Mat3<T> {
     #[inline(always)]
     #[must_use]
     pub fn constant(a: Mat3<f64>) -> Self {
-        Self(a.0.map(|r| r.map(T::from_f64)))
+        let row = |r: [f64; 3]| [T::from_f64(r[0]), T::from_f64(r[1]), T::from_f64(r[2])];
+        Self([row(a.0[0]), row(a.0[1]), row(a.0[2])])
     }
     /// Values without derivatives.
     #[inline(always)]
@@ -104,7 +108,7 @@ impl<T: Real> Mat3<T> {
     /// From three columns.
     #[inline(always)]
     pub fn from_columns(a: Vec3<T>, b: Vec3<T>, c: Vec3<T>) -> Self {
-        Self(std::array::from_fn(|i| [a.0[i], b.0[i], c.0[i]]))
+        Self([[a.0[0], b.0[0], c.0[0]], [a.0[1], b.0[1], c.0[1]], [a.0[2], b.0[2], c.0[2]]])
     }
     /// Column `j`.
     #[inline(always)]
@@ -121,7 +125,8 @@ impl<T: Real> Mat3<T> {
     #[inline(always)]
     pub fn tr_mul(&self, x: Vec3<T>) -> Vec3<T> {
         let a = &self.0;
-        Vec3(std::array::from_fn(|j| a[0][j] * x.0[0] + a[1][j] * x.0[1] + a[2][j] * x.0[2]))
+        let at = |j: usize| a[0][j] * x.0[0] + a[1][j] * x.0[1] + a[2][j] * x.0[2];
+        Vec3([at(0), at(1), at(2)])
     }
     /// Sum of the diagonal.
     #[inline(always)]
@@ -152,28 +157,28 @@ impl<T: Real> Add for Vec3<T> {
     type Output = Self;
     #[inline(always)]
     fn add(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] + b.0[i]))
+        Self([self.0[0] + b.0[0], self.0[1] + b.0[1], self.0[2] + b.0[2]])
     }
 }
 impl<T: Real> Sub for Vec3<T> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] - b.0[i]))
+        Self([self.0[0] - b.0[0], self.0[1] - b.0[1], self.0[2] - b.0[2]])
     }
 }
 impl<T: Real> Neg for Vec3<T> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Self(self.0.map(|x| -x))
+        Self([-self.0[0], -self.0[1], -self.0[2]])
     }
 }
 impl<T: Real> Mul<T> for Vec3<T> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, s: T) -> Self {
-        Self(self.0.map(|x| x * s))
+        Self([self.0[0] * s, self.0[1] * s, self.0[2] * s])
     }
 }
 impl<T: Real> AddAssign for Vec3<T> {
@@ -205,18 +210,18 @@ impl<T: Real> Mul<Vec3<T>> for Mat3<T> {
     type Output = Vec3<T>;
     #[inline(always)]
     fn mul(self, x: Vec3<T>) -> Vec3<T> {
-        Vec3(self.0.map(|r| Vec3(r).dot(x)))
+        Vec3([Vec3(self.0[0]).dot(x), Vec3(self.0[1]).dot(x), Vec3(self.0[2]).dot(x)])
     }
 }
 impl<T: Real> Mul for Mat3<T> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| {
-            std::array::from_fn(|j| {
-                self.0[i][0] * b.0[0][j] + self.0[i][1] * b.0[1][j] + self.0[i][2] * b.0[2][j]
-            })
-        }))
+        let row = |r: [T; 3]| {
+            let at = |j: usize| r[0] * b.0[0][j] + r[1] * b.0[1][j] + r[2] * b.0[2][j];
+            [at(0), at(1), at(2)]
+        };
+        Self([row(self.0[0]), row(self.0[1]), row(self.0[2])])
     }
 }
 impl<T: Real> Mul<T> for Mat3<T> {
@@ -254,6 +259,6 @@ impl<T: Real> Vec3<T> {
     #[inline(always)]
     #[must_use]
     pub fn scale(self, s: f64) -> Self {
-        Self(self.0.map(|x| x * s))
+        Self([self.0[0] * s, self.0[1] * s, self.0[2] * s])
     }
 }

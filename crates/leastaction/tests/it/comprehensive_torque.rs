@@ -98,7 +98,9 @@ fn torques_do_not_change_when_the_mechanism_is_moved_ten_kilometres_away() {
             assert!(worst < 1e-14, "seed {seed}, order {l}: {worst:e}");
         }
         for body in here.body_ids() {
-            for quantity in [Quantity::Velocity, Quantity::Momentum, Quantity::LinkForce, Quantity::JointForce] {
+            for quantity in
+                [Quantity::Velocity, Quantity::Momentum, Quantity::LinkForce, Quantity::JointForce]
+            {
                 let request = Request::local(quantity, a.body(body));
                 let far_request = Request::local(quantity, b.body(body));
                 let size = a.value_count(quantity) * 6;

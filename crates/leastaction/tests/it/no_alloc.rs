@@ -52,8 +52,15 @@ fn trees() -> Vec<Mechanism> {
 }
 
 /// Methods and orders to count; each engine adds its own.
-const METHODS: &[(Method, Option<u32>)] =
-    &[(Method::Rk4, None), (Method::SemiImplicit, None), (Method::Dop853, None)];
+const METHODS: &[(Method, Option<u32>)] = &[
+    (Method::Rk4, None),
+    (Method::SemiImplicit, None),
+    (Method::Dop853, None),
+    (Method::Minimal, Some(2)),
+    (Method::Minimal, Some(4)),
+    (Method::Minimal, Some(6)),
+    (Method::Maximal, None),
+];
 
 #[test]
 fn steps_and_read_outs_of_every_integrator_do_not_allocate() {

@@ -87,11 +87,7 @@ pub(crate) fn joint_geometry<T: Real>(
     Geometry {
         r: qa.conj() * qb,
         frame_a: if uses_a { qa.to_matrix() } else { Mat3::zero() },
-        frame_b: if joint.is_plain_ball() && !needs_b_lever {
-            Mat3::zero() // a plain ball joint has no direction of its own
-        } else {
-            qb.to_matrix()
-        },
+        frame_b: qb.to_matrix(),
         gap: ob - oa,
         lever_a,
         lever_b: if needs_b_lever { lever_b } else { Vec3::zero() },
@@ -126,6 +122,8 @@ pub(crate) struct Side {
     pub(crate) rot: Vec<Mat3>,
     /// Per link: from the centre of mass to the joint point.
     pub(crate) arm: Vec<Vec3>,
+    /// Per link: the joint point in the world.
+    pub(crate) point: Vec<Vec3>,
     /// Per link: geometry of its joint.
     pub(crate) joints: Vec<Geometry>,
     /// Per link: transport lever from the parent.
@@ -142,6 +140,7 @@ impl Side {
         Self {
             rot: vec![Mat3::identity(); n],
             arm: vec![Vec3::zero(); n],
+            point: vec![Vec3::zero(); n],
             joints: vec![Geometry::default(); n],
             lever: vec![Vec3::zero(); n],
             axis: vec![Vec3::zero(); n],
@@ -153,19 +152,43 @@ impl Side {
     #[inline(always)]
     pub(crate) fn place_link(&mut self, layout: &Layout, i: usize, poses: &[LinkPose]) {
         let link = &layout.links[i];
-        let rot = poses[i].q.to_matrix();
-        self.rot[i] = rot;
-        self.arm[i] = rot * link.joint.b.p;
-        let a = link.parent.map(|p| (&poses[p], &self.rot[p]));
-        let geometry = joint_geometry(&link.joint, a, Some((&poses[i], &rot)), false);
-        self.lever[i] = geometry.transport(link.joint.kind);
-        self.axis[i] = match link.joint.kind {
-            JointType::Revolute | JointType::Continuous | JointType::Cylindrical | JointType::Planar => {
-                geometry.hinge_axis()
+        let joint = &link.joint;
+        let (pose, rot) = (&poses[i], poses[i].q.to_matrix());
+        let arm = rot * joint.b.p;
+        let point = pose.x + arm;
+        let (qa, origin, lever_a) = match link.parent {
+            Some(p) => {
+                let lever = self.rot[p] * joint.a.lever;
+                (poses[p].q * joint.a.q, self.point[p] + lever, lever)
             }
-            _ => Vec3::zero(),
+            None => (joint.a.q, joint.a.p, joint.a.lever),
         };
-        self.joints[i] = geometry;
+        self.rot[i] = rot;
+        self.arm[i] = arm;
+        self.point[i] = point;
+        let g = &mut self.joints[i];
+        g.gap = point - origin;
+        g.lever_a = lever_a;
+        let qb = pose.q * joint.b.q;
+        g.r = qa.conj() * qb;
+        match joint.kind {
+            JointType::Spherical if joint.is_plain_ball() => self.lever[i] = lever_a,
+            JointType::Revolute | JointType::Continuous => {
+                g.frame_b = qb.to_matrix();
+                self.axis[i] = g.hinge_axis();
+                self.lever[i] = lever_a;
+            }
+            kind => {
+                g.frame_b = qb.to_matrix();
+                if slides(kind) || kind == JointType::Universal {
+                    g.frame_a = qa.to_matrix();
+                }
+                if matches!(kind, JointType::Cylindrical | JointType::Planar) {
+                    self.axis[i] = g.hinge_axis();
+                }
+                self.lever[i] = g.transport(kind);
+            }
+        }
     }
 
     /// Geometry of the loop joints, once all links are placed.

@@ -322,7 +322,10 @@ impl Layout {
             let name = joint.name.clone();
             let closure = |kind, rows, name| Closure { kind, index: loops.len(), a, b, rows, name };
             if row_count(joint.kind) > 0 {
-                closures.push(closure(ClosureKind::Joint, row_count(joint.kind), name.clone()));
+                let rows = row_count(joint.kind);
+                #[cfg(feature = "sabotage")]
+                let rows = rows - usize::from(crate::sabotage::chosen(crate::sabotage::Fault::LoopRow));
+                closures.push(closure(ClosureKind::Joint, rows, name.clone()));
             }
             if made.rows.has_rows || made.rows.has_limits {
                 if joint.kind.nv() > 3 || joint.kind == JointType::Spherical {

@@ -141,6 +141,7 @@ impl Ldu {
     }
 
     /// Factors the assembled matrix. Does not allocate.
+    #[inline(always)]
     pub(crate) fn factor(&mut self, layout: &Layout, graph: &Graph, x: &Side, v: &Side) {
         self.dropped = 0;
         self.block_operations = 0;
@@ -149,7 +150,13 @@ impl Ldu {
                 Op::Pair { link, carried, fill } => {
                     self.factor_link(layout, *link, x, v);
                     if !carried.is_empty() {
-                        self.carry(layout, *link, carried, fill, x, v);
+                        match layout.links[*link].joint.kind.nv() {
+                            0 => self.carry::<0>(layout, *link, carried, fill, x, v),
+                            1 => self.carry::<1>(layout, *link, carried, fill, x, v),
+                            2 => self.carry::<2>(layout, *link, carried, fill, x, v),
+                            3 => self.carry::<3>(layout, *link, carried, fill, x, v),
+                            _ => self.carry::<6>(layout, *link, carried, fill, x, v),
+                        }
                     }
                 }
                 Op::Closure { closure, at, others, fill } => {
@@ -225,6 +232,12 @@ impl Ldu {
             }
             _ => self.factor_general(layout, i, x, v),
         };
+        #[cfg(feature = "sabotage")]
+        let reduced = if crate::sabotage::chosen(crate::sabotage::Fault::NewtonSign) {
+            reduced.map(|row| row.map(|x| -x))
+        } else {
+            reduced
+        };
         if let Some(parent) = link.parent {
             add_transported(&mut self.diagonal[parent], &reduced, x.lever[i], v.lever[i]);
         }
@@ -285,8 +298,9 @@ impl Ldu {
         m
     }
 
-    /// Carried closures of a pair: fill among them and their blocks at the parent.
-    fn carry(
+    /// Carried closures of a pair with `N` coordinates: fill among them and their blocks at the parent.
+    #[inline(always)]
+    fn carry<const N: usize>(
         &mut self,
         layout: &Layout,
         i: usize,
@@ -295,61 +309,64 @@ impl Ldu {
         x: &Side,
         v: &Side,
     ) {
-        let link = &layout.links[i];
-        let nv = link.joint.kind.nv();
+        let at = layout.links[i].v;
         self.block_operations += 4 * carried.len() as u64 + fill.len() as u64;
+        let (n_x, n_v) = (*head::<N>(&self.n_x, at), *head::<N>(&self.n_v, at));
+        let (left, right) = (*head::<N>(&self.left, at), *head::<N>(&self.right, at));
+        let inverse = *head::<N>(&self.inverse, at);
         for c in carried {
             let rows = layout.closures[c.closure].rows;
+            let (an_rows, bn_rows) = (&mut self.an[c.slot], &mut self.bn[c.slot]);
             for r in 0..rows {
-                let (a, b) = (self.a[c.slot][r], self.b[c.slot][r]);
-                let (mut ta, mut tb) = (a, b);
-                for k in 0..nv {
-                    let (an, bn) = (dot(&a, &self.n_v[link.v + k]), dot(&b, &self.n_x[link.v + k]));
-                    self.an[c.slot][r][k] = an;
-                    self.bn[c.slot][r][k] = bn;
+                let (mut a, mut b) = (self.a[c.slot][r], self.b[c.slot][r]);
+                let (mut an, mut bn) = ([0.0; N], [0.0; N]);
+                for k in 0..N {
+                    an[k] = dot(&a, &n_v[k]);
+                    bn[k] = dot(&b, &n_x[k]);
+                    an_rows[r][k] = an[k];
+                    bn_rows[r][k] = bn[k];
                 }
-                let (an, bn) = (self.an[c.slot][r], self.bn[c.slot][r]);
-                for k in 0..nv {
+                let Some(slot) = c.parent_slot else { continue };
+                for k in 0..N {
                     // A N P⁻¹ row, then times the left rows; B by the right columns.
-                    let s: f64 = (0..nv).map(|m| an[m] * self.inverse[link.v + m][k]).sum();
-                    let (left, right) = (&self.left[link.v + k], &self.right[link.v + k]);
+                    let mut s = 0.0;
+                    for m in 0..N {
+                        s += an[m] * inverse[m][k];
+                    }
                     for m in 0..6 {
-                        ta[m] -= s * left[m];
-                        tb[m] -= bn[k] * right[m];
+                        a[m] -= s * left[k][m];
+                        b[m] -= bn[k] * right[k][m];
                     }
                 }
-                if let Some(slot) = c.parent_slot {
-                    let (pa, pb) = (&mut self.a[slot][r], &mut self.b[slot][r]);
-                    // Row vectors times T_v: [a₁ − a₂ S(d'), a₂]; the transposed columns by T_x likewise.
-                    add_row(pa, &ta, v.lever[i]);
-                    add_row(pb, &tb, x.lever[i]);
-                }
+                // Row vectors times T_v: [a₁ − a₂ S(d'), a₂]; the transposed columns by T_x likewise.
+                add_row(&mut self.a[slot][r], &a, v.lever[i]);
+                add_row(&mut self.b[slot][r], &b, x.lever[i]);
             }
         }
         for &(p, q, block) in fill {
             let (cp, cq) = (&carried[p], &carried[q]);
             let (rp, rq) = (layout.closures[cp.closure].rows, layout.closures[cq.closure].rows);
+            let (an, bn, cc) = (&self.an[cp.slot], &self.bn[cq.slot], &mut self.cc[block]);
             for r in 0..rp {
-                let an = self.an[cp.slot][r];
-                let mut s = [0.0; 6];
-                for k in 0..nv {
-                    for m in 0..nv {
-                        s[k] += an[m] * self.inverse[link.v + m][k];
+                let mut s = [0.0; N];
+                for k in 0..N {
+                    for m in 0..N {
+                        s[k] += an[r][m] * inverse[m][k];
                     }
                 }
                 for c in 0..rq {
-                    let bn = &self.bn[cq.slot][c];
                     let mut sum = 0.0;
-                    for k in 0..nv {
-                        sum += s[k] * bn[k];
+                    for k in 0..N {
+                        sum += s[k] * bn[c][k];
                     }
-                    self.cc[block][r][c] -= sum;
+                    cc[r][c] -= sum;
                 }
             }
         }
     }
 
     /// Pivot of a closure with a rank decision, and its updates.
+    #[inline(never)]
     fn factor_closure(
         &mut self,
         layout: &Layout,
@@ -420,10 +437,17 @@ impl Ldu {
     }
 
     /// Solves with the factors: `system` holds right-hand sides and receives the solution. Does not allocate.
+    #[inline(always)]
     pub(crate) fn solve(&self, layout: &Layout, graph: &Graph, x: &Side, v: &Side, system: &mut System) {
         for op in &graph.ops {
             match op {
-                Op::Pair { link, carried, .. } => self.forward_pair(layout, *link, carried, x, system),
+                Op::Pair { link, carried, .. } => match layout.links[*link].joint.kind.nv() {
+                    0 => self.forward_pair::<0>(layout, *link, carried, x, system),
+                    1 => self.forward_pair::<1>(layout, *link, carried, x, system),
+                    2 => self.forward_pair::<2>(layout, *link, carried, x, system),
+                    3 => self.forward_pair::<3>(layout, *link, carried, x, system),
+                    _ => self.forward_pair::<6>(layout, *link, carried, x, system),
+                },
                 Op::Closure { closure, at, others, .. } => {
                     let y = times(&self.pivot[*closure], &system.closure[*closure]);
                     if let Some((link, slot)) = at {
@@ -444,7 +468,13 @@ impl Ldu {
         }
         for op in graph.ops.iter().rev() {
             match op {
-                Op::Pair { link, carried, .. } => self.backward_pair(layout, *link, carried, v, system),
+                Op::Pair { link, carried, .. } => match layout.links[*link].joint.kind.nv() {
+                    0 => self.backward_pair::<0>(layout, *link, carried, v, system),
+                    1 => self.backward_pair::<1>(layout, *link, carried, v, system),
+                    2 => self.backward_pair::<2>(layout, *link, carried, v, system),
+                    3 => self.backward_pair::<3>(layout, *link, carried, v, system),
+                    _ => self.backward_pair::<6>(layout, *link, carried, v, system),
+                },
                 Op::Closure { closure, at, others, .. } => {
                     let mut r = system.closure[*closure];
                     if let Some((link, slot)) = at {
@@ -463,8 +493,9 @@ impl Ldu {
         }
     }
 
+    /// Forward substitution of a pair with `N` coordinates.
     #[inline(always)]
-    fn forward_pair(
+    fn forward_pair<const N: usize>(
         &self,
         layout: &Layout,
         i: usize,
@@ -473,35 +504,37 @@ impl Ldu {
         system: &mut System,
     ) {
         let link = &layout.links[i];
-        let nv = link.joint.kind.nv();
+        let at = link.v;
+        let (n_x, right, inverse) =
+            (head::<N>(&self.n_x, at), head::<N>(&self.right, at), head::<N>(&self.inverse, at));
         let (d, wp) = (&self.diagonal[i], system.particular[i]);
         let r = system.body[i];
         // r − D w_p
         let mut rest: Six = std::array::from_fn(|k| r[k] - dot(&d[k], &wp));
-        let mut eta = [0.0; 6]; // y of the pivot equation
-        for k in 0..nv {
-            eta[k] = dot(&self.n_x[link.v + k], &rest) + system.force[link.v + k];
+        let mut eta = [0.0; N]; // y of the pivot equation
+        for k in 0..N {
+            eta[k] = dot(&n_x[k], &rest) + system.force[at + k];
         }
         if !carried.is_empty() {
             let mut xi = [0.0; 6]; // P⁻¹ y
-            for k in 0..nv {
-                for m in 0..nv {
-                    xi[k] += self.inverse[link.v + k][m] * eta[m];
+            for k in 0..N {
+                for m in 0..N {
+                    xi[k] += inverse[k][m] * eta[m];
                 }
             }
             for c in carried {
+                let (a, an) = (&self.a[c.slot], &self.an[c.slot]);
+                let target = &mut system.closure[c.closure];
                 for row in 0..layout.closures[c.closure].rows {
-                    system.closure[c.closure][row] -=
-                        dot(&self.a[c.slot][row], &wp) + dot(&self.an[c.slot][row], &xi);
+                    target[row] -= dot(&a[row], &wp) + dot(&an[row], &xi);
                 }
             }
         }
-        for k in 0..nv {
-            let right = &self.right[link.v + k];
+        for k in 0..N {
             for m in 0..6 {
-                rest[m] -= right[m] * eta[k];
+                rest[m] -= right[k][m] * eta[k];
             }
-            system.rate[link.v + k] = eta[k];
+            system.rate[at + k] = eta[k];
         }
         if self.limits_active && link.joint.rows.has_limits {
             self.forward_limits(layout, i, carried, &mut rest, system);
@@ -546,8 +579,9 @@ impl Ldu {
         }
     }
 
+    /// Backward substitution of a pair with `N` coordinates.
     #[inline(always)]
-    fn backward_pair(
+    fn backward_pair<const N: usize>(
         &self,
         layout: &Layout,
         i: usize,
@@ -556,43 +590,57 @@ impl Ldu {
         system: &mut System,
     ) {
         let link = &layout.links[i];
-        let nv = link.joint.kind.nv();
+        let at = link.v;
+        let (n_v, left, inverse) =
+            (head::<N>(&self.n_v, at), head::<N>(&self.left, at), head::<N>(&self.inverse, at));
         // T_v w_a = [Ω; v + Ω × d]
         let moved = link.parent.map_or([0.0; 6], |p| transport(&system.body[p], v.lever[i]));
-        let mut y = [0.0; 6];
-        for k in 0..nv {
-            y[k] = system.rate[link.v + k] - dot(&self.left[link.v + k], &moved);
+        let mut y = [0.0; N];
+        for k in 0..N {
+            y[k] = system.rate[at + k] - dot(&left[k], &moved);
         }
         let mut load = [0.0; 6]; // B λ
         for c in carried {
+            let (bn, b, lam) = (&self.bn[c.slot], &self.b[c.slot], &system.closure[c.closure]);
             for row in 0..layout.closures[c.closure].rows {
-                let lam = system.closure[c.closure][row];
-                let (bn, b) = (&self.bn[c.slot][row], &self.b[c.slot][row]);
-                for k in 0..nv {
-                    y[k] -= bn[k] * lam;
+                for k in 0..N {
+                    y[k] -= bn[row][k] * lam[row];
                 }
                 for m in 0..6 {
-                    load[m] += b[m] * lam;
+                    load[m] += b[row][m] * lam[row];
                 }
             }
         }
         let wp = system.particular[i];
         let mut w: Six = std::array::from_fn(|k| moved[k] + wp[k]);
-        for k in 0..nv {
-            let mut xi = if self.limits_active { system.shift[link.v + k] } else { 0.0 };
-            for m in 0..nv {
-                xi += self.inverse[link.v + k][m] * y[m];
+        for k in 0..N {
+            let mut xi = if self.limits_active { system.shift[at + k] } else { 0.0 };
+            for m in 0..N {
+                xi += inverse[k][m] * y[m];
             }
-            system.rate[link.v + k] = xi;
-            let n = &self.n_v[link.v + k];
+            system.rate[at + k] = xi;
             for m in 0..6 {
-                w[m] += n[m] * xi;
+                w[m] += n_v[k][m] * xi;
             }
         }
         let (d, r) = (&self.diagonal[i], system.body[i]);
         system.wrench[i] = std::array::from_fn(|k| dot(&d[k], &w) + load[k] - r[k]);
         system.body[i] = w;
     }
+}
+
+/// `N` consecutive rows as an array: bounds are checked once.
+#[inline(always)]
+fn head<const N: usize>(rows: &[Six], at: usize) -> &[Six; N] {
+    match rows[at..].first_chunk::<N>() {
+        Some(chunk) => chunk,
+        None => unreachable_rows(),
+    }
+}
+
+#[cold]
+fn unreachable_rows() -> ! {
+    panic!("coordinate rows are allocated per velocity coordinate")
 }
 
 #[inline(always)]
@@ -694,6 +742,7 @@ fn add_linear(target: &mut Block, m: &Block, d: Vec3, d_end: Vec3) {
 }
 
 /// Generalised inverse by elimination with full pivoting: pivots not above `floor` are dropped. Returns the rank.
+#[inline(never)]
 pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
     // Gauss–Jordan on [M | I] with row and column exchanges recorded.
     let (mut a, mut e) = (*m, ZERO);

@@ -38,7 +38,7 @@ pub use rotation_map::RotationMap;
 pub use state::MaximalState;
 pub use workspace::MaximalWorkspace;
 
-use super::{Input, Integrator, StepError, StepReport, expect_length, expect_state};
+use super::{Input, Integrator, MethodOptions, StepError, StepReport, expect_length, expect_state};
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
 use ldu::{Six, angular, linear};
@@ -119,10 +119,55 @@ impl Default for Maximal {
     }
 }
 
+/// What the maximal integrator can be told beside order and tolerance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaximalOptions {
+    /// Rotation map.
+    pub rotation_map: RotationMap,
+    /// How fourth order is reached; `None` takes Suzuki's.
+    pub composition: Option<Composition>,
+    /// Hold joint limits instead of only watching them.
+    pub enforce_limits: bool,
+}
+
 /// Deepest recursive halving of a step.
 const MAX_DEPTH: u32 = 8;
 
 impl Maximal {
+    /// From run-time options: order 2 (default) or 4.
+    ///
+    /// # Errors
+    /// If the order or the composition is not one of these.
+    pub fn with_options(options: &MethodOptions) -> Result<Self, StepError> {
+        let more = &options.maximal;
+        let composition = match (options.order, more.composition) {
+            (None | Some(2), None | Some(Composition::Plain)) => Composition::Plain,
+            (Some(4), None) => Composition::Suzuki,
+            (None | Some(4), Some(c)) if c != Composition::Plain => c,
+            (Some(order), None) => {
+                return Err(StepError::BadOption {
+                    option: "order",
+                    value: order.to_string(),
+                    remedy: "the maximal integrator has order 2, and 4 by composition".into(),
+                });
+            }
+            (order, Some(c)) => {
+                return Err(StepError::BadOption {
+                    option: "order",
+                    value: order.unwrap_or(2).to_string(),
+                    remedy: format!("the composition given has order {}", c.order()),
+                });
+            }
+        };
+        Ok(Self {
+            map: more.rotation_map,
+            composition,
+            enforce_limits: more.enforce_limits,
+            tolerance: options.tolerance.unwrap_or(Self::default().tolerance),
+            custom: Vec::new(),
+        })
+    }
+
     /// Adds a velocity constraint of your own on the body of that name.
     #[must_use]
     pub fn with_constraint(

@@ -85,12 +85,31 @@ pub(crate) fn guess(
 }
 
 /// Solves the equations from the iterate in the workspace. Does not allocate.
+///
+/// The kernels are compiled twice, for any processor and for wide vectors, and chosen at run time. Neither version
+/// fuses multiplications with additions, so both give the same bits.
 pub(crate) fn solve(
     ws: &mut MaximalWorkspace,
     map: RotationMap,
     state: &MaximalState,
     tolerance: f64,
 ) -> Outcome {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[expect(unsafe_code, reason = "the processor has been asked")]
+        return unsafe { solve_avx2(ws, map, state, tolerance) };
+    }
+    solve_with(ws, map, state, tolerance)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn solve_avx2(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState, tolerance: f64) -> Outcome {
+    solve_with(ws, map, state, tolerance)
+}
+
+#[inline(always)]
+fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState, tolerance: f64) -> Outcome {
     let mut outcome = Outcome::default();
     let reach =
         state.poses.iter().fold(0.0f64, |m, p| m.max(p.x.0.iter().fold(0.0f64, |m, x| m.max(x.abs()))));
@@ -108,6 +127,7 @@ pub(crate) fn solve(
         outcome.residual = merit;
         outcome.merits.rotate_left(1);
         outcome.merits[7] = merit;
+        ws.merits = outcome.merits;
         if body <= body_target && gap <= gap_target {
             outcome.converged = true;
             return outcome;
@@ -115,8 +135,11 @@ pub(crate) fn solve(
         if stalled >= 2 {
             // The floor of rounding, or the misalignment of a redundant loop.
             let floor = body <= 100.0 * body_target && gap <= 100.0 * gap_target;
-            let misaligned =
-                outcome.dropped > 0 && body <= 100.0 * body_target && last_change <= 1e-9 && gap < 1e-5;
+            // A misaligned loop was open by as much at the start of the step; a singular pose was not.
+            let misaligned = outcome.dropped > 0
+                && body <= 100.0 * body_target
+                && last_change <= 1e-9
+                && gap <= 10.0 * super::read_out::largest_gap(&ws.layout, state);
             outcome.converged = floor || misaligned;
             if misaligned && !floor {
                 outcome.inconsistency = gap;
@@ -172,6 +195,7 @@ pub(crate) fn solve(
 }
 
 /// Turns the solution `[Ω; v]` at the joint points into changes of the interval velocities; returns the largest.
+#[inline(always)]
 fn to_rates(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> f64 {
     let (h, side) = (ws.step.h, &ws.trial.side);
     let mut largest = 0.0f64;
@@ -209,6 +233,7 @@ fn to_rates(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -
 }
 
 /// The iterate a fraction `length` of the way from the base to the solution.
+#[inline(always)]
 fn take(ws: &mut MaximalWorkspace, length: f64) {
     let (base, system, iterate) = (&ws.base, &ws.system, &mut ws.iterate);
     for i in 0..base.w.len() {

@@ -159,7 +159,14 @@ pub(crate) fn advance(map: RotationMap, pose: &LinkPose, w: &Six, h: f64) -> Opt
     Some(LinkPose { q, x: pose.x + linear(w) * h })
 }
 
+/// The larger of two numbers that are not NaN; sums of squares notice NaN.
+#[inline(always)]
+fn larger(a: f64, b: f64) -> f64 {
+    if b > a { b } else { a }
+}
+
 /// Evaluates the residual at the iterate. False if it cannot be evaluated there. Does not allocate.
+#[inline(always)]
 pub(crate) fn evaluate(
     map: RotationMap,
     layout: &Layout,
@@ -203,14 +210,44 @@ pub(crate) fn evaluate(
         // Rows of the joint: the particular velocity that closes them. (3.13)
         let kind = link.joint.kind;
         let g = &trial.side.joints[i];
-        let mut value = [0.0; 6];
-        let rows = values(kind, g, &mut value);
-        for r in 0..rows {
-            worst_gap = worst_gap.max(value[r].abs());
-            value[r] *= -inverse_h;
-            sum_velocity += value[r] * value[r];
+        match kind {
+            JointType::Revolute | JointType::Continuous => {
+                let (r1, r2) = (2.0 * g.r.v[0], 2.0 * g.r.v[1]);
+                let gap = g.gap * -inverse_h;
+                let (b1, b2) = (-inverse_h * r1, -inverse_h * r2);
+                worst_gap = larger(larger(worst_gap, r1.abs()), r2.abs());
+                worst_gap = larger(larger(larger(worst_gap, g.gap[0].abs()), g.gap[1].abs()), g.gap[2].abs());
+                sum_velocity += b1 * b1 + b2 * b2 + gap.norm2();
+                let (w, v3) = (g.r.w, g.r.v[2]);
+                let s = 1.0 / (w * w + v3 * v3);
+                let (o1, o2) = ((w * b1 + v3 * b2) * s, (w * b2 - v3 * b1) * s);
+                let f = &g.frame_b.0;
+                trial.particular[i] = [
+                    f[0][0] * o1 + f[0][1] * o2,
+                    f[1][0] * o1 + f[1][1] * o2,
+                    f[2][0] * o1 + f[2][1] * o2,
+                    gap[0],
+                    gap[1],
+                    gap[2],
+                ];
+            }
+            JointType::Spherical => {
+                let gap = g.gap * -inverse_h;
+                worst_gap = larger(larger(larger(worst_gap, g.gap[0].abs()), g.gap[1].abs()), g.gap[2].abs());
+                sum_velocity += gap.norm2();
+                trial.particular[i] = [0.0, 0.0, 0.0, gap[0], gap[1], gap[2]];
+            }
+            kind => {
+                let mut value = [0.0; 6];
+                let rows = values(kind, g, &mut value);
+                for r in 0..rows {
+                    worst_gap = larger(worst_gap, value[r].abs());
+                    value[r] *= -inverse_h;
+                    sum_velocity += value[r] * value[r];
+                }
+                trial.particular[i] = particular(kind, g, &value);
+            }
         }
-        trial.particular[i] = particular(kind, g, &value);
 
         if link.joint.rows.has_rows || (step.enforce_limits && link.joint.rows.has_limits) {
             let mut dy = [0.0; 6];
@@ -237,9 +274,11 @@ pub(crate) fn evaluate(
 
     let scale = 1.0 / step.impulse_scale;
     let (mut worst, mut sum) = (0.0f64, 0.0);
-    for r in trial.residual.iter().flatten() {
-        worst = worst.max(r.abs());
-        sum += r * r;
+    for r in &trial.residual {
+        for r in r {
+            worst = larger(worst, r.abs());
+            sum += r * r;
+        }
     }
     for (i, link) in layout.links.iter().enumerate() {
         let rows = &link.joint.rows;
@@ -282,6 +321,7 @@ pub(crate) fn drag_impulse(
     (tau, force)
 }
 
+#[inline(always)]
 fn closure_residuals(
     layout: &Layout,
     state: &MaximalState,
@@ -350,6 +390,7 @@ fn closure_residuals(
 }
 
 /// Body rows with the joints' wrenches and the closures' impulses.
+#[inline(always)]
 fn body_residuals(
     layout: &Layout,
     state: &MaximalState,
@@ -400,6 +441,7 @@ pub(crate) fn closure_force(layout: &Layout, step: &StepData, c: usize, r: usize
 }
 
 /// Newton matrix and right-hand sides at the evaluated iterate. Does not allocate.
+#[inline(always)]
 pub(crate) fn assemble(
     map: RotationMap,
     layout: &Layout,

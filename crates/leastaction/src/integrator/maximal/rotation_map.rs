@@ -93,7 +93,16 @@ impl RotationMap {
     /// `D⁻Γ⁻¹`: slope of the leaving momentum against the rotation of the end pose (per step length). (3.6)
     #[inline(always)]
     pub(crate) fn slope(self, phi: Vec3, inertia: &Mat3) -> Mat3 {
-        self.leaving_slope(phi, inertia) * self.rate_matrix(phi)
+        match self {
+            Self::Sine => {
+                // φᵀ(cI + S(φ)) = c φᵀ, so the division by c of D⁻ cancels.
+                let c = self.scalar(phi);
+                let j_phi = *inertia * phi;
+                let m = *inertia * c + skew_times(phi, inertia) - j_phi.skew();
+                m * c + times_skew(&m, phi) - j_phi.outer(phi)
+            }
+            Self::Cayley => self.leaving_slope(phi, inertia) * self.rate_matrix(phi),
+        }
     }
 
     /// `Γ⁻¹` as a matrix.
@@ -187,6 +196,8 @@ mod tests {
                 e[c] = 1.0;
                 assert!((dtheta - map.rotation_of(phi, e).scale(h)).norm() < 1e-14);
                 assert!((map.rate_of(phi, map.rotation_of(phi, e)) - e).norm() < 1e-14);
+                let slope = map.slope(phi, &j) * e - dm * map.rate_of(phi, e);
+                assert!(slope.norm() < 1e-13);
                 for i in 0..3 {
                     assert!((dm.0[i][c] - minus[i].eps[c]).abs() < 1e-13);
                     assert!((dp.0[i][c] - plus[i].eps[c]).abs() < 1e-13);

@@ -5,6 +5,7 @@ use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{Six, angular, linear, six, transport};
 use super::read_out::{assemble_node, project};
+use super::residual::closure_rows;
 use super::state::MaximalState;
 use super::workspace::MaximalWorkspace;
 use super::{StepError, momentum_of};
@@ -77,10 +78,12 @@ pub(crate) fn consistent_start(
     let mut w = vec![[0.0; 6]; n];
     velocities(&ws.layout, &made.side, &state.v, &mut w);
     carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
+    closure_rows(&ws.layout, &made.side, &made.poses, &mut ws.step.rows);
+    add_armature(ws, made, &state.v, &w);
     project(ws, made);
     w.copy_from_slice(&ws.system.body);
     carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
-    add_armature(ws, made);
+    add_armature(ws, made, &ws.system.rate, &w);
     // The first guess is the projected velocity itself.
     let history = &mut made.history;
     history.count = 1;
@@ -117,8 +120,10 @@ fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
     }
 }
 
-/// Adds `Cᵀ a ẏ`, the armature's share of the carried momentum, at the rates of the last projection.
-fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState) {
+/// Adds `Cᵀ a ẏ`, the armature's share of the carried momentum, at joint rates `rate` and point velocities `w`.
+///
+/// Joints with armature have the same rates in the public convention and in the engine's basis.
+fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState, rate: &[f64], w: &[Six]) {
     let layout = &ws.layout;
     for (i, link) in layout.links.iter().enumerate() {
         let joint = &link.joint;
@@ -126,7 +131,7 @@ fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState) {
             let a = joint.rows.armature[c];
             if a != 0.0 {
                 let row = super::constraint::coordinate_row(joint.kind, &made.side.joints[i], c);
-                let s = a * ws.system.rate[link.v + c];
+                let s = a * rate[link.v + c];
                 super::forces::add_row(&mut made.momentum, &made.side.arm, link.parent, Some(i), &row, s);
             }
         }
@@ -135,11 +140,21 @@ fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState) {
         if let ClosureKind::Coordinates = closure.kind {
             let joint = &layout.loops[closure.index];
             for k in 0..joint.kind.nv() {
-                if joint.rows.armature[k] != 0.0 {
-                    // The row's multiplier is −a ẏ.
+                let a = joint.rows.armature[k];
+                if a != 0.0 {
                     let row = &ws.step.rows[c][k];
-                    let s = -ws.system.closure[c][k];
-                    super::forces::add_row(&mut made.momentum, &made.side.arm, closure.a, closure.b, row, s);
+                    let part = |link: Option<usize>, ang: Vec3| {
+                        link.map_or(0.0, |i| ang.dot(angular(&w[i])) + row.lin.dot(linear(&w[i])))
+                    };
+                    let rate = part(closure.b, row.ang_b) - part(closure.a, row.ang_a);
+                    super::forces::add_row(
+                        &mut made.momentum,
+                        &made.side.arm,
+                        closure.a,
+                        closure.b,
+                        row,
+                        a * rate,
+                    );
                 }
             }
         }

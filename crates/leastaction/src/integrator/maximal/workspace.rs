@@ -35,6 +35,8 @@ pub struct MaximalWorkspace {
     /// Intervals accepted within the present step.
     pub(crate) accepted: u32,
     pub(crate) scratch_rows: Vec<[Row; 6]>,
+    /// Merits of the last solve, newest last.
+    pub(crate) merits: [f64; 8],
 }
 
 /// What stays constant while a step is solved.
@@ -157,6 +159,7 @@ impl MaximalWorkspace {
             last_side: Side::new(&layout),
             accepted: 0,
             scratch_rows: vec![[Row::default(); 6]; nc],
+            merits: [0.0; 8],
             iterate,
             layout,
             graph,
@@ -167,6 +170,12 @@ impl MaximalWorkspace {
     #[must_use]
     pub fn estimated_flops(&self) -> f64 {
         self.graph.flops
+    }
+
+    /// Scaled residuals before each Newton iteration of the last solve and after it, oldest first, at most eight.
+    #[must_use]
+    pub fn convergence(&self) -> &[f64] {
+        &self.merits[self.merits.iter().position(|m| *m != 0.0).unwrap_or(8)..]
     }
 
     /// Block operations of the last numeric factorization.

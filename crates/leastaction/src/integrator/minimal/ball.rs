@@ -159,6 +159,9 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let last = Vec3(rows.map(|row| row.0[s]));
         let p_anchor = solve_transposed(&node_matrix(&ball.b, s), last);
         let p_next = node_matrix(&ball.phi, s).tr_mul(p_anchor);
+        #[cfg(feature = "sabotage")]
+        let p_next =
+            if crate::sabotage::chosen(crate::sabotage::Fault::FrozenAnchor) { p_anchor } else { p_next };
         for j in 0..3 {
             let mut slope = ball.axis_rates[j].dot_momentum(mu);
             if segment.forced {

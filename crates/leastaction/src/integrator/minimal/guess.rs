@@ -11,7 +11,7 @@ use super::segments::{Motion, Segments};
 use super::state::MinimalState;
 
 /// Most nodes a continuation can be made from.
-const MOST: usize = 80;
+const MOST: usize = 16;
 
 /// Weights of the continuation for one pair of step ratios.
 #[derive(Clone, Debug)]
@@ -27,13 +27,8 @@ pub(crate) struct Continuation<const N: usize> {
     alone: [[f64; N]; N],
 }
 
-/// How many nodes of the step before the last are worth using at degree `s`, by measurement on chains.
-fn older_nodes(s: usize) -> usize {
-    match s {
-        1 => 1,
-        _ => 1,
-    }
-}
+/// Nodes of the step before the last that are used: one more raises the order of the guess by one.
+const OLDER: usize = 1;
 
 impl<const N: usize> Continuation<N> {
     pub(crate) fn new() -> Self {
@@ -54,7 +49,7 @@ impl<const N: usize> Continuation<N> {
         }
         let s = scheme.s;
         self.ratios = ratios;
-        self.older = if steps[1] == 0.0 { 0 } else { older_nodes(s).min(s) };
+        self.older = if steps[1] == 0.0 { 0 } else { OLDER.min(s) };
         // Points in units of the last step: its nodes, then older ones from the nearest back.
         let mut points = [0.0; MOST];
         points[..=s].copy_from_slice(&scheme.c[..=s]);
@@ -97,9 +92,10 @@ impl<const N: usize> Continuation<N> {
                 for ga in 1..=s {
                     let xi = std::array::from_fn(|a| {
                         let nodes = &recent[(c + a) * s..(c + a + 1) * s];
-                        nodes.iter().enumerate().fold(nodes[s - 1], |sum, (b, x)| {
-                            sum + self.alone[ga][b + 1] * x
-                        })
+                        nodes
+                            .iter()
+                            .enumerate()
+                            .fold(nodes[s - 1], |sum, (b, x)| sum + self.alone[ga][b + 1] * x)
                     });
                     let next = chart_coordinates(&(end * chart(xi).1));
                     for a in 0..3 {

@@ -11,29 +11,29 @@ use crate::scalar::Real;
 /// `N` numbers that are treated alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(transparent)]
-pub struct Lanes<T, const N: usize>(pub [T; N]);
+pub(crate) struct Lanes<T, const N: usize>(pub(crate) [T; N]);
 
 impl<T: Real, const N: usize> Lanes<T, N> {
     /// The same number in every lane.
     #[inline(always)]
-    pub fn splat(x: T) -> Self {
+    pub(crate) fn splat(x: T) -> Self {
         Self([x; N])
     }
     /// Plain numbers as constants.
     #[inline(always)]
     #[must_use]
-    pub fn constant(x: &[f64; N]) -> Self {
+    pub(crate) fn constant(x: &[f64; N]) -> Self {
         Self(x.map(T::from_f64))
     }
     /// Lane by lane product with plain numbers.
     #[inline(always)]
     #[must_use]
-    pub fn weighted(self, w: &[f64; N]) -> Self {
+    pub(crate) fn weighted(self, w: &[f64; N]) -> Self {
         Self(std::array::from_fn(|i| self.0[i] * w[i]))
     }
     /// Sum of `w_i x_i`.
     #[inline(always)]
-    pub fn dot(self, w: &[f64; N]) -> T {
+    pub(crate) fn dot(self, w: &[f64; N]) -> T {
         let mut sum = T::zero();
         for i in 0..N {
             sum += self.0[i] * w[i];
@@ -42,7 +42,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     }
     /// Adds `x w`: one number spread over the lanes.
     #[inline(always)]
-    pub fn add_spread(&mut self, x: T, w: &[f64; N]) {
+    pub(crate) fn add_spread(&mut self, x: T, w: &[f64; N]) {
         for i in 0..N {
             self.0[i] += x * w[i];
         }

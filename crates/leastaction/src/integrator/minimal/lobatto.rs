@@ -3,8 +3,8 @@
 //! On `[0, 1]`: nodes `c`, weights `w` with `Σ w = 1`, and `b` with `q̇^α = (1/h) Σ_β b^{αβ} q^β` for the polynomial
 //! through the node values (2.2). `a^{αβ} = w^β b^{βα}` is what the discrete Lagrangian's derivative needs (2.4).
 
-/// Largest degree that is served; order 64 is far beyond what double precision can use.
-pub const MAX_DEGREE: usize = 32;
+/// Largest degree the engine serves: order 16. Tables exist for every degree.
+pub const MAX_DEGREE: usize = 8;
 
 /// Nodes, weights and differentiation matrix for polynomials of degree `s`.
 ///
@@ -41,9 +41,8 @@ impl Lobatto {
         let weights: Vec<f64> = x.iter().map(|x| scale / legendre(s, *x).0.powi(2)).collect();
         // Barycentric weights λ_j = 1/Π (x_j − x_k).
         let n = s + 1;
-        let bary: Vec<f64> = (0..n)
-            .map(|j| 1.0 / (0..n).filter(|k| *k != j).map(|k| x[j] - x[k]).product::<f64>())
-            .collect();
+        let bary: Vec<f64> =
+            (0..n).map(|j| 1.0 / (0..n).filter(|k| *k != j).map(|k| x[j] - x[k]).product::<f64>()).collect();
         let mut b = vec![vec![0.0; n]; n];
         for i in 0..n {
             for j in 0..n {
@@ -110,7 +109,6 @@ pub(crate) struct Scheme<const N: usize> {
     pub(crate) middle: [f64; N],
     /// Inverse of `C^{αγ} h = Σ_β w^β b^{βα} b^{βγ}`, `α = 0..s−1`, `γ = 1..s`, stored as `[γ][α]`.
     pub(crate) c_inverse: [[f64; N]; N],
-    pub(crate) table: Lobatto,
 }
 
 impl<const N: usize> Scheme<N> {
@@ -138,7 +136,6 @@ impl<const N: usize> Scheme<N> {
             a_columns: matrix(&|i, j| t.a[j][i]),
             middle: lanes(&|i| middle[i]),
             c_inverse: matrix(&|i, j| if i >= 1 && j < s { inverse[i - 1][j] } else { 0.0 }),
-            table: t,
         }
     }
 }
@@ -181,7 +178,7 @@ mod tests {
 
     #[test]
     fn identities_of_the_tables_hold_to_degree_32() {
-        for s in 1..=MAX_DEGREE {
+        for s in 1..=32 {
             let l = Lobatto::new(s);
             // Entries of b grow like s²: the identities hold to rounding of the largest.
             let eps = 1e-15 * (s * s + 4) as f64 * s as f64;
@@ -208,8 +205,7 @@ mod tests {
             for be in 0..4 {
                 let sum: f64 = (1..=4)
                     .map(|ga| {
-                        let c: f64 =
-                            (0..5).map(|k| scheme.w[k] * scheme.b[k][al] * scheme.b[k][ga]).sum();
+                        let c: f64 = (0..5).map(|k| scheme.w[k] * scheme.b[k][al] * scheme.b[k][ga]).sum();
                         c * scheme.c_inverse[ga][be]
                     })
                     .sum();

@@ -42,6 +42,9 @@ impl<T: Real> MassMemory<T> {
         let m = segments.list.len();
         Self { bias: vec![Wrench::zero(); m], velocity: vec![Twist::zero(); m] }
     }
+    pub(crate) fn parts(&mut self) -> (&mut [Wrench<T>], &mut [Twist<T>]) {
+        (&mut self.bias, &mut self.velocity)
+    }
 }
 
 impl MassFactor {
@@ -120,13 +123,7 @@ impl MassFactor {
     }
 
     /// Poses, columns and rigid inertias.
-    fn place(
-        &mut self,
-        segments: &Segments,
-        base: &[f64],
-        anchors: &[Mat3],
-        delta: impl Fn(usize) -> f64,
-    ) {
+    fn place(&mut self, segments: &Segments, base: &[f64], anchors: &[Mat3], delta: impl Fn(usize) -> f64) {
         for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
             let before = if segment.parent == GROUND {
@@ -169,7 +166,13 @@ impl MassFactor {
     }
 
     /// `p = M v` at the configuration last placed, by composite momenta; `v` and `p` by coordinate.
-    pub(crate) fn momentum(&mut self, segments: &Segments, v: &[f64], memory: &mut MassMemory<f64>, p: &mut [f64]) {
+    pub(crate) fn momentum(
+        &mut self,
+        segments: &Segments,
+        v: &[f64],
+        memory: &mut MassMemory<f64>,
+        p: &mut [f64],
+    ) {
         // M v needs the rigid inertias, which `factor` has overwritten: callers place first.
         for (i, segment) in segments.list.iter().enumerate() {
             let mut twist =
@@ -219,11 +222,11 @@ impl MassFactor {
         }
         for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
-            let mut v = if segment.parent == GROUND { Twist::zero() } else { memory.velocity[segment.parent] };
+            let mut v =
+                if segment.parent == GROUND { Twist::zero() } else { memory.velocity[segment.parent] };
             if segment.motion == Motion::Ball {
                 let inverse = &self.ball_pivots[segment.ball].0;
-                let rest: [T; 3] =
-                    std::array::from_fn(|a| r[c + a] - pair_twist(&self.spread[c + a], &v));
+                let rest: [T; 3] = std::array::from_fn(|a| r[c + a] - pair_twist(&self.spread[c + a], &v));
                 for a in 0..3 {
                     r[c + a] = rest[0] * inverse[a][0] + rest[1] * inverse[a][1] + rest[2] * inverse[a][2];
                 }

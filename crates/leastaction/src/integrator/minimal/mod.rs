@@ -25,23 +25,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod ball;
+pub(crate) mod ball;
 mod guess;
-mod lanes;
-mod lobatto;
+mod hessian;
+pub(crate) mod lanes;
+mod legendre;
+mod linearize;
+pub(crate) mod lobatto;
 mod mass;
 mod newton;
 mod options;
-mod residual;
+pub(crate) mod residual;
 mod rows;
 mod sample;
 mod scale;
-mod segments;
-mod six;
+pub(crate) mod segments;
+pub(crate) mod six;
 mod solver;
-mod state;
-mod wrench;
+pub(crate) mod state;
+mod tangent;
+pub(crate) mod wrench;
 
+pub use hessian::{EnergyHessians, energy_hessians};
+pub use linearize::{Coordinates, Linearization};
 pub use lobatto::{Lobatto, MAX_DEGREE};
 pub use options::{MinimalOptions, Policy};
 pub use sample::{StepPoint, StepSample};
@@ -82,6 +88,19 @@ impl MinimalIntegrator {
         Ok(Self { options, wrenches: Vec::new() })
     }
 
+    /// The engine as a method chosen by name: order 4 unless told otherwise, steps are halved where they must be.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_method(options: &super::MethodOptions) -> Result<Self, StepError> {
+        let default = MinimalOptions { halve: true, ..MinimalOptions::default() };
+        Self::new(MinimalOptions {
+            order: options.order.unwrap_or(default.order),
+            tolerance: options.tolerance.unwrap_or(default.tolerance),
+            ..default
+        })
+    }
+
     /// Adds a wrench law on a body.
     #[must_use]
     pub fn with_wrench(mut self, body: BodyId, law: Arc<dyn BodyWrench>) -> Self {
@@ -112,7 +131,22 @@ trait Engine: std::fmt::Debug {
         h: f64,
     ) -> Result<StepReport, StepError>;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
-    fn sample(&mut self, mechanism: &Mechanism, at: &StepPoint, recentred: bool) -> Result<StepSample, StepError>;
+    fn sample(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        recentred: bool,
+    ) -> Result<StepSample, StepError>;
+    fn linearize(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+        coordinates: Coordinates,
+        out: &mut Vec<f64>,
+    ) -> Result<(), StepError>;
 }
 
 impl<const N: usize> Engine for Solver<N> {
@@ -132,8 +166,25 @@ impl<const N: usize> Engine for Solver<N> {
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
         Self::public_velocity(self, mechanism, state, v);
     }
-    fn sample(&mut self, mechanism: &Mechanism, at: &StepPoint, recentred: bool) -> Result<StepSample, StepError> {
+    fn sample(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        recentred: bool,
+    ) -> Result<StepSample, StepError> {
         Self::sample(self, mechanism, at, recentred)
+    }
+    fn linearize(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+        coordinates: Coordinates,
+        out: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        Self::linearize(self, mechanism, options, state, u, h, coordinates, out)
     }
 }
 
@@ -152,16 +203,14 @@ impl MinimalWorkspace {
         self.0.sample(mechanism, at, recentred)
     }
 
-    /// Exact lane counts to degree 6; above, kernels run with unused lanes.
+    /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.
     fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
         Ok(Self(match s {
             1 => Box::new(Solver::<2>::new(mechanism, s, wrenches)?),
             2 => Box::new(Solver::<3>::new(mechanism, s, wrenches)?),
             3 => Box::new(Solver::<4>::new(mechanism, s, wrenches)?),
             4 => Box::new(Solver::<5>::new(mechanism, s, wrenches)?),
-            5 => Box::new(Solver::<6>::new(mechanism, s, wrenches)?),
-            6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
-            7..=11 => Box::new(Solver::<12>::new(mechanism, s, wrenches)?),
+            5 | 6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
             _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, s, wrenches)?),
         }))
     }
@@ -201,10 +250,7 @@ impl Integrator for MinimalIntegrator {
         h: f64,
     ) -> Result<StepReport, StepError> {
         expect_length("u", input.u.len(), mechanism.nu())?;
-        if !(h.is_finite() && h != 0.0) {
-            let remedy = "take a finite step other than zero".into();
-            return Err(StepError::BadOption { option: "step", value: h.to_string(), remedy });
-        }
+        expect_step(h)?;
         workspace.0.step(mechanism, &self.options, state, input.u, h)
     }
 
@@ -227,8 +273,71 @@ impl Integrator for MinimalIntegrator {
 }
 
 impl MinimalIntegrator {
+    /// Takes one step, never halved, and gives its exact derivative with respect to state and inputs, in O(n²).
+    ///
+    /// ```
+    /// use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator};
+    /// use leastaction::integrator::{Input, Integrator};
+    /// use leastaction::mechanism::{MechanismBuilder, samples};
+    ///
+    /// let mechanism = MechanismBuilder::from(samples::chain(2)).build()?;
+    /// let integrator = MinimalIntegrator::default();
+    /// let mut workspace = integrator.workspace(&mechanism)?;
+    /// let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state())?;
+    /// let slope = integrator.linearize(
+    ///     &mechanism, &mut workspace, &mut state, Input { u: &[] }, 0.01, Coordinates::Velocity)?;
+    /// // Positions change by h times the velocity, to first order.
+    /// assert!((slope.a(0, 2) - 0.01).abs() < 1e-4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the step cannot be taken; the state is then unchanged.
+    pub fn linearize(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &mut MinimalState,
+        input: Input<'_>,
+        h: f64,
+        coordinates: Coordinates,
+    ) -> Result<Linearization, StepError> {
+        let (nv, nu) = (mechanism.nv(), mechanism.nu());
+        let mut out = Linearization { nv, nu, coordinates, matrix: Vec::new() };
+        self.linearize_into(mechanism, workspace, state, input, h, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`linearize`](Self::linearize) with the coordinates and the memory of `out`.
+    ///
+    /// # Errors
+    /// As [`linearize`](Self::linearize).
+    pub fn linearize_into(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &mut MinimalState,
+        input: Input<'_>,
+        h: f64,
+        out: &mut Linearization,
+    ) -> Result<(), StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        expect_step(h)?;
+        (out.nv, out.nu) = (mechanism.nv(), mechanism.nu());
+        let coordinates = out.coordinates;
+        workspace.0.linearize(mechanism, &self.options, state, input.u, h, coordinates, &mut out.matrix)
+    }
+
     /// Polynomial degree `s`.
     fn degree(&self) -> usize {
         (self.options.order / 2) as usize
     }
+}
+
+fn expect_step(h: f64) -> Result<(), StepError> {
+    if h.is_finite() && h != 0.0 {
+        return Ok(());
+    }
+    let remedy = "take a finite step other than zero".into();
+    Err(StepError::BadOption { option: "step", value: h.to_string(), remedy })
 }

@@ -16,7 +16,7 @@ use super::lobatto::Scheme;
 use super::residual::{Point, Residual};
 use super::rows::JointRows;
 use super::segments::{GROUND, Segments};
-use super::six::{add_dual, axpy, dot, momentum_at, pose_at, twist_at, vec_at, wrench_at};
+use super::six::{add_dual, axpy, dot, momentum_at, pose_at, twist_at, wrench_at};
 use super::wrench::{BodyForces, WrenchDerivatives};
 use crate::scalar::Real;
 use crate::spatial::Vec3;
@@ -484,10 +484,4 @@ pub(crate) fn invert(m: &mut [f64], inverse: &mut [f64], k: usize) -> bool {
         }
     }
     true
-}
-
-/// First moment at a node, for callers that need gravity's derivative.
-#[inline(always)]
-pub(crate) fn moment_at<const N: usize>(residual: &Residual<f64, N>, i: usize, k: usize) -> Vec3 {
-    vec_at(&residual.moments[i], k)
 }

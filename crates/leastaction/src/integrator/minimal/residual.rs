@@ -252,7 +252,8 @@ impl<T: Real, const N: usize> Residual<T, N> {
             let weight = g.scale(self.masses[i]);
             let gamma = Wrench::new(
                 own.ang + Vec3(torque.0.map(|x| x.weighted(&self.weights))),
-                own.lin + Vec3(std::array::from_fn(|k| Lanes::constant(&self.weights.map(|w| w * weight[k])))),
+                own.lin
+                    + Vec3(std::array::from_fn(|k| Lanes::constant(&self.weights.map(|w| w * weight[k])))),
             );
             if segment.motion == Motion::Ball {
                 self.inward_ball(segment, scheme, point, mu, gamma);

@@ -83,7 +83,8 @@ impl<const N: usize> Solver<N> {
             let options = super::MinimalOptions::default();
             return Err(self.explain(mechanism, &options, failure, 0.0, at.h));
         }
-        let by_node = |rows: &[Lanes<f64, N>], node: usize| rows.iter().map(|r| r.0[node]).collect::<Vec<_>>();
+        let by_node =
+            |rows: &[Lanes<f64, N>], node: usize| rows.iter().map(|r| r.0[node]).collect::<Vec<_>>();
         Ok(StepSample {
             residual: (0..s).map(|al| by_node(&self.residual.rows, al)).collect(),
             scale: (0..s).map(|al| by_node(&self.scale, al)).collect(),

@@ -58,8 +58,7 @@ pub(crate) fn rounding_scale<const N: usize>(
                     residual.efforts[c] - residual.rates[c] * law.damping - q * law.stiffness
                 };
             }
-            let slope =
-                with_momentum(&residual.column_rates[c], mu) + Lanes(force.0.map(f64::abs));
+            let slope = with_momentum(&residual.column_rates[c], mu) + Lanes(force.0.map(f64::abs));
             let conjugate = with_momentum(&residual.columns[c], mu);
             let mut row = slope.weighted(&residual.weights) + with_impulse(&residual.columns[c], gamma);
             for beta in 0..=s {

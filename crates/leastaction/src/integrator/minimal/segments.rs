@@ -175,7 +175,8 @@ impl Segments {
                 Some(p) => (out.nodes[p].segment, out.nodes[p].pose),
             };
             before = before * node.placement;
-            let forced = joint.stiffness != [0.0; 6] || joint.damping != [0.0; 6] || !joint.actuators.is_empty();
+            let forced =
+                joint.stiffness != [0.0; 6] || joint.damping != [0.0; 6] || !joint.actuators.is_empty();
             let mut coordinate = node.v;
             for (motion, turn) in sequence(node.kind) {
                 let turn = Pose::new(*turn, Vec3::zero());

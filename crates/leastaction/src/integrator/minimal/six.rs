@@ -3,8 +3,6 @@
 use super::lanes::Lanes;
 use crate::spatial::{Momentum, Pose, Twist, Vec3, Wrench};
 
-/// A six-vector, angular part first.
-pub(crate) type Six = [f64; 6];
 /// A 6×6 matrix by rows.
 pub(crate) type Block = [[f64; 6]; 6];
 

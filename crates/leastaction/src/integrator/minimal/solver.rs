@@ -2,6 +2,7 @@
 
 use super::guess::{Continuation, constant_velocity, remember};
 use super::lanes::Lanes;
+use super::linearize::LinearizeMemory;
 use super::lobatto::Scheme;
 use super::mass::{MassFactor, MassMemory};
 use super::newton::{NewtonFactor, SolveMemory};
@@ -36,7 +37,6 @@ pub(crate) enum Failure {
     TooFar,
 }
 
-
 /// Everything a step of degree `s < N` needs for one mechanism.
 #[derive(Clone, Debug)]
 pub(crate) struct Solver<const N: usize> {
@@ -48,7 +48,7 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) residual: Residual<f64, N>,
     pub(crate) factor: NewtonFactor,
     pub(crate) memory: SolveMemory<f64>,
-    mass: MassFactor,
+    pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
     scalar_memory: MassMemory<f64>,
     continuation: Continuation<N>,
@@ -61,10 +61,15 @@ pub(crate) struct Solver<const N: usize> {
     guess: Vec<Lanes<f64, N>>,
     pub(crate) velocity: Vec<f64>,
     backup: Option<MinimalState>,
+    pub(crate) linearized: Option<Box<LinearizeMemory>>,
 }
 
 impl<const N: usize> Solver<N> {
-    pub(crate) fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
+    pub(crate) fn new(
+        mechanism: &Mechanism,
+        s: usize,
+        wrenches: &[AppliedWrench],
+    ) -> Result<Self, StepError> {
         let segments = Segments::new(mechanism)?;
         let forces = BodyForces::new(mechanism, &segments, wrenches);
         let factor = NewtonFactor::new(&segments, s);
@@ -88,6 +93,7 @@ impl<const N: usize> Solver<N> {
             guess: vec![Lanes::default(); n],
             velocity: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
+            linearized: None,
             forces,
             segments,
         })
@@ -103,7 +109,11 @@ impl<const N: usize> Solver<N> {
     }
 
     /// Engine velocities of a state into `self.velocity`.
-    fn recover_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState) -> Result<(), Failure> {
+    pub(crate) fn recover_velocity(
+        &mut self,
+        mechanism: &Mechanism,
+        state: &MinimalState,
+    ) -> Result<(), Failure> {
         split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)
@@ -328,7 +338,16 @@ impl<const N: usize> Solver<N> {
             let norm = self.mass_direction();
             let merit = self.merit();
             if options.accepts(merit, norm, largest, &mut extra) {
-                return Ok(merit);
+                if !self.segments.has_balls() {
+                    return Ok(merit);
+                }
+                // What is left of a ball's row 0 is lost momentum: the direction at hand removes most of it.
+                for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
+                    *delta += *step;
+                }
+                *iterations += 1;
+                self.evaluate()?;
+                return Ok(self.merit());
             }
             // The first contraction is not yet the asymptotic one.
             let slow = norm > SLOW * previous && !(merit <= FLOOR && norm <= options.tolerance_q);
@@ -355,7 +374,14 @@ impl<const N: usize> Solver<N> {
             &mut self.derivatives,
         );
         self.factor
-            .factor(&self.segments, &self.scheme, &self.forces, &self.derivatives, &self.point, &self.residual)
+            .factor(
+                &self.segments,
+                &self.scheme,
+                &self.forces,
+                &self.derivatives,
+                &self.point,
+                &self.residual,
+            )
             .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
     }
 
@@ -366,7 +392,9 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
-        self.next_direction.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
+        self.next_direction
+            .iter()
+            .fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
     }
 
     /// Newton with the natural monotonicity test; `chord` keeps a factorisation while it contracts well.

@@ -29,6 +29,17 @@ pub struct MinimalState {
 pub(crate) const HISTORY: usize = 2;
 
 impl MinimalState {
+    /// Node increments of the last step, engine order: `[γ][coordinate]`, `γ = 1..=s`; empty before the first step.
+    #[must_use]
+    pub fn last_increments(&self) -> Vec<Vec<f64>> {
+        let n = self.p.len();
+        if n == 0 || self.steps[0] == 0.0 {
+            return Vec::new();
+        }
+        let s = self.history.len() / (HISTORY * n);
+        (0..s).map(|ga| (0..n).map(|c| self.history[c * s + ga]).collect()).collect()
+    }
+
     pub(crate) fn new(mechanism: &Mechanism, s: usize, state: &State) -> Result<Self, StepError> {
         expect_state(mechanism, state)?;
         Ok(Self {

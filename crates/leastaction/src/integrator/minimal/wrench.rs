@@ -47,8 +47,7 @@ impl WrenchSample {
     /// Sets `A_η` and `A_v` from the plain derivatives `D₁F` and `D₂F` at the twist of `motion` (6.2).
     pub fn set_derivatives(&mut self, motion: &BodyMotion, d1: &[[f64; 6]; 6], d2: &[[f64; 6]; 6]) {
         self.d_twist = *d2;
-        self.d_pose =
-            plus(&plus(d1, 1.0, &ad_dual(self.wrench)), -1.0, &product(d2, &ad(motion.twist)));
+        self.d_pose = plus(&plus(d1, 1.0, &ad_dual(self.wrench)), -1.0, &product(d2, &ad(motion.twist)));
     }
 }
 
@@ -186,7 +185,8 @@ impl BodyForces {
             for k in 0..=s {
                 let pose = pose_at(&residual.poses[drag.segment], k);
                 let v = twist_at(&residual.velocities[drag.segment], k);
-                let (d_pose, d_twist) = drag_derivatives(pose.point(drag.point), v, drag.coefficient, segments.wind);
+                let (d_pose, d_twist) =
+                    drag_derivatives(pose.point(drag.point), v, drag.coefficient, segments.wind);
                 let w = residual.weights[k];
                 out.d_pose[slot][k] = plus(&out.d_pose[slot][k], w, &d_pose);
                 out.d_twist[slot][k] = plus(&out.d_twist[slot][k], w, &d_twist);

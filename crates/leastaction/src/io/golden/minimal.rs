@@ -26,7 +26,9 @@ pub(super) fn read(value: &Value) -> Result<GoldenCase, Diagnostic> {
         order: 2 * s as u32,
         step: number(value, "/runs/0/dt")?,
         steps: integer(value, "/runs/0/num_steps")?,
-        inputs: (0..rows).map(|k| numbers(value, &format!("/runs/0/inputs/{k}"))).collect::<Result<_, _>>()?,
+        inputs: (0..rows)
+            .map(|k| numbers(value, &format!("/runs/0/inputs/{k}")))
+            .collect::<Result<_, _>>()?,
     })
 }
 

@@ -1,7 +1,9 @@
 //! Reference data of the engine in joint coordinates.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Lobatto, MinimalIntegrator, MinimalOptions, StepPoint};
+use leastaction::integrator::minimal::{
+    Coordinates, Lobatto, MinimalIntegrator, MinimalOptions, StepPoint, energy_hessians,
+};
 use leastaction::integrator::{Input, Integrator};
 use leastaction::io::golden::minimal::{read_model, read_state};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
@@ -104,6 +106,33 @@ pub(super) fn check(golden: &mut Golden) {
     for k in 0..runs {
         check_run(golden, &mechanism, &format!("/runs/{k}"));
     }
+    if golden.value.get("hessians").is_some() {
+        check_hessians(golden, &mechanism);
+    }
+}
+
+/// Second derivatives of the energies, to 1e-12 of their largest entry.
+fn check_hessians(golden: &mut Golden, mechanism: &Mechanism) {
+    golden.input("/hessians/q");
+    golden.input("/hessians/qdot");
+    let order = Order::new(mechanism, &golden.value);
+    let (q, v) = (golden.numbers("/hessians/q"), golden.numbers("/hessians/qdot"));
+    let hessians = energy_hessians(mechanism, &order.to_engine(&q), &order.to_engine(&v)).expect("served");
+    let n = q.len();
+    for (name, matrix) in [
+        ("d2K_dqd_dqd", &hessians.kinetic_vv),
+        ("d2K_dqd_dq", &hessians.kinetic_vq),
+        ("d2K_dq_dq", &hessians.kinetic_qq),
+        ("d2Vg_dq_dq", &hessians.gravity_qq),
+    ] {
+        let pointer = format!("/hessians/{name}");
+        let mut computed = Vec::new();
+        for i in &order.engine {
+            computed.extend(order.engine.iter().map(|j| matrix[i * n + j]));
+        }
+        let tolerance = 1e-12 * scale(&golden.numbers(&pointer), 0.0);
+        golden.compare("hessians", &pointer, &computed, tolerance);
+    }
 }
 
 /// A state of the file.
@@ -130,6 +159,7 @@ fn check_run(golden: &mut Golden, mechanism: &Mechanism, run: &str) {
     let h = golden.numbers(&format!("{run}/dt"))[0];
     check_residual(golden, mechanism, &order, run, s, h);
     check_states(golden, mechanism, &order, run, s, h);
+    check_linearization(golden, mechanism, &order, run, s, h);
 }
 
 /// Residual, momentum, scale and Newton direction at an arbitrary point.
@@ -236,4 +266,38 @@ fn check_states(golden: &mut Golden, mechanism: &Mechanism, order: &Order, run: 
         let expected = golden.numbers(&at("energy"))[0];
         golden.compare("energy", &at("energy"), &[energy], 10.0 * tolerance * expected.abs().max(1.0));
     }
+}
+
+/// The derivative of the first step, in the order of the file.
+fn check_linearization(
+    golden: &mut Golden,
+    mechanism: &Mechanism,
+    order: &Order,
+    run: &str,
+    s: usize,
+    h: f64,
+) {
+    let integrator = MinimalIntegrator::new(MinimalOptions::tight(2 * s as u32)).expect("options");
+    let mut workspace = integrator.workspace(mechanism).expect("served");
+    let start = state_at(mechanism, &golden.value, &format!("{run}/states/0"));
+    let mut state = integrator.start(mechanism, &mut workspace, &start).expect("start");
+    let u = golden.numbers(&format!("{run}/inputs/0"));
+    let input = Input { u: &u };
+    let slope = integrator
+        .linearize(mechanism, &mut workspace, &mut state, input, h, Coordinates::Engine)
+        .expect("regular");
+    let n = mechanism.nv();
+    let index = |i: usize| match i {
+        i if i < n => order.engine[i],
+        i if i < 2 * n => n + order.engine[i - n],
+        i => i,
+    };
+    let mut computed = Vec::new();
+    for row in 0..2 * n {
+        computed.extend((0..2 * n + mechanism.nu()).map(|column| slope.a(index(row), index(column))));
+    }
+    let pointer = format!("{run}/linearization_step0/A");
+    let loose = if n >= 30 { 1e-10 } else { 1e-11 };
+    let tolerance = loose * scale(&golden.numbers(&pointer), 0.0);
+    golden.compare("linearization", &pointer, &computed, tolerance);
 }

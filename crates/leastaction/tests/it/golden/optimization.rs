@@ -3,7 +3,8 @@
 use leastaction::mechanism::MechanismBuilder;
 use leastaction::optimize::file::{GoldenProblem, golden_problem};
 use leastaction::optimize::{
-    ControlPoints, InverseOptions, Point, Solution, SolveOptions, SolveStatus, Transcription, Wish, infer, solve,
+    ControlPoints, InverseOptions, Point, Solution, SolveOptions, SolveStatus, Transcription, Wish, infer,
+    solve,
 };
 
 use super::{Golden, scale};
@@ -14,9 +15,16 @@ fn run(tr: &mut Transcription, weights: &[f64], start: &[f64]) -> Solution {
 }
 
 pub(super) fn check(golden: &mut Golden) {
-    for input in
-        ["model", "trajectory", "boundary", "weights", "theta_init", "theta_warm", "limits", "gravity_enabled"]
-    {
+    for input in [
+        "model",
+        "trajectory",
+        "boundary",
+        "weights",
+        "theta_init",
+        "theta_warm",
+        "limits",
+        "gravity_enabled",
+    ] {
         golden.input(format!("/{input}"));
     }
     let file = GoldenProblem::read(&golden.value).expect("readable");

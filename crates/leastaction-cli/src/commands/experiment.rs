@@ -1,0 +1,169 @@
+//! `experiment`: makes published results again, with pages, numbers and a verdict.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use leastaction::io::write_atomically;
+use serde_json::json;
+
+use crate::experiments::{
+    Context, EXPERIMENTS, Experiment, Machine, Outcome, RunInfo, Verdict, image_name, index_page, publish,
+    result_page,
+};
+use crate::failure::{CHECK_FAILED, DONE, Failure, suggestion};
+use crate::output::{DEFAULT_FOLDER, cannot_write};
+use crate::printer::Printer;
+
+/// Make published figures and tables again, and compare with what they claim
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Names of experiments, `all`, `list`, or `results` (writes docs/results.md from the last runs)
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// Shorter runs and fewer sizes; every expectation is still checked
+    #[arg(long)]
+    quick: bool,
+    /// Folder for pages and numbers [default: leastaction-out/experiments]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Folder with URDF files of large robots (talos.urdf)
+    #[arg(long, value_name = "DIR")]
+    robots: Option<PathBuf>,
+    /// With `results`: folder the JSON files are read from [default: --out]
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// With `results`: the project whose docs/results.md and README.md are written
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    project: PathBuf,
+}
+
+pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
+    let folder = args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join("experiments"));
+    match args.names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["list"] => {
+            list(printer);
+            Ok(DONE)
+        }
+        ["results"] => {
+            let written = publish(args.from.as_ref().unwrap_or(&folder), &args.project)?;
+            for path in &written {
+                printer.line(format!("wrote {}", path.display()));
+            }
+            printer.object(&json!({"written": written}));
+            Ok(DONE)
+        }
+        _ => {
+            let chosen = choose(&args.names)?;
+            run_all(&chosen, &args, &folder, printer)
+        }
+    }
+}
+
+fn list(printer: &mut Printer) {
+    for experiment in EXPERIMENTS {
+        printer.line(format!("{:<24} {}", experiment.name, experiment.statement));
+    }
+    let all =
+        EXPERIMENTS.iter().map(|e| json!({"name": e.name, "source": e.source, "statement": e.statement}));
+    printer.object(&json!({"experiments": all.collect::<Vec<_>>()}));
+}
+
+fn choose(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    if names == ["all"] {
+        return Ok(EXPERIMENTS.iter().collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            EXPERIMENTS.iter().find(|e| e.name == name).ok_or_else(|| {
+                let failure = Failure::new(format!("there is no experiment `{name}`"));
+                match suggestion(name, EXPERIMENTS.iter().map(|e| e.name)) {
+                    Some(help) => failure.help(help),
+                    None => failure,
+                }
+            })
+        })
+        .collect()
+}
+
+fn run_all(
+    chosen: &[&'static Experiment],
+    args: &Args,
+    folder: &Path,
+    printer: &mut Printer,
+) -> Result<u8, Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    let context = Context { quick: args.quick, robots: args.robots.clone() };
+    let machine = Machine::this();
+    let mut done: Vec<(&Experiment, Verdict, f64)> = Vec::new();
+    let mut results = Vec::new();
+    for (k, experiment) in chosen.iter().enumerate() {
+        printer.line(format!("[{}/{}] {}: {}", k + 1, chosen.len(), experiment.name, experiment.statement));
+        let begin = Instant::now();
+        let outcome = (experiment.run)(&context)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let info = RunInfo { quick: args.quick, seconds, machine: machine.clone() };
+        for check in &outcome.checks {
+            printer.line(format!(
+                "  {:<4}  {}: {} (expected {})",
+                check.verdict().word(),
+                check.what(),
+                check.measured(),
+                check.bound()
+            ));
+            if let Some(reason) = check.reason() {
+                printer.line(format!("        because {reason}"));
+            }
+        }
+        for note in &outcome.notes {
+            printer.note(note);
+        }
+        printer.line(format!("  {:.1} s", seconds));
+        let object = outcome.to_json(experiment, &info);
+        write_files(folder, experiment, &outcome, &info, &object)?;
+        results.push(object);
+        done.push((experiment, outcome.verdict(), seconds));
+    }
+    let index = folder.join("index.html");
+    write(&index, index_page(&done, &machine.line()).as_bytes())?;
+    let failed: Vec<&str> =
+        done.iter().filter(|(_, verdict, _)| *verdict == Verdict::Fails).map(|(e, _, _)| e.name).collect();
+    let seconds: f64 = done.iter().map(|(_, _, seconds)| seconds).sum();
+    printer.line(if failed.is_empty() {
+        format!("{} experiments in {seconds:.0} s, every expectation holds or is a known loss", done.len())
+    } else {
+        format!("{} of {} experiments fail: {}", failed.len(), done.len(), failed.join(", "))
+    });
+    printer.line(format!("open {}", index.display()));
+    printer.object(
+        &json!({"passed": failed.is_empty(), "failed": failed, "seconds": seconds, "results": results}),
+    );
+    Ok(if failed.is_empty() { DONE } else { CHECK_FAILED })
+}
+
+fn write_files(
+    folder: &Path,
+    experiment: &Experiment,
+    outcome: &Outcome,
+    info: &RunInfo,
+    object: &serde_json::Value,
+) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(object)
+        .map_err(|error| Failure::caused_by("the numbers can't be written as JSON", &error))?;
+    text.push('\n');
+    write(&folder.join(format!("{}.json", experiment.name)), text.as_bytes())?;
+    write(
+        &folder.join(format!("{}.html", experiment.name)),
+        result_page(experiment, outcome, info).as_bytes(),
+    )?;
+    for (k, figure) in outcome.figures.iter().enumerate() {
+        if let Some(drawing) = figure.to_svg() {
+            write(&folder.join(image_name(experiment.name, k + 1)), drawing.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write_atomically(path, bytes).map_err(|error| cannot_write(path, &error))
+}

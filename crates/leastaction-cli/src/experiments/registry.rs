@@ -1,0 +1,35 @@
+//! All experiments: one file, one line each.
+
+use super::Experiment;
+
+macro_rules! experiments {
+    ($($file:ident :: $item:ident,)*) => {
+        /// In the order they are listed, run and published.
+        pub(crate) const EXPERIMENTS: &[Experiment] = &[$(super::$file::$item,)*];
+    };
+}
+
+experiments! {
+    bruedigam_4a::EXPERIMENT,
+    bruedigam_4b::EXPERIMENT,
+    bruedigam_4c::EXPERIMENT,
+    bruedigam_4d::EXPERIMENT,
+    bruedigam_5::OPEN,
+    bruedigam_5::CLOSED,
+    bruedigam_6::EXPERIMENT,
+    bruedigam_8::EXPERIMENT,
+    fan_order::EXPERIMENT,
+    fan_energy::EXPERIMENT,
+    fan_cost::EXPERIMENT,
+    ishigaki_4::EXPERIMENT,
+    ishigaki_5::EXPERIMENT,
+    ishigaki_6::EXPERIMENT,
+    ishigaki_7::TABLE,
+    ishigaki_7::THREE,
+    ishigaki_7::SEVEN,
+    ours_work_precision::EXPERIMENT,
+    ours_loop_gap::EXPERIMENT,
+    ours_agreement::EXPERIMENT,
+    ours_jerk_cost::EXPERIMENT,
+    ours_energy::EXPERIMENT,
+}

@@ -1,0 +1,259 @@
+//! [`CostBatch`]: many samples of one mechanism, four at once.
+//!
+//! The samples of a batch lie in the lanes of a vector (structure of arrays), so that every kernel of the single
+//! sample runs on four samples without a shuffle. The lanes are chosen when the batch is made; see `simd.rs`.
+
+use super::cost::{Cost, CostEvaluator, CostTerm, Sample, reference_len};
+use super::{JetError, JetWorkspace};
+use crate::mechanism::Mechanism;
+use crate::simd::{LANES, Portable, Simd, Task, Wide, has_wide, run_wide};
+
+/// Costs and gradients at many samples. Made once; evaluations do not allocate.
+///
+/// Samples, references, values and gradients of a batch follow one another: sample `s` is
+/// `x[s * sample_len()..][..sample_len()]`.
+#[derive(Clone, Debug)]
+pub struct CostBatch {
+    /// For what is done sample by sample: Hessians.
+    single: CostEvaluator,
+    lanes: Lanes,
+    /// Rotation logarithms branch on the angle, each sample for itself: such costs are evaluated one by one.
+    one_by_one: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Lanes {
+    Wide(Buffers<Wide>),
+    Plain(Buffers<Portable>),
+}
+
+#[derive(Clone, Debug)]
+struct Buffers<V> {
+    sample: Sample<V>,
+    x: Vec<V>,
+    reference: Vec<V>,
+    values: Vec<V>,
+    gradient: Vec<V>,
+}
+
+impl<V: Simd> Buffers<V> {
+    fn new(jets: &JetWorkspace<f64>, costs: &[Cost]) -> Self {
+        let (nv, orders, zero) = (jets.nv(), jets.velocity_count() + 1, V::zero());
+        Self {
+            sample: Sample::new(jets.like(), costs),
+            x: vec![zero; orders * nv],
+            reference: vec![zero; reference_len(costs, nv)],
+            values: vec![zero; costs.len()],
+            gradient: vec![zero; orders * nv],
+        }
+    }
+}
+
+/// One evaluation of a batch.
+struct Evaluate<'a, V> {
+    buffers: &'a mut Buffers<V>,
+    costs: &'a [Cost],
+    x: &'a [f64],
+    reference: &'a [f64],
+    weights: Option<&'a [f64]>,
+    values: &'a mut [f64],
+    gradients: &'a mut [f64],
+}
+
+impl<V: Simd> Task for Evaluate<'_, V> {
+    type Output = Result<(), JetError>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), JetError> {
+        let b = self.buffers;
+        let (width, refs, costs) = (b.x.len(), b.reference.len(), self.costs.len());
+        let samples = self.x.len() / width.max(1);
+        let mut first = 0;
+        while first < samples {
+            // The last lanes repeat the last sample; their results are not written.
+            let at = [0, 1, 2, 3].map(|k: usize| (first + k).min(samples - 1));
+            pack(self.x, at, width, &mut b.x);
+            pack(self.reference, at, refs, &mut b.reference);
+            b.sample.evaluate_inline::<true>(
+                self.costs,
+                &b.x,
+                &b.reference,
+                self.weights,
+                &mut b.values,
+                &mut b.gradient,
+            )?;
+            let used = LANES.min(samples - first);
+            unpack(&b.values, self.values, first, used, costs);
+            if self.weights.is_some() {
+                unpack(&b.gradient, self.gradients, first, used, width);
+            }
+            first += LANES;
+        }
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn pack<V: Simd>(from: &[f64], at: [usize; LANES], width: usize, to: &mut [V]) {
+    for i in 0..width {
+        to[i] = V::from_lanes([
+            from[at[0] * width + i],
+            from[at[1] * width + i],
+            from[at[2] * width + i],
+            from[at[3] * width + i],
+        ]);
+    }
+}
+
+#[inline(always)]
+fn unpack<V: Simd>(from: &[V], to: &mut [f64], first: usize, used: usize, width: usize) {
+    for i in 0..width {
+        let lanes = from[i].lanes();
+        for k in 0..used {
+            to[(first + k) * width + i] = lanes[k];
+        }
+    }
+}
+
+impl CostBatch {
+    /// A batch evaluator; arguments as [`CostEvaluator::new`].
+    ///
+    /// # Errors
+    /// As [`CostEvaluator::new`].
+    pub fn new(mechanism: &Mechanism, costs: Vec<Cost>, max_order: usize) -> Result<Self, JetError> {
+        let mut single = CostEvaluator::new(mechanism, costs.clone(), max_order)?;
+        let jets = single.jets();
+        let lanes = if has_wide() {
+            Lanes::Wide(Buffers::new(jets, &costs))
+        } else {
+            Lanes::Plain(Buffers::new(jets, &costs))
+        };
+        let one_by_one = costs.iter().any(|c| matches!(c.term, CostTerm::Orientation { .. }));
+        Ok(Self { single, lanes, one_by_one })
+    }
+
+    /// The evaluator of single samples.
+    pub fn single(&mut self) -> &mut CostEvaluator {
+        &mut self.single
+    }
+    /// Length of one sample.
+    #[must_use]
+    pub fn sample_len(&self) -> usize {
+        self.single.sample_len()
+    }
+    /// Length of one sample's references.
+    #[must_use]
+    pub fn reference_len(&self) -> usize {
+        self.single.reference_len()
+    }
+
+    /// Values of all costs at all samples: `values[s * costs + t]`.
+    ///
+    /// # Errors
+    /// If a length does not fit or a sample is not finite.
+    pub fn values_into(&mut self, x: &[f64], reference: &[f64], values: &mut [f64]) -> Result<(), JetError> {
+        self.evaluate(x, reference, None, values, &mut [])
+    }
+
+    /// Values and the gradients of `Σ w_t c_t` at all samples, in the samples' layout.
+    ///
+    /// # Errors
+    /// If a length does not fit or a sample is not finite.
+    pub fn gradients_into(
+        &mut self,
+        x: &[f64],
+        reference: &[f64],
+        weights: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) -> Result<(), JetError> {
+        self.evaluate(x, reference, Some(weights), values, gradients)
+    }
+
+    /// Exact Hessians of `Σ w_t c_t`, one after the other, with values and gradients.
+    ///
+    /// # Errors
+    /// If a length does not fit or a sample is not finite.
+    pub fn hessians_into(
+        &mut self,
+        x: &[f64],
+        reference: &[f64],
+        weights: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+        hessians: &mut [f64],
+    ) -> Result<(), JetError> {
+        let samples = self.check(x, reference, Some(weights), values, gradients)?;
+        let (n, r, costs) = (self.sample_len(), self.reference_len(), self.single.costs().len());
+        expect("hessians", hessians.len(), samples * n * n)?;
+        for s in 0..samples {
+            self.single.hessian_into(
+                &x[s * n..(s + 1) * n],
+                &reference[s * r..(s + 1) * r],
+                weights,
+                &mut values[s * costs..(s + 1) * costs],
+                &mut gradients[s * n..(s + 1) * n],
+                &mut hessians[s * n * n..(s + 1) * n * n],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        x: &[f64],
+        reference: &[f64],
+        weights: Option<&[f64]>,
+        values: &[f64],
+        gradients: &[f64],
+    ) -> Result<usize, JetError> {
+        let (n, costs) = (self.sample_len(), self.single.costs().len());
+        let samples = x.len() / n.max(1);
+        expect("x", x.len(), samples * n)?;
+        expect("reference", reference.len(), samples * self.reference_len())?;
+        expect("values", values.len(), samples * costs)?;
+        if let Some(weights) = weights {
+            expect("weights", weights.len(), costs)?;
+            expect("gradients", gradients.len(), samples * n)?;
+        }
+        Ok(samples)
+    }
+
+    fn evaluate(
+        &mut self,
+        x: &[f64],
+        reference: &[f64],
+        weights: Option<&[f64]>,
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) -> Result<(), JetError> {
+        let samples = self.check(x, reference, weights, values, gradients)?;
+        if self.one_by_one {
+            let (n, r, m) = (self.sample_len(), self.reference_len(), self.single.costs().len());
+            for s in 0..samples {
+                let (x, own) = (&x[s * n..(s + 1) * n], &reference[s * r..(s + 1) * r]);
+                let values = &mut values[s * m..(s + 1) * m];
+                match weights {
+                    Some(w) => {
+                        self.single.gradient_into(x, own, w, values, &mut gradients[s * n..(s + 1) * n])?;
+                    }
+                    None => self.single.values_into(x, own, values)?,
+                }
+            }
+            return Ok(());
+        }
+        let costs = self.single.costs();
+        match &mut self.lanes {
+            Lanes::Wide(buffers) => {
+                run_wide(Evaluate { buffers, costs, x, reference, weights, values, gradients })
+            }
+            Lanes::Plain(buffers) => {
+                Evaluate { buffers, costs, x, reference, weights, values, gradients }.run()
+            }
+        }
+    }
+}
+
+fn expect(name: &'static str, found: usize, expected: usize) -> Result<(), JetError> {
+    if found == expected { Ok(()) } else { Err(JetError::WrongLength { name, expected, found }) }
+}

@@ -1,0 +1,101 @@
+//! [`Cmtm`]: the comprehensive motion transformation matrix, as an operator on jets.
+//!
+//! For readers of the source: with the pose jet `A_0, A_1, …` (6×6 matrices on motions) the matrix of order K is the
+//! block-lower-triangular Toeplitz matrix `X_{lm} = A_{l−m}`. Applying it to a stacked jet is the jet product; nothing
+//! needs to be materialised. `to_dense` builds the matrix for tests.
+
+use super::taylor::{local_force, local_motion};
+use crate::scalar::Real;
+use crate::spatial::{Mat3, Twist, Vec3, Wrench};
+
+/// The transformation of motion and force jets by a moving frame, given by its rotation and position jets.
+#[derive(Clone, Copy, Debug)]
+pub struct Cmtm<'a, T = f64> {
+    rot: &'a [Mat3<T>],
+    pos: &'a [Vec3<T>],
+}
+
+impl<'a, T: Real> Cmtm<'a, T> {
+    /// From the jets of a frame's rotation and position (see
+    /// [`JetWorkspace::pose_jets`](super::JetWorkspace::pose_jets)). The shorter one tells the order.
+    #[must_use]
+    pub fn new(rot: &'a [Mat3<T>], pos: &'a [Vec3<T>]) -> Self {
+        let n = rot.len().min(pos.len());
+        Self { rot: &rot[..n], pos: &pos[..n] }
+    }
+
+    /// Number of coefficients.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.rot.len()
+    }
+
+    /// `X u`: a motion jet from the frame to the world.
+    pub fn apply(&self, u: &[Twist<T>], out: &mut [Twist<T>]) {
+        for l in 0..u.len().min(self.count()) {
+            let mut sum = Twist::zero();
+            for m in 0..=l {
+                sum.ang += self.rot[m] * u[l - m].ang;
+                sum.lin += self.rot[m] * u[l - m].lin;
+            }
+            out[l] = sum;
+        }
+        // p × R w, from the last order down so that lower ones are still those of R w.
+        for l in (0..u.len().min(self.count())).rev() {
+            for m in 0..=l {
+                let w = out[l - m].ang;
+                out[l].lin += self.pos[m].cross(w);
+            }
+        }
+    }
+
+    /// `X⁻¹ u`: a motion jet from the world to the frame.
+    pub fn solve(&self, u: &[Twist<T>], out: &mut [Twist<T>]) {
+        local_motion(self.rot, self.pos, u, out, u.len().min(self.count()));
+    }
+
+    /// `X* f`: a force or momentum jet from the frame to the world.
+    pub fn apply_dual(&self, f: &[Wrench<T>], out: &mut [Wrench<T>]) {
+        for l in 0..f.len().min(self.count()) {
+            let mut sum = Wrench::zero();
+            for m in 0..=l {
+                sum.ang += self.rot[m] * f[l - m].ang;
+                sum.lin += self.rot[m] * f[l - m].lin;
+            }
+            out[l] = sum;
+        }
+        for l in (0..f.len().min(self.count())).rev() {
+            for m in 0..=l {
+                let force = out[l - m].lin;
+                out[l].ang += self.pos[m].cross(force);
+            }
+        }
+    }
+
+    /// `X*⁻¹ f`: a force or momentum jet from the world to the frame.
+    pub fn solve_dual(&self, f: &[Wrench<T>], out: &mut [Wrench<T>]) {
+        local_force(self.rot, self.pos, f, out, f.len().min(self.count()));
+    }
+
+    /// The matrix on motions, row-major, `6·count` square. For tests.
+    #[must_use]
+    pub fn to_dense(&self) -> Vec<T> {
+        let n = self.count();
+        let mut dense = vec![T::zero(); 36 * n * n];
+        let mut unit = vec![Twist::zero(); n];
+        let mut column = vec![Twist::zero(); n];
+        for c in 0..6 * n {
+            unit.fill(Twist::zero());
+            let mut e = [T::zero(); 6];
+            e[c % 6] = T::one();
+            unit[c / 6] = Twist::from_array(e);
+            self.apply(&unit, &mut column);
+            for (l, x) in column.iter().enumerate() {
+                for (r, x) in x.to_array().into_iter().enumerate() {
+                    dense[(6 * l + r) * 6 * n + c] = x;
+                }
+            }
+        }
+        dense
+    }
+}

@@ -1,0 +1,323 @@
+//! The fast jets against slow twins, batches against single samples, and what they promise about memory and time.
+
+use leastaction::io::golden::comprehensive::read;
+use leastaction::jet::{
+    Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetWorkspace, Quantity, RecordedMotion, Request,
+    TorqueJacobian,
+};
+use leastaction::mechanism::samples::{self, Random};
+use leastaction::mechanism::{Mechanism, MechanismBuilder};
+use leastaction::reference::Dual;
+use leastaction::reference::cmtm_dense::{Dense, DenseMotion};
+use leastaction::spline::FitOptions;
+use leastaction::trajectory::{Trajectory, TrajectoryLayout};
+
+use crate::comprehensive_duals::random_motion;
+use crate::no_alloc::allocations;
+use crate::support::force_tree;
+
+fn golden_model(name: &str) -> Mechanism {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("reference file");
+    let case = read(&serde_json::from_str(&text).expect("JSON")).expect("reference model");
+    MechanismBuilder::from(case.model).build().expect("valid")
+}
+
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0f64, |m, x| m.max(x.abs()))
+}
+
+/// The source's dense composition, corrected, gives the same Jacobians (it is the less accurate of the two).
+#[test]
+fn dense_composition_of_the_source_agrees() {
+    for (file, k) in [("comprehensive_panda7_k1.json", 1), ("comprehensive_tree8_k1.json", 2)] {
+        let mechanism = golden_model(file);
+        let (q, y) = random_motion(&mechanism, k, 5);
+        let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
+        jets.forward(&q, &y).expect("valid");
+        let dense = DenseMotion::new(&mechanism, &mut jets);
+        let (nv, n) = (mechanism.nv(), jets.velocity_count());
+        for body in mechanism.body_ids() {
+            let i = body.index();
+            let cases = [
+                (Quantity::Pose, dense.tangent_jacobian(i)),
+                (Quantity::Velocity, dense.velocity_jacobian(i)),
+                (Quantity::Momentum, dense.momentum_jacobian(i)),
+                (Quantity::JointMomentum, dense.joint_momentum_jacobian(i)),
+                (Quantity::JointForce, dense.joint_force_jacobian(i)),
+            ];
+            for (quantity, slow) in cases {
+                let width = jets.jacobian_columns();
+                let mut fast = vec![0.0; jets.value_count(quantity) * 6 * width];
+                let request = Request::local(quantity, jets.body(body));
+                jets.jacobian_into(&request, Coordinates::Tangent, &mut fast).expect("served");
+                assert_eq!(slow.rows * slow.columns, fast.len());
+                let scale = largest(&fast).max(1.0);
+                for row in 0..slow.rows {
+                    for c in 0..nv {
+                        for m in 0..n + 1 {
+                            let d = slow.data[row * slow.columns + m * nv + c]
+                                - fast[row * width + jets.column_index(c, m)];
+                            assert!(d.abs() < 1e-12 * scale, "{file} {} body {i}: {d:e}", quantity.name());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_body_operators_are_inverses_with_the_corrected_sign() {
+    let mechanism = golden_model("comprehensive_tree8_k0.json");
+    let (q, y) = random_motion(&mechanism, 1, 2);
+    let mut jets = JetWorkspace::<f64>::new(&mechanism, 1);
+    jets.forward(&q, &y).expect("valid");
+    let dense = DenseMotion::new(&mechanism, &mut jets);
+    let product = dense.joints_from_links(3).times(&dense.links_from_joints(3));
+    let error = product.plus(&Dense::identity(8 * 18), -1.0);
+    assert!(largest(&error.data) < 1e-12, "{:e}", largest(&error.data));
+}
+
+/// The accuracy table of the source on the seven-axis arm, against dual numbers.
+#[test]
+fn every_quantity_of_the_seven_axis_arm_is_accurate_to_1e_12_at_orders_0_to_4() {
+    type D = Dual<f64, 1>;
+    let mechanism = golden_model("comprehensive_panda7_k1.json");
+    let nv = mechanism.nv();
+    for k in 0..=4 {
+        let (q, y) = random_motion(&mechanism, k, 11);
+        let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
+        jets.forward(&q, &y).expect("valid");
+        let mut dual = jets.like::<D>();
+        let last = jets.body(mechanism.body_ids().last().expect("bodies"));
+        let n = jets.velocity_count();
+        for quantity in [
+            Quantity::Velocity,
+            Quantity::Momentum,
+            Quantity::JointMomentum,
+            Quantity::LinkForce,
+            Quantity::JointForce,
+            Quantity::Torque,
+        ] {
+            let request = Request { target: Some(last), ..Request::local(quantity, last) };
+            let (rows, width) = (jets.jacobian_rows(quantity), jets.jacobian_columns());
+            let mut jacobian = vec![0.0; jets.value_count(quantity) * rows * width];
+            jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
+            let mut worst = 0.0f64;
+            for c in 0..nv {
+                for r in 0..n + 1 {
+                    let mut q1: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
+                    let mut y1: Vec<D> = y.iter().map(|x| D::constant(*x)).collect();
+                    if r == 0 {
+                        q1[c].eps[0] = 1.0;
+                    } else {
+                        y1[(r - 1) * nv + c].eps[0] = 1.0;
+                    }
+                    dual.forward(&q1, &y1).expect("valid");
+                    let mut value = vec![D::constant(0.0); jacobian.len() / width];
+                    dual.value_into(&request, &mut value).expect("served");
+                    for (row, x) in value.iter().enumerate() {
+                        worst = worst.max((x.eps[0] - jacobian[row * width + jets.column_index(c, r)]).abs());
+                    }
+                }
+            }
+            assert!(worst < 1e-12, "k = {k}, {}: {worst:e}", quantity.name());
+        }
+    }
+}
+
+/// Springs, dampers and armature of every joint kind, torques and Jacobian, against dual numbers and the dynamics.
+#[test]
+fn passive_torques_and_their_jacobian_equal_dual_numbers() {
+    type D = Dual<f64, 1>;
+    for seed in 0..4 {
+        let mechanism = force_tree(seed);
+        let (nv, k) = (mechanism.nv(), 2);
+        let (q, y) = random_motion(&mechanism, k, seed);
+        let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
+        jets.include_passive(true);
+        jets.forward(&q, &y).expect("valid");
+        // Order 0: what the dynamics' springs, dampers and rotors leave to the actuators.
+        let mut dynamics = leastaction::dynamics::Dynamics::new(&mechanism);
+        let (v, a) = (y[..nv].to_vec(), y[nv..2 * nv].to_vec());
+        let (mut tau, mut passive) = (vec![0.0; nv], vec![0.0; nv]);
+        dynamics.inverse_dynamics_into(&mechanism, &q, &v, &a, &mut tau);
+        dynamics.joint_forces_into(&mechanism, &q, &v, &vec![0.0; mechanism.nu()], &mut passive);
+        for c in 0..nv {
+            let expected = tau[c] - passive[c];
+            assert!((jets.torque(0)[c] - expected).abs() < 1e-11 * largest(&tau).max(1.0), "seed {seed} {c}");
+        }
+        let mut dual = jets.like::<D>();
+        dual.include_passive(true);
+        let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
+        let mut jacobian = vec![0.0; (n - 1) * nv * width];
+        let request = Request::whole(Quantity::Torque);
+        jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
+        let scale = largest(&jacobian);
+        for c in 0..nv {
+            for r in 0..n + 1 {
+                let q0: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
+                let mut y1: Vec<D> = y.iter().map(|x| D::constant(*x)).collect();
+                let mut u = vec![D::constant(0.0); nv];
+                if r == 0 {
+                    u[c].eps[0] = 1.0;
+                } else {
+                    y1[(r - 1) * nv + c].eps[0] = 1.0;
+                }
+                let mut q1 = q0.clone();
+                mechanism.retract(&q0, &u, &mut q1);
+                dual.forward(&q1, &y1).expect("valid");
+                for l in 0..n - 1 {
+                    for row in 0..nv {
+                        let d = dual.torque(l)[row].eps[0]
+                            - jacobian[(l * nv + row) * width + jets.column_index(c, r)];
+                        assert!(
+                            d.abs() < 1e-12 * scale,
+                            "seed {seed}: row {row} order {l}, column {c} {r}: {d:e}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn arm_costs(mechanism: &Mechanism) -> Vec<Cost> {
+    let jets = JetWorkspace::<f64>::new(mechanism, -1);
+    let targets: Vec<_> = mechanism.body_ids().map(|b| jets.body(b)).collect();
+    let last = targets[targets.len() - 1];
+    vec![
+        Cost::new(CostTerm::Joint { order: 3 }),
+        Cost::new(CostTerm::Velocity { targets, order: 1 }),
+        Cost::new(CostTerm::Torque { order: 1 }),
+        Cost::new(CostTerm::Momentum { order: 1, about_com: true }),
+        Cost::tracked(CostTerm::Point { target: last, order: 0 }),
+        Cost::tracked(CostTerm::Com { order: 1 }),
+    ]
+}
+
+#[test]
+fn batches_equal_single_samples() {
+    let mechanism = golden_model("comprehensive_panda7_k1.json");
+    let costs = arm_costs(&mechanism);
+    let weights = vec![0.3, 0.5, 0.01, 0.2, 1.0, 0.7];
+    let mut single = CostEvaluator::new(&mechanism, costs.clone(), 3).expect("served");
+    let mut batch = CostBatch::new(&mechanism, costs.clone(), 3).expect("served");
+    let (n, r, m) = (batch.sample_len(), batch.reference_len(), costs.len());
+    for samples in [1, 4, 7] {
+        let mut rng = Random::new(samples as u64);
+        let x: Vec<f64> = (0..samples * n).map(|_| rng.range(-1.0, 1.0)).collect();
+        let reference: Vec<f64> = (0..samples * r).map(|_| rng.range(-1.0, 1.0)).collect();
+        let (mut values, mut gradients) = (vec![0.0; samples * m], vec![0.0; samples * n]);
+        batch.gradients_into(&x, &reference, &weights, &mut values, &mut gradients).expect("finite");
+        for s in 0..samples {
+            let (mut v, mut g) = (vec![0.0; m], vec![0.0; n]);
+            let (x, reference) = (&x[s * n..(s + 1) * n], &reference[s * r..(s + 1) * r]);
+            single.gradient_into(x, reference, &weights, &mut v, &mut g).expect("finite");
+            for t in 0..m {
+                assert!((values[s * m + t] - v[t]).abs() <= 1e-13 * v[t].abs().max(1.0));
+            }
+            for i in 0..n {
+                assert!((gradients[s * n + i] - g[i]).abs() <= 1e-13 * largest(&g).max(1.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_holds_a_number_that_is_not_finite_is_refused() {
+    let mechanism = golden_model("comprehensive_panda7_k1.json");
+    let mut batch =
+        CostBatch::new(&mechanism, vec![Cost::new(CostTerm::Torque { order: 1 })], 3).expect("served");
+    let n = batch.sample_len();
+    let mut x = vec![0.1; 3 * n];
+    x[2 * n + 1] = f64::NAN;
+    let mut values = vec![0.0; 3];
+    assert!(batch.values_into(&x, &[], &mut values).is_err());
+}
+
+#[test]
+fn jets_do_not_allocate_after_their_workspace_is_made() {
+    let mechanism = golden_model("comprehensive_panda7_k1.json");
+    let (q, y) = random_motion(&mechanism, 1, 3);
+    let nv = mechanism.nv();
+    let mut jets = JetWorkspace::<f64>::new(&mechanism, 1);
+    let rows: Vec<&[f64]> = y.chunks_exact(nv).collect();
+    let mut fast = TorqueJacobian::new(&mechanism, 1).expect("order");
+    let last = jets.body(mechanism.body_ids().last().expect("bodies"));
+    let requests = [
+        Request::local(Quantity::Velocity, last),
+        Request::world(Quantity::LinkForce, last),
+        Request::whole(Quantity::Torque),
+        Request::whole(Quantity::CentroidalMomentum),
+    ];
+    let width = jets.jacobian_columns();
+    let mut outs: Vec<Vec<f64>> = requests
+        .iter()
+        .map(|r| vec![0.0; jets.value_count(r.quantity) * jets.jacobian_rows(r.quantity) * width])
+        .collect();
+    let (mut xi, mut lambda) = (vec![0.1; 4 * nv], vec![0.2; 2 * nv]);
+    let costs = arm_costs(&mechanism);
+    let mut batch = CostBatch::new(&mechanism, costs.clone(), 3).expect("served");
+    let n = batch.sample_len();
+    let x = vec![0.3; 5 * n];
+    let reference = vec![0.1; 5 * batch.reference_len()];
+    let (mut values, mut gradients) = (vec![0.0; 5 * costs.len()], vec![0.0; 5 * n]);
+    let (mut value, mut gradient, mut hessian) = (vec![0.0; costs.len()], vec![0.0; n], vec![0.0; n * n]);
+    let weights = vec![1.0; costs.len()];
+    let count = allocations(|| {
+        for _ in 0..3 {
+            jets.forward(&q, &y).expect("valid");
+            for (request, out) in requests.iter().zip(&mut outs) {
+                jets.jacobian_into(request, Coordinates::Velocity, out).expect("served");
+            }
+            jets.torque_jvp(&xi, &mut lambda).expect("lengths");
+            jets.torque_vjp(&lambda, &mut xi).expect("lengths");
+            fast.evaluate(&q, &rows).expect("valid");
+            batch.gradients_into(&x, &reference, &weights, &mut values, &mut gradients).expect("finite");
+            let single = batch.single();
+            single
+                .hessian_into(&x[..n], &reference[..6], &weights, &mut value, &mut gradient, &mut hessian)
+                .expect("finite");
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+/// A driven motion: torque rates are the differences of torques, and the fit says how well it fits.
+#[test]
+fn torque_rates_of_a_recorded_motion_are_differences_of_its_torques() {
+    let mechanism = MechanismBuilder::from(samples::chain_xy(3)).build().expect("valid");
+    let labels = mechanism.q_labels();
+    let columns = std::iter::once("t".to_owned()).chain(labels.iter().map(|l| format!("q.{l}")));
+    let h = 2e-3;
+    let mut data = Vec::new();
+    for s in 0..1001 {
+        let t = f64::from(s) * h;
+        data.push(t);
+        data.extend((0..3).map(|i| (t * (1.0 + f64::from(i))).sin() * 0.7 + 0.1 * t * t));
+    }
+    let trajectory = Trajectory::new(TrajectoryLayout::from_columns(columns), data);
+    let mut jets = JetWorkspace::<f64>::new(&mechanism, 1);
+    let options = FitOptions { n_control: Some(200), ..FitOptions::default() };
+    let recorded = RecordedMotion::fit(&mechanism, &trajectory, 3, &options).expect("fit");
+    assert!(recorded.residuals.iter().all(|(_, max, _)| *max < 1e-12));
+    let mut torques = Vec::new();
+    let mut rates = Vec::new();
+    for s in 0..recorded.len() {
+        jets.forward_from_derivatives(recorded.positions(s), &recorded.derivatives(s)).expect("finite");
+        torques.push(jets.torque(0).to_vec());
+        rates.push(jets.torque(1).to_vec());
+    }
+    let scale = rates.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs()));
+    for s in 2..recorded.len() - 2 {
+        for c in 0..3 {
+            // Fourth-order difference: its error is h⁴/30 of the fifth derivative, below 1e-8 of the rate here.
+            let d = (torques[s - 2][c] - 8.0 * torques[s - 1][c] + 8.0 * torques[s + 1][c]
+                - torques[s + 2][c])
+                / (12.0 * h);
+            assert!((d - rates[s][c]).abs() < 1e-6 * scale, "sample {s}: {d} {}", rates[s][c]);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The step driver: policies agree, failures leave the state, checkpoints continue, users add forces.
+
+use std::sync::Arc;
+
+use leastaction::integrator::minimal::{
+    BodyMotion, BodyWrench, Coordinates, MinimalIntegrator, MinimalOptions, Policy, WrenchSample,
+};
+use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator, StepError};
+use leastaction::mechanism::{Mechanism, MechanismBuilder, State, samples};
+use leastaction::spatial::{Vec3, Wrench};
+
+use crate::support::{force_tree, mixed_tree, random_state, random_vector, worst};
+
+fn run(mechanism: &Mechanism, integrator: &MinimalIntegrator, h: f64, steps: usize) -> State {
+    let mut workspace = integrator.workspace(mechanism).expect("served");
+    let (q, v) = random_state(mechanism, 3);
+    let start = State { t: 0.0, q, v, warm: None };
+    let mut state = integrator.start(mechanism, &mut workspace, &start).expect("start");
+    let u = random_vector(mechanism.nu(), 1);
+    for _ in 0..steps {
+        integrator.step(mechanism, &mut workspace, &mut state, Input { u: &u }, h).expect("step");
+    }
+    let mut out = start.clone();
+    integrator.read_out(mechanism, &mut workspace, &state, &mut out);
+    out
+}
+
+#[test]
+fn all_policies_find_the_same_motion() {
+    for mechanism in [mixed_tree(4, 6), force_tree(1)] {
+        for order in [2, 4, 6] {
+            let by = |policy| {
+                let options = MinimalOptions { policy, ..MinimalOptions::tight(order) };
+                run(&mechanism, &MinimalIntegrator::new(options).expect("options"), 0.01, 20)
+            };
+            let newton = by(Policy::Newton);
+            for policy in [Policy::Automatic, Policy::Chord, Policy::Mass] {
+                let error = worst(&by(policy).q, &newton.q);
+                assert!(error < 1e-11, "{policy:?}, order {order}, {}: {error:e}", mechanism.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn degrees_beyond_the_exact_lanes_work_to_order_16() {
+    let mechanism = mixed_tree(4, 4);
+    let fine =
+        run(&mechanism, &MinimalIntegrator::new(MinimalOptions::tight(12)).expect("options"), 0.005, 8);
+    for order in [14, 16] {
+        let options = MinimalOptions::tight(order);
+        let state = run(&mechanism, &MinimalIntegrator::new(options).expect("options"), 0.02, 2);
+        let error = worst(&state.q, &fine.q);
+        assert!(error < 1e-11, "order {order}: {error:e}");
+    }
+}
+
+#[test]
+fn a_failed_step_names_its_numbers_and_leaves_the_state() {
+    let mechanism = MechanismBuilder::from(samples::chain(4)).build().expect("valid");
+    let options = MinimalOptions { max_iterations: 1, policy: Policy::Newton, ..Default::default() };
+    let integrator = MinimalIntegrator::new(options).expect("options");
+    let mut workspace = integrator.workspace(&mechanism).expect("served");
+    let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("start");
+    let before = state.clone();
+    let error = integrator.step(&mechanism, &mut workspace, &mut state, Input { u: &[] }, 0.3);
+    assert!(matches!(error, Err(StepError::NotConverged { step: 0.3, tolerance: 1e-12, .. })), "{error:?}");
+    assert_eq!(state, before);
+}
+
+#[test]
+fn a_step_that_is_too_long_is_halved_where_allowed() {
+    let mut model = samples::ball_chain(1);
+    model.gravity = [0.0; 3];
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let start = State { v: vec![1.0, 6.0, 0.5], ..mechanism.neutral_state() };
+    let by = |halve| {
+        let options = MinimalOptions { halve, ..Default::default() };
+        let integrator = MinimalIntegrator::new(options).expect("options");
+        let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
+        simulator.step(&[], 0.4)
+    };
+    assert!(by(false).is_err());
+    let report = by(true).expect("halved");
+    assert!(report.halvings > 0);
+}
+
+#[test]
+fn a_checkpoint_continues_bit_for_bit() {
+    for (mechanism, order) in [(force_tree(2), 2), (mixed_tree(3, 5), 4), (mixed_tree(6, 5), 6)] {
+        let options = MethodOptions { order: Some(order), ..Default::default() };
+        let u = vec![0.2; mechanism.nu()];
+        let start = mechanism.start_state();
+        let mut through = Simulator::new(&mechanism, Method::Minimal, &options, &start).expect("served");
+        for _ in 0..50 {
+            through.step(&u, 0.005).expect("step");
+        }
+        let saved = through.checkpoint();
+        let mut again = Simulator::new(&mechanism, Method::Minimal, &options, &saved).expect("served");
+        for _ in 0..50 {
+            through.step(&u, 0.005).expect("step");
+            again.step(&u, 0.005).expect("step");
+        }
+        assert_eq!(through.checkpoint(), again.checkpoint());
+    }
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    for order in [0, 3, 18] {
+        let options = MinimalOptions { order, ..Default::default() };
+        assert!(matches!(MinimalIntegrator::new(options), Err(StepError::BadOption { option: "order", .. })));
+    }
+    let options = MinimalOptions { tolerance: f64::NAN, ..Default::default() };
+    assert!(MinimalIntegrator::new(options).is_err());
+    let four_bar = MechanismBuilder::from(samples::four_bar()).build().expect("valid");
+    let refused = MinimalIntegrator::default().workspace(&four_bar);
+    assert!(matches!(refused, Err(StepError::Unsupported { .. })));
+}
+
+/// A spring from a body point to a fixed point of the world.
+#[derive(Debug)]
+struct Tether {
+    stiffness: f64,
+    anchor: Vec3,
+}
+
+impl BodyWrench for Tether {
+    fn evaluate(&self, motion: &BodyMotion, _u: &[f64], out: &mut WrenchSample) {
+        let p = motion.pose.pos;
+        let f = (p + motion.origin - self.anchor) * -self.stiffness;
+        out.wrench = Wrench::new(p.cross(f), f);
+        // δp = η_v + η_ω × p;  δF = (δp × f + p × δf; δf), δf = −k δp.
+        let mut d1 = [[0.0; 6]; 6];
+        for c in 0..6 {
+            let mut eta = [0.0; 6];
+            eta[c] = 1.0;
+            let dp = Vec3([eta[3], eta[4], eta[5]]) + Vec3([eta[0], eta[1], eta[2]]).cross(p);
+            let df = dp * -self.stiffness;
+            let change = Wrench::new(dp.cross(f) + p.cross(df), df).to_array();
+            for r in 0..6 {
+                d1[r][c] = change[r];
+            }
+        }
+        out.set_derivatives(motion, &d1, &[[0.0; 6]; 6]);
+    }
+}
+
+#[test]
+fn a_law_of_the_user_acts_and_is_differentiated() {
+    let mechanism = mixed_tree(8, 4);
+    let body = mechanism.body_by_name("body3").expect("body");
+    let tether = Arc::new(Tether { stiffness: 30.0, anchor: Vec3([0.4, -0.2, 0.9]) });
+    let with = |policy| {
+        let options = MinimalOptions { policy, ..MinimalOptions::tight(4) };
+        MinimalIntegrator::new(options).expect("options").with_wrench(body, tether.clone())
+    };
+    let newton = run(&mechanism, &with(Policy::Newton), 0.01, 20);
+    let mass = run(&mechanism, &with(Policy::Automatic), 0.01, 20);
+    assert!(worst(&newton.q, &mass.q) < 1e-11);
+    let free = MinimalIntegrator::new(MinimalOptions::tight(4)).expect("options");
+    assert!(worst(&run(&mechanism, &free, 0.01, 20).q, &newton.q) > 1e-4, "the tether pulls");
+
+    // A wrong derivative would cost Newton its quadratic end: differences of the map are the judge.
+    let integrator = with(Policy::Newton);
+    let mut workspace = integrator.workspace(&mechanism).expect("served");
+    let start = mechanism.neutral_state();
+    let from = |v: f64| State { v: vec![v; mechanism.nv()], ..start.clone() };
+    let mut step = |v: f64| {
+        let mut state = integrator.start(&mechanism, &mut workspace, &from(v)).expect("start");
+        let slope = integrator.linearize(
+            &mechanism,
+            &mut workspace,
+            &mut state,
+            Input { u: &[] },
+            0.02,
+            Coordinates::Velocity,
+        );
+        let mut out = start.clone();
+        integrator.read_out(&mechanism, &mut workspace, &state, &mut out);
+        (out.v, slope.expect("regular"))
+    };
+    let eps = 1e-5;
+    let ((plus, _), (minus, _), (_, slope)) = (step(0.3 + eps), step(0.3 - eps), step(0.3));
+    let n = mechanism.nv();
+    for i in 0..n {
+        let difference = (plus[i] - minus[i]) / (2.0 * eps);
+        let exact: f64 = (0..n).map(|j| slope.a(n + i, n + j)).sum();
+        assert!((difference - exact).abs() < 1e-7 * exact.abs().max(1.0), "{difference} {exact}");
+    }
+}

@@ -1,0 +1,177 @@
+//! The engine in joint coordinates against its slow twins.
+
+use leastaction::integrator::minimal::{
+    Coordinates, MinimalIntegrator, MinimalOptions, MinimalState, StepPoint,
+};
+use leastaction::integrator::{Input, Integrator};
+use leastaction::mechanism::samples::random_tree;
+use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, State};
+use leastaction::reference::{component_newton_direction, dense_linearization, dense_newton_direction};
+
+use crate::support::{force_tree, mixed_tree, random_state, random_vector};
+
+fn tight(s: usize) -> MinimalIntegrator {
+    MinimalIntegrator::new(MinimalOptions::tight(2 * s as u32)).expect("options")
+}
+
+/// A curve that solves nothing: what derivatives must not depend on.
+fn arbitrary_point(mechanism: &Mechanism, s: usize, seed: u64) -> StepPoint {
+    let (q, _) = random_state(mechanism, seed);
+    let n = mechanism.nv();
+    let small = |seed| random_vector(n, seed).iter().map(|x| 0.1 * x).collect::<Vec<_>>();
+    StepPoint {
+        q,
+        increments: (0..s).map(|ga| small(seed + 7 * ga as u64)).collect(),
+        p: random_vector(n, seed + 50),
+        u: (0..=s).map(|al| random_vector(mechanism.nu(), seed + 90 + al as u64)).collect(),
+        h: 0.05,
+    }
+}
+
+fn relative(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+    let scale = b.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs()));
+    let worst = a.iter().flatten().zip(b.iter().flatten()).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
+    worst / scale
+}
+
+#[test]
+fn block_newton_direction_is_the_dense_one_on_every_joint_kind() {
+    for seed in 0..6 {
+        for mechanism in [mixed_tree(seed, 6), force_tree(seed)] {
+            for s in [1, 2, 3, 4] {
+                let at = arbitrary_point(&mechanism, s, seed);
+                let mut workspace = tight(s).workspace(&mechanism).expect("served");
+                let fast = workspace.sample(&mechanism, &at, true).expect("regular").direction;
+                let dense = dense_newton_direction(&mechanism, &at).expect("served");
+                // The condition of these matrices reaches 1e5.
+                let error = relative(&fast, &dense);
+                assert!(error < 1e-10, "seed {seed}, s = {s}, {}: {error:e}", mechanism.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn block_newton_direction_is_the_component_one_on_ordinary_joints() {
+    let kinds = [JointType::Revolute, JointType::Prismatic, JointType::Universal, JointType::Planar];
+    for seed in 0..6 {
+        let mut model = random_tree(seed, 6, &kinds);
+        for body in &mut model.bodies {
+            body.drag = 0.3;
+        }
+        for joint in &mut model.joints {
+            joint.damping = leastaction::mechanism::PerCoordinate::One(0.2);
+            joint.armature = leastaction::mechanism::PerCoordinate::One(0.1);
+        }
+        let mechanism = MechanismBuilder::from(model).build().expect("valid");
+        for s in [1, 2, 3] {
+            let at = arbitrary_point(&mechanism, s, seed);
+            let mut workspace = tight(s).workspace(&mechanism).expect("served");
+            let fast = workspace.sample(&mechanism, &at, true).expect("regular").direction;
+            let slow = component_newton_direction(&mechanism, &at).expect("served");
+            let error = relative(&fast, &slow);
+            assert!(error < 1e-10, "seed {seed}, s = {s}: {error:e}");
+        }
+    }
+}
+
+/// A solved step and its curve.
+fn solved(mechanism: &Mechanism, s: usize, seed: u64, h: f64) -> (MinimalState, StepPoint, Vec<f64>) {
+    let integrator = tight(s);
+    let (q, v) = random_state(mechanism, seed);
+    let mut workspace = integrator.workspace(mechanism).expect("served");
+    let start = State { t: 0.0, q, v, warm: None };
+    let state = integrator.start(mechanism, &mut workspace, &start).expect("start");
+    let u = random_vector(mechanism.nu(), seed);
+    let mut next = state.clone();
+    integrator.step(mechanism, &mut workspace, &mut next, Input { u: &u }, h).expect("step");
+    let at = StepPoint {
+        q: state.q.clone(),
+        increments: next.last_increments(),
+        p: state.p.clone(),
+        u: vec![u.clone(); s + 1],
+        h,
+    };
+    (state, at, u)
+}
+
+#[test]
+fn linearization_is_that_of_dual_numbers_on_every_joint_kind() {
+    let mut worst = 0.0f64;
+    for seed in 0..5 {
+        for mechanism in [mixed_tree(seed, 6), force_tree(seed)] {
+            for s in [1, 2, 3] {
+                let h = 0.01;
+                let (state, at, u) = solved(&mechanism, s, seed, h);
+                let integrator = tight(s);
+                let mut workspace = integrator.workspace(&mechanism).expect("served");
+                let input = Input { u: &u };
+                let fast = integrator
+                    .linearize(&mechanism, &mut workspace, &mut state.clone(), input, h, Coordinates::Engine)
+                    .expect("regular");
+                let dense = dense_linearization(&mechanism, &at).expect("served");
+                let scale = dense.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+                let error =
+                    dense.iter().zip(&fast.matrix).fold(0.0f64, |m, (x, y)| m.max((x - y).abs())) / scale;
+                assert!(error < 1e-11, "seed {seed}, s = {s}, {}: {error:e}", mechanism.name());
+                worst = worst.max(error);
+            }
+        }
+    }
+    println!("linearization against dual numbers: {worst:.1e}");
+}
+
+/// Central differences of the public map leave about 1e-8 of the largest entry.
+#[test]
+fn linearization_in_velocities_is_the_slope_of_the_public_step() {
+    for seed in [1, 4] {
+        for mechanism in [mixed_tree(seed, 5), force_tree(seed)] {
+            let integrator = tight(2);
+            let mut workspace = integrator.workspace(&mechanism).expect("served");
+            let (q, v) = random_state(&mechanism, seed);
+            let (n, nu) = (mechanism.nv(), mechanism.nu());
+            let u = random_vector(nu, seed);
+            let h = 0.02;
+            let mut step = |dq: &[f64], dv: &[f64], du: &[f64]| -> State {
+                let mut start = State { t: 0.0, q: q.clone(), v: v.clone(), warm: None };
+                mechanism.retract(&q, dq, &mut start.q);
+                start.v.iter_mut().zip(dv).for_each(|(v, d)| *v += d);
+                let u: Vec<f64> = u.iter().zip(du).map(|(u, d)| u + d).collect();
+                let mut state = integrator.start(&mechanism, &mut workspace, &start).expect("start");
+                integrator.step(&mechanism, &mut workspace, &mut state, Input { u: &u }, h).expect("step");
+                let mut out = start.clone();
+                integrator.read_out(&mechanism, &mut workspace, &state, &mut out);
+                out
+            };
+            let centre = step(&vec![0.0; n], &vec![0.0; n], &vec![0.0; nu]);
+            let mut columns = Vec::new();
+            for j in 0..2 * n + nu {
+                let eps = 1e-5;
+                let mut move_by = |e: f64| {
+                    let mut x = vec![0.0; 2 * n + nu];
+                    x[j] = e;
+                    step(&x[..n], &x[n..2 * n], &x[2 * n..])
+                };
+                let (plus, minus) = (move_by(eps), move_by(-eps));
+                let (mut a, mut b) = (vec![0.0; n], vec![0.0; n]);
+                mechanism.difference(&centre.q, &plus.q, &mut a);
+                mechanism.difference(&centre.q, &minus.q, &mut b);
+                let mut column: Vec<f64> = a.iter().zip(&b).map(|(a, b)| (a - b) / (2.0 * eps)).collect();
+                column.extend(plus.v.iter().zip(&minus.v).map(|(a, b)| (a - b) / (2.0 * eps)));
+                columns.push(column);
+            }
+            let start = State { t: 0.0, q: q.clone(), v: v.clone(), warm: None };
+            let mut state = integrator.start(&mechanism, &mut workspace, &start).expect("start");
+            let slope = integrator
+                .linearize(&mechanism, &mut workspace, &mut state, Input { u: &u }, h, Coordinates::Velocity)
+                .expect("regular");
+            let scale = slope.matrix.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+            for (j, column) in columns.iter().enumerate() {
+                for (i, x) in column.iter().enumerate() {
+                    let error = (x - slope.a(i, j)).abs() / scale;
+                    assert!(error < 1e-7, "seed {seed} {} ({i}, {j}): {error:e}", mechanism.name());
+                }
+            }
+        }
+    }
+}
