@@ -153,7 +153,7 @@ pub(crate) fn local_motion<T: Real>(
     for l in 0..count {
         let mut lin = x[l].lin;
         for m in 0..=l {
-            lin = lin - pos[m].cross(x[l - m].ang);
+            lin -= pos[m].cross(x[l - m].ang);
         }
         for m in 0..count - l {
             out[l + m].ang += rot[m].tr_mul(x[l].ang);
@@ -177,7 +177,7 @@ pub(crate) fn local_force<T: Real>(
     for l in 0..count {
         let mut ang = f[l].ang;
         for m in 0..=l {
-            ang = ang - pos[m].cross(f[l - m].lin);
+            ang -= pos[m].cross(f[l - m].lin);
         }
         for m in 0..count - l {
             out[l + m].ang += rot[m].tr_mul(ang);

@@ -43,9 +43,9 @@ pub struct JetQuantities {
     dense: Vec<f64>,
 }
 
-/// Directions that one dual sweep differentiates along: the same number as the cost evaluator of the jets has, so that
-/// the sweeps are compiled once.
-const W: usize = 4;
+/// Directions that one dual sweep differentiates along: one sweep serves the torques of three joints, three serve
+/// those of seven.
+const W: usize = 6;
 
 /// The adjoint sweep in dual numbers.
 struct Sweep {
@@ -160,8 +160,9 @@ fn weigh<T: Real>(jets: &mut JetWorkspace<T>, items: &[Item], sample: usize, mu:
     }
 }
 
+/// The reference of a sample: one per sample, or the last one for all that follow.
 fn at_sample(reference: &[Mat3], sample: usize) -> Mat3 {
-    if reference.len() == 1 { reference[0] } else { reference[sample] }
+    reference.get(sample).or(reference.last()).copied().unwrap_or_else(Mat3::identity)
 }
 
 /// `Log(R_refᵀ R)`.

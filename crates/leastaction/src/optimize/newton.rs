@@ -209,7 +209,16 @@ impl<'a> Search<'a> {
             match self.try_step(&d, &mut noise_steps) {
                 Outcome::Accepted => {}
                 Outcome::Rejected => step = 0.0,
-                Outcome::Stalled => return self.give_up(),
+                Outcome::Stalled => {
+                    // Rounding stops the search near a saddle as well as near a minimum.
+                    self.shift = 0.0;
+                    let saddle = self.kkt <= 1e3 * self.options.tolerance && !self.factor();
+                    if !(saddle && escapes < 5 && self.escape()) {
+                        return self.give_up();
+                    }
+                    escapes += 1;
+                    noise_steps = 0;
+                }
             }
         }
     }

@@ -691,6 +691,15 @@ fn term_rows(
                 start..size + nz
             }
         };
+        if let TermKind::OrientationTracking { reference, .. } = &term.kind
+            && !(reference.len() == 1 || reference.len() == samples)
+        {
+            return Err(OptimizeError::WrongLength {
+                name: "orientation reference",
+                expected: samples,
+                found: reference.len(),
+            });
+        }
         let metric = if term.metric.is_empty() { vec![1.0; rows.len()] } else { term.metric.clone() };
         if metric.len() != rows.len() || metric.iter().any(|m| !(*m >= 0.0 && m.is_finite())) {
             return Err(OptimizeError::WrongLength {

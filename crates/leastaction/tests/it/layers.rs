@@ -8,7 +8,9 @@ const LAYERS: &[&[&str]] = &[
     &["simd"],
     &["lie", "spatial", "reference"],
     &["mechanism"],
-    &["dynamics", "io", "spline"],
+    &["dynamics", "spline"],
+    &["trajectory"],
+    &["io"],
     &["integrator", "jet"],
     &["optimize"],
 ];

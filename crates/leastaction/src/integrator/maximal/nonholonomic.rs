@@ -298,8 +298,4 @@ impl Rolling {
             _ => None,
         }
     }
-
-    pub(crate) fn is_custom(&self) -> bool {
-        matches!(self.shape, Shape::Custom { .. })
-    }
 }

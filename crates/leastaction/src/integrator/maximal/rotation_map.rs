@@ -79,7 +79,7 @@ impl RotationMap {
     }
 
     /// `Γδ`: inverse of [`rate_of`](Self::rate_of).
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn rotation_of<T: Real>(self, phi: Vec3<T>, rate: Vec3<T>) -> Vec3<T> {
         match self {
             Self::Sine => {
@@ -122,7 +122,7 @@ impl RotationMap {
     }
 
     /// `D⁺ = dp⁺/dω`.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn arriving_slope(self, phi: Vec3, inertia: &Mat3) -> Mat3 {
         let (mean, turn) = self.slope_parts(phi, inertia);
         mean - turn
