@@ -18,7 +18,7 @@ while read -r fault experiment; do
   LEASTACTION_SABOTAGE=$fault timeout 600 "$program" experiment "$experiment" --quick --out "$out/broken" >"$out/log" 2>&1 || code=$?
   if [ "$code" -eq 0 ]; then echo "$experiment does not notice $fault"; bad=1; else echo "$experiment notices $fault (exit code $code)"; fi
 done <<'CASES'
-newton-sign bruedigam-4a
+newton-sign bruedigam-4d
 newton-sign bruedigam-6
 frozen-anchor ours-agreement
 loop-row bruedigam-4b
