@@ -163,7 +163,8 @@ mod tests {
                 spline.lower_basis_into(spline.span(t), t, 5 - d, &mut w);
                 let w = &w[..=5 - d];
                 assert!(w.iter().all(|x| *x >= 0.0));
-                assert!((w.iter().sum::<f64>() - 1.0).abs() < 4e-16);
+                // Each of up to six weights carries a rounding or two of its own.
+                assert!((w.iter().sum::<f64>() - 1.0).abs() < 12.0 * f64::EPSILON / 2.0);
             }
         }
     }

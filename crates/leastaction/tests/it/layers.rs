@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Modules from the bottom up; a module may use those on lines above its own, and itself.
 const LAYERS: &[&[&str]] = &[
-    &["scalar"],
+    &["scalar", "sabotage"],
     &["simd"],
     &["lie", "spatial", "reference"],
     &["mechanism"],

@@ -1,5 +1,7 @@
 //! Integration tests: one module per claim.
 
+#![allow(clippy::print_stdout, reason = "tests print the figures they measured")]
+
 mod agreement;
 mod bad_input;
 mod baselines;

@@ -124,7 +124,8 @@ fn compositions_are_of_fourth_order() {
             started(build(four_bar()), 4, 1.0),
             started(mixed_chain(), 5, 0.5),
         ] {
-            for s in slopes(&mechanism, &engine, &start, 0.6, [15, 30]) {
+            // From 60 steps on the slope has settled (4.00 to 4.14); at 15 the four-bar still shows 5.2.
+            for s in slopes(&mechanism, &engine, &start, 0.6, [60, 120]) {
                 assert!((s - 4.0).abs() < 0.2, "{} {composition:?}: slope {s}", mechanism.name());
             }
         }

@@ -52,7 +52,7 @@ fn cases() -> Vec<(&'static str, Mechanism, State, f64)> {
     let kinds = [JointType::Universal, JointType::Cylindrical, JointType::Planar];
     let axes = build(random_tree(5, 4, &kinds));
     let start = State { v: random_vector(axes.nv(), 8), ..axes.neutral_state() };
-    out.push(("universal, cylindrical, planar", axes, start, 0.3));
+    out.push(("universal, cylindrical, planar", axes, start, 0.9));
     out
 }
 
@@ -69,11 +69,15 @@ fn the_error_falls_with_the_order_2s() {
             let integrator = MinimalIntegrator::new(options).expect("options");
             let mut workspace = integrator.workspace(&mechanism).expect("served");
             let mut points = Vec::new();
-            // Coarser steps are not yet in the range where the order shows; ratios are small so that enough steps fall between the coarsest and rounding.
-            let mut count = if s <= 2 { 2.0f64 } else { 6.0 };
-            while count < 6000.0 && points.len() < 8 {
+            // The coarsest steps are not yet in the range where the order shows: six before rounding count.
+            let (mut count, mut last) = (2.0f64, 0);
+            while count < 4000.0 {
                 let steps = count.round() as usize;
                 count *= if s <= 2 { 1.6 } else { 1.2 };
+                if steps == last {
+                    continue;
+                }
+                last = steps;
                 let h = duration / steps as f64;
                 let mut state = integrator.start(&mechanism, &mut workspace, &start).expect("start");
                 let ok = (0..steps).all(|_| {
@@ -93,7 +97,10 @@ fn the_error_falls_with_the_order_2s() {
                 }
             }
             assert!(points.len() >= 4, "{name}, s = {s}: only {} step sizes in range", points.len());
-            let slope = least_squares(&points);
+            // Of many, the two finest feel the rounding of a thousand evaluations.
+            let end = if points.len() >= 8 { points.len() - 2 } else { points.len() };
+            let points = &points[end.saturating_sub(6)..end];
+            let slope = least_squares(points);
             println!("order of {name}, s = {s}: {slope:.2} over {} step sizes", points.len());
             assert!(slope > 2.0 * s as f64 - 0.3, "{name}, s = {s}: slope {slope}");
         }

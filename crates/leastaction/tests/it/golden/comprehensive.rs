@@ -86,7 +86,7 @@ impl Case {
     }
 
     /// The inverse of [`by_joint`](Self::by_joint).
-    fn from_joints(&self, x: &[f64]) -> Vec<f64> {
+    fn given_order(&self, x: &[f64]) -> Vec<f64> {
         let nv = self.mechanism.nv();
         let orders = x.len() / nv;
         let mut out = vec![0.0; x.len()];
@@ -122,8 +122,8 @@ pub(super) fn check(golden: &mut Golden) {
     let mut case = Case::load(golden);
     check_values(golden, &mut case);
     check_jacobians(golden, &mut case);
-    let xi = case.from_joints(&golden.numbers("/tau_products/xi"));
-    let lambda = case.from_joints(&golden.numbers("/tau_products/lam"));
+    let xi = case.given_order(&golden.numbers("/tau_products/xi"));
+    let lambda = case.given_order(&golden.numbers("/tau_products/lam"));
     let (mut jvp, mut vjp) = (vec![0.0; lambda.len()], vec![0.0; xi.len()]);
     case.jets.torque_jvp(&xi, &mut jvp).expect("lengths");
     case.jets.torque_vjp(&lambda, &mut vjp).expect("lengths");

@@ -77,7 +77,7 @@ pub(super) fn check(golden: &mut Golden) {
             q.extend(ours.map(|x| x * dot.signum()));
         }
         let flat = |f: &dyn Fn(&leastaction::integrator::maximal::LinkSnapshot) -> Vec<f64>| -> Vec<f64> {
-            links.iter().flat_map(|l| f(l)).collect()
+            links.iter().flat_map(f).collect()
         };
         golden.compare("orientations", &here("q"), &q, POSE);
         golden.compare("positions", &here("x"), &flat(&|l| l.x.0.to_vec()), POSE);

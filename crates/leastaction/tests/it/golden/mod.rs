@@ -225,7 +225,6 @@ fn check(file: String, value: Value) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the harness is read by people")]
 fn golden_files_are_reproduced() {
     let folder = folder();
     let files = files(&folder);
