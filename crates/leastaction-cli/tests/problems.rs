@@ -47,7 +47,7 @@ fn a_problem_is_solved_and_its_weights_come_back_from_the_motion_alone() {
     let done = run(&["optimize", &problem, "--infer", "--json", "--out", &out.display().to_string()]);
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
     let value: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
-    assert!((value["objective"].as_f64().expect("number") - 1012.259_327_733).abs() < 1e-6);
+    assert!((value["objective"].as_f64().expect("number") - 1_012.259_327_733).abs() < 1e-6);
     assert!(value["inferred"]["l1_error"].as_f64().expect("number") < 1e-10);
     for file in ["solution.json", "trajectory.csv", "trajectory.npz", "report.html"] {
         assert!(out.join(file).exists(), "{file}");
