@@ -21,7 +21,8 @@
 //! let start = mechanism.start_state();
 //! let energy = Dynamics::new(&mechanism).observe(&mechanism, &start.q, &start.v).total();
 //!
-//! let mut simulator = Simulator::new(&mechanism, Method::Rk4, &MethodOptions::default(), &start)?;
+//! let options = MethodOptions { order: Some(4), ..MethodOptions::default() };
+//! let mut simulator = Simulator::new(&mechanism, Method::Minimal, &options, &start)?;
 //! for _ in 0..1000 {
 //!     simulator.step(&[], 1e-3)?;
 //! }
@@ -40,7 +41,10 @@
 //! | exp, log and their tangents | [`lie`] |
 //! | inverse and forward dynamics, mass matrix, energies | [`dynamics`] |
 //! | time stepping, [`Simulator`](integrator::Simulator) | [`integrator`] |
-//! | URDF, MJCF, JSON, trajectories | [`io`] |
+//! | variational integrators: joint coordinates, poses with loops | [`integrator::minimal`], [`integrator::maximal`] |
+//! | quantities with time derivatives and their Jacobians | [`jet`] |
+//! | B-splines; motions from costs, costs from motions | [`spline`], [`optimize`] |
+//! | URDF, MJCF, JSON, trajectories | [`io`], [`trajectory`] |
 //! | slow twins that tests compare with | [`reference`](mod@reference) |
 //!
 //! Abbreviations used throughout: RNEA recursive Newton–Euler algorithm, CRBA composite rigid-body algorithm, ABA

@@ -6,11 +6,11 @@
 //!
 //! One step, given `q` and `p`:
 //!
-//! 1. put the origin at the root and guess the node increments `Δ^1..Δ^s` ([`guess`]);
-//! 2. residual `r` of all nodes by one outward and one inward sweep ([`residual`], [`ball`]);
-//! 3. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` ([`mass`]) or the exact Newton matrix
-//!    ([`newton`]);
-//! 4. repeat until `r` is at its rounding scale ([`scale`]) and `δ` is small; then `q⁺ = q + Δ^s`, `p⁺ = P^s`.
+//! 1. put the origin at the root and guess the node increments `Δ^1..Δ^s` (`guess.rs`);
+//! 2. residual `r` of all nodes by one outward and one inward sweep (`residual.rs`, `ball.rs`);
+//! 3. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass.rs`) or the exact Newton matrix
+//!    (`newton.rs`);
+//! 4. repeat until `r` is at its rounding scale (`scale.rs`) and `δ` is small; then `q⁺ = q + Δ^s`, `p⁺ = P^s`.
 //!
 //! ```
 //! use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
