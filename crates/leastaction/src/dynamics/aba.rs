@@ -36,27 +36,15 @@ impl<T: Real> Dynamics<T> {
     /// The three sweeps, with kinematics and external wrenches already at the state.
     pub(super) fn aba(&mut self, mechanism: &Mechanism, tau: &[T], acceleration: &mut [T]) {
         let nodes = &mechanism.tree().nodes;
-        let k = &mut self.kinematics;
-        for (i, node) in nodes.iter().enumerate() {
-            // From the common point to the joint's own: (ω; v + ω × p).
-            let p = k.poses[i].pos;
-            let own = |t: Twist<T>| Twist::new(t.ang, t.lin + t.ang.cross(p));
-            for c in node.v..node.v + node.nv {
-                self.own_columns[c] = own(k.columns[c]);
-            }
-            if node.kind.turns_about_its_origin() {
-                for c in node.v..node.v + node.nv {
-                    self.own_columns[c].lin = Vec3::zero();
-                }
-            }
-            self.own_biases[i] = own(k.biases[i]);
-            let v = own(k.velocities[i]);
-            let inertia = self.constants[i].rotated(&k.poses[i].rot);
+        self.refer_to_joints(mechanism);
+        for i in 0..nodes.len() {
+            let pose = &self.kinematics.poses[i];
+            let inertia = self.constants[i].rotated(&pose.rot);
+            let v = self.own_velocities[i];
             self.articulated[i] = ArticulatedInertia::from_rigid(&inertia);
             let external = self.external[i];
-            let external = Wrench::new(external.ang - p.cross(external.lin), external.lin);
+            let external = Wrench::new(external.ang - pose.pos.cross(external.lin), external.lin);
             self.forces[i] = v.cross_momentum(inertia.mul(v)) - external;
-            self.arms[i] = node.parent.map_or(p, |parent| p - k.poses[parent].pos);
         }
         for (i, node) in nodes.iter().enumerate().rev() {
             if node.nv == 1 {

@@ -36,6 +36,7 @@ pub struct Dynamics<T = f64> {
     composites: Vec<Inertia<T>>,
     articulated: Vec<ArticulatedInertia<T>>,
     pivots: Vec<[[T; 6]; 6]>,
+    own_velocities: Vec<Twist<T>>,
     own_biases: Vec<Twist<T>>,
     arms: Vec<Vec3<T>>,
     // Per velocity coordinate.
@@ -64,12 +65,34 @@ impl<T: Real> Dynamics<T> {
             composites: vec![Inertia::zero(); n],
             articulated: vec![ArticulatedInertia::default(); n],
             pivots: vec![[[T::zero(); 6]; 6]; n],
+            own_velocities: vec![Twist::zero(); n],
             own_biases: vec![Twist::zero(); n],
             arms: vec![Vec3::zero(); n],
             own_columns: vec![Twist::zero(); nv],
             spread: vec![Wrench::zero(); nv],
             efforts: vec![T::zero(); nv],
             tau: vec![T::zero(); nv],
+        }
+    }
+
+    /// Velocities, biases and joint columns about each joint's own origin, still in world axes.
+    ///
+    /// About one common point the small links of a large robot lose digits in `m d²`; about their own joint they do
+    /// not. Kinematics must be at the state.
+    #[inline(always)]
+    fn refer_to_joints(&mut self, mechanism: &Mechanism) {
+        let k = &self.kinematics;
+        for (i, node) in mechanism.tree().nodes.iter().enumerate() {
+            let p = k.poses[i].pos;
+            let own = |t: Twist<T>| Twist::new(t.ang, t.lin + t.ang.cross(p));
+            let fixed_point = node.kind.turns_about_its_origin();
+            for c in node.v..node.v + node.nv {
+                self.own_columns[c] =
+                    if fixed_point { Twist::new(k.columns[c].ang, Vec3::zero()) } else { own(k.columns[c]) };
+            }
+            self.own_velocities[i] = own(k.velocities[i]);
+            self.own_biases[i] = own(k.biases[i]);
+            self.arms[i] = node.parent.map_or(p, |parent| p - k.poses[parent].pos);
         }
     }
 

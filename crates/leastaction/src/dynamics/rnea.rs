@@ -1,15 +1,17 @@
 //! Inverse dynamics by the recursive Newton–Euler algorithm, O(n).
 //!
 //! ```text
-//! outward   A_i = A_p + bias_i + Σ S_c a_c,          A_world = −g
-//!           F_i = G_i A_i + V_i ×* (G_i V_i) − F_ext
-//! inward    τ_c = S_c · F_i + armature a_c,          F_p += F_i
+//! outward   A_i = T A_p + bias_i + Σ S_c a_c,        A_world = −g
+//!           F_i = G_i A_i + V_i ×* (G_i V_i)
+//! inward    τ_c = S_c · F_i + armature a_c,          F_p += Tᵀ F_i
 //! ```
+//!
+//! World axes about each joint's own origin; `T` moves the reference point from the parent's (see `aba.rs`).
 
 use super::Dynamics;
 use crate::mechanism::Mechanism;
 use crate::scalar::Real;
-use crate::spatial::{Twist, Vec3};
+use crate::spatial::{Twist, Vec3, Wrench};
 
 impl<T: Real> Dynamics<T> {
     /// Generalised forces that produce the acceleration `a` against gravity: `M a + c + g`, armature included.
@@ -24,25 +26,29 @@ impl<T: Real> Dynamics<T> {
     /// The two sweeps, with kinematics already at the state.
     fn rnea(&mut self, mechanism: &Mechanism, a: &[T], tau: &mut [T]) {
         let nodes = &mechanism.tree().nodes;
-        let k = &self.kinematics;
-        let base = Twist::new(Vec3::zero(), -Vec3::constant(mechanism.gravity()));
+        self.refer_to_joints(mechanism);
+        let gravity = Twist::new(Vec3::zero(), -Vec3::constant(mechanism.gravity()));
         for (i, node) in nodes.iter().enumerate() {
-            let mut acc = node.parent.map_or(base, |p| self.accelerations[p]) + k.biases[i];
+            let base = node.parent.map_or(gravity, |parent| {
+                let a = self.accelerations[parent];
+                Twist::new(a.ang, a.lin + a.ang.cross(self.arms[i]))
+            });
+            let mut acc = base + self.own_biases[i];
             for c in node.v..node.v + node.nv {
-                acc += k.columns[c] * a[c];
+                acc += self.own_columns[c] * a[c];
             }
             self.accelerations[i] = acc;
-            let inertia = self.constants[i].transformed(&k.poses[i]);
-            let v = k.velocities[i];
+            let inertia = self.constants[i].rotated(&self.kinematics.poses[i].rot);
+            let v = self.own_velocities[i];
             self.forces[i] = inertia.mul(acc).as_wrench() + v.cross_momentum(inertia.mul(v));
         }
         for (i, node) in nodes.iter().enumerate().rev() {
             let f = self.forces[i];
-            for c in 0..node.nv {
-                tau[node.v + c] = k.columns[node.v + c].dot(f) + a[node.v + c] * self.armature[node.v + c];
+            for c in node.v..node.v + node.nv {
+                tau[c] = self.own_columns[c].dot(f) + a[c] * self.armature[c];
             }
             if let Some(p) = node.parent {
-                self.forces[p] += f;
+                self.forces[p] += Wrench::new(f.ang + self.arms[i].cross(f.lin), f.lin);
             }
         }
     }
