@@ -1,4 +1,4 @@
-//! Forward dynamics by the articulated-body algorithm, O(n), in world axes about each joint's own origin.
+//! Forward dynamics by the articulated-body algorithm, O(n), in the axes of each node about its joint's origin.
 //!
 //! ```text
 //! outward   bodies: Ĝ_i = G_i,  β_i = V_i ×* (G_i V_i) − F_ext
@@ -7,12 +7,12 @@
 //! outward   A' = T A_p + bias,  a = D⁻¹ (e − Uᵀ A'),  A = A' + S a,       A_world = −g
 //! ```
 //!
-//! `T` only moves the reference point by `r = p_i − p_parent`; nothing is rotated between links. Moments about the
-//! joint itself keep the digits of small links at the end of large robots: about one common point a finger of
-//! 1e-6 kg·m² would be lost in the `m d²` of its distance (measured on iCub: residual 20 times larger).
+//! `T` moves a twist from the parent's frame to the node's. Own frames cost a rotation per link and keep digits: about
+//! one common point a small link is lost in the `m d²` of its distance, and along a slanted axis the pivot of a nearly
+//! massless link is lost in a sum. On iCub the common frame left 20 times the residual.
 
 use super::Dynamics;
-use crate::mechanism::{Mechanism, Node};
+use crate::mechanism::{JointType, Mechanism, Node};
 use crate::scalar::Real;
 use crate::spatial::{ArticulatedInertia, Twist, Vec3, Wrench};
 
@@ -37,14 +37,17 @@ impl<T: Real> Dynamics<T> {
     pub(super) fn aba(&mut self, mechanism: &Mechanism, tau: &[T], acceleration: &mut [T]) {
         let nodes = &mechanism.tree().nodes;
         self.refer_to_joints(mechanism);
-        for i in 0..nodes.len() {
-            let pose = &self.kinematics.poses[i];
-            let inertia = self.constants[i].rotated(&pose.rot);
+        for (i, node) in nodes.iter().enumerate() {
+            self.turn_into_node_axes(i, node);
             let v = self.own_velocities[i];
-            self.articulated[i] = ArticulatedInertia::from_rigid(&inertia);
+            let pose = &self.kinematics.poses[i];
             let external = self.external[i];
-            let external = Wrench::new(external.ang - pose.pos.cross(external.lin), external.lin);
-            self.forces[i] = v.cross_momentum(inertia.mul(v)) - external;
+            let external = Wrench::new(
+                pose.rot.tr_mul(external.ang - pose.pos.cross(external.lin)),
+                pose.rot.tr_mul(external.lin),
+            );
+            self.articulated[i] = ArticulatedInertia::from_rigid(&self.constants[i]);
+            self.forces[i] = v.cross_momentum(self.constants[i].mul(v)) - external;
         }
         for (i, node) in nodes.iter().enumerate().rev() {
             if node.nv == 1 {
@@ -59,6 +62,7 @@ impl<T: Real> Dynamics<T> {
                 let a = self.accelerations[parent];
                 Twist::new(a.ang, a.lin + a.ang.cross(self.arms[i]))
             });
+            let base = Twist::new(self.turns[i].tr_mul(base.ang), self.turns[i].tr_mul(base.lin));
             let mut acc = base + self.own_biases[i];
             if node.nv == 1 {
                 let c = node.v;
@@ -97,7 +101,7 @@ impl<T: Real> Dynamics<T> {
         if let Some(p) = node.parent {
             let reduced = self.articulated[i].minus_outer(u, u * d);
             let beta = self.forces[i] + reduced.mul(self.own_biases[i]) + u * (d * e);
-            self.hand_over(p, &reduced, beta, self.arms[i]);
+            self.hand_over(p, &reduced, beta, i);
         }
     }
 
@@ -133,15 +137,44 @@ impl<T: Real> Dynamics<T> {
                 beta += w * e[c];
             }
             beta += reduced.mul(self.own_biases[i]);
-            self.hand_over(p, &reduced, beta, self.arms[i]);
+            self.hand_over(p, &reduced, beta, i);
         }
     }
 
-    /// Adds a child's reduced inertia and force, taken about a point at `arm`, to its parent.
+    /// Velocities, columns and the arm from world axes into the axes of node `i` (the arm into its parent's).
+    ///
+    /// There a hinge is exactly z, so that its pivot is an entry of the inertia and not a sum that rounds.
     #[inline(always)]
-    fn hand_over(&mut self, parent: usize, reduced: &ArticulatedInertia<T>, beta: Wrench<T>, arm: Vec3<T>) {
-        self.articulated[parent].add(&reduced.about(arm));
-        self.forces[parent] += Wrench::new(beta.ang + arm.cross(beta.lin), beta.lin);
+    fn turn_into_node_axes(&mut self, i: usize, node: &Node) {
+        let rot = self.kinematics.poses[i].rot;
+        let turn = |t: Twist<T>| Twist::new(rot.tr_mul(t.ang), rot.tr_mul(t.lin));
+        self.own_velocities[i] = turn(self.own_velocities[i]);
+        self.own_biases[i] = turn(self.own_biases[i]);
+        match node.kind {
+            JointType::Revolute | JointType::Continuous | JointType::Prismatic => {
+                self.own_columns[node.v] = node.kind.motion(&[], 0);
+            }
+            _ => {
+                for c in node.v..node.v + node.nv {
+                    self.own_columns[c] = turn(self.own_columns[c]);
+                }
+            }
+        }
+        self.turns[i] = rot;
+        if let Some(parent) = node.parent {
+            let up = self.kinematics.poses[parent].rot;
+            self.arms[i] = up.tr_mul(self.arms[i]);
+            self.turns[i] = up.transpose() * rot;
+        }
+    }
+
+    /// Adds the reduced inertia and force of node `i` to its parent, in the parent's axes about its origin.
+    #[inline(always)]
+    fn hand_over(&mut self, parent: usize, reduced: &ArticulatedInertia<T>, beta: Wrench<T>, i: usize) {
+        let (turn, arm) = (self.turns[i], self.arms[i]);
+        self.articulated[parent].add(&reduced.rotated(&turn).about(arm));
+        let force = turn * beta.lin;
+        self.forces[parent] += Wrench::new(turn * beta.ang + arm.cross(force), force);
     }
 }
 

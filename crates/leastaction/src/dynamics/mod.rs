@@ -19,7 +19,7 @@ pub use observe::Observables;
 
 use crate::mechanism::Mechanism;
 use crate::scalar::Real;
-use crate::spatial::{ArticulatedInertia, Inertia, Momentum, Twist, Vec3, Wrench};
+use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Momentum, Twist, Vec3, Wrench};
 
 /// Workspace of the continuous dynamics: made once per mechanism, holds no truth.
 #[derive(Clone, Debug)]
@@ -39,6 +39,7 @@ pub struct Dynamics<T = f64> {
     own_velocities: Vec<Twist<T>>,
     own_biases: Vec<Twist<T>>,
     arms: Vec<Vec3<T>>,
+    turns: Vec<Mat3<T>>,
     // Per velocity coordinate.
     own_columns: Vec<Twist<T>>,
     spread: Vec<Wrench<T>>,
@@ -68,6 +69,7 @@ impl<T: Real> Dynamics<T> {
             own_velocities: vec![Twist::zero(); n],
             own_biases: vec![Twist::zero(); n],
             arms: vec![Vec3::zero(); n],
+            turns: vec![Mat3::identity(); n],
             own_columns: vec![Twist::zero(); nv],
             spread: vec![Wrench::zero(); nv],
             efforts: vec![T::zero(); nv],

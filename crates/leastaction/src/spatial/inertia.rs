@@ -199,6 +199,12 @@ impl<T: Real> ArticulatedInertia<T> {
         self.b = self.b + o.b;
         self.c = self.c.plus(&o.c);
     }
+    /// The same inertia in axes turned by `r`.
+    #[inline(always)]
+    #[must_use]
+    pub fn rotated(&self, r: &Mat3<T>) -> Self {
+        Self { a: self.a.rotated(r), b: *r * self.b * r.transpose(), c: self.c.rotated(r) }
+    }
     /// The same inertia about another point, from which the present one is at `arm`.
     ///
     /// With `T = [1 0; −r̂ 1]`: `Tᵀ [A B; Bᵀ C] T = [A + r̂Bᵀ − B'r̂, B'; ·, C]`, `B' = B + r̂ C`.
