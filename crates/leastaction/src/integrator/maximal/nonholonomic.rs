@@ -255,7 +255,6 @@ impl Rolling {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn custom_slopes(
         &self,
         constraint: &dyn VelocityConstraint,
