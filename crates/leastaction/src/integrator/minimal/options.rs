@@ -1,5 +1,7 @@
 //! What the engine can be told.
 
+use super::solver::{FLOOR, FLOOR_Q};
+
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
@@ -27,9 +29,9 @@ pub struct MinimalOptions {
     pub max_iterations: u32,
     /// Iteration policy.
     pub policy: Policy,
-    /// If true, a step that does not converge is taken as two halves, recursively.
+    /// If true, a step that does not converge is taken in 2, 4, 8, … equal parts.
     pub halve: bool,
-    /// Depth of that recursion.
+    /// How often it is halved at most.
     pub max_halvings: u32,
 }
 
@@ -37,8 +39,8 @@ impl Default for MinimalOptions {
     fn default() -> Self {
         Self {
             order: 4,
-            tolerance: 1e-12,
-            tolerance_q: 1e-10,
+            tolerance: 1e-13,
+            tolerance_q: 1e-11,
             max_iterations: 30,
             policy: Policy::Automatic,
             halve: false,
@@ -62,7 +64,7 @@ impl MinimalOptions {
         if merit <= self.tolerance && norm <= self.tolerance_q {
             return true;
         }
-        if self.tolerance < 1e-12 && merit <= 1e-12 && norm <= 1e-10 {
+        if self.tolerance < FLOOR && merit <= FLOOR && norm <= FLOOR_Q {
             *extra += 1;
             return *extra > 2;
         }
