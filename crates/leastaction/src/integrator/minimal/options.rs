@@ -1,6 +1,6 @@
 //! What the engine can be told.
 
-use super::solver::{FLOOR, FLOOR_Q};
+use super::solver::{FLOOR, FLOOR_Q, STALLED};
 
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,11 +57,21 @@ impl MinimalOptions {
     }
 
     /// The stopping rule (8.2). `extra` counts the iterations spent below the rounding floor.
-    pub(crate) fn accepts(&self, merit: f64, norm: f64, largest: f64, extra: &mut u32) -> bool {
+    ///
+    /// Where residuals are at rounding but directions are not small and no longer fall, the mass matrix is too
+    /// ill-conditioned for `tolerance_q`: what there is, is the solution of the equations as they can be evaluated.
+    pub(crate) fn accepts(
+        &self,
+        merit: f64,
+        norm: f64,
+        largest: f64,
+        previous: f64,
+        extra: &mut u32,
+    ) -> bool {
         if norm <= 4.0 * f64::EPSILON * (1.0 + largest) {
             return true;
         }
-        if merit <= self.tolerance && norm <= self.tolerance_q {
+        if merit <= self.tolerance && (norm <= self.tolerance_q || norm > STALLED * previous) {
             return true;
         }
         if self.tolerance < FLOOR && merit <= FLOOR && norm <= FLOOR_Q {

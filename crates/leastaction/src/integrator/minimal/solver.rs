@@ -24,6 +24,8 @@ const SLOW: f64 = 0.2;
 pub(super) const FLOOR: f64 = 1e-12;
 /// The same for the estimated error of a node.
 pub(super) const FLOOR_Q: f64 = 1e-10;
+/// Contraction above which directions no longer fall.
+pub(super) const STALLED: f64 = 0.5;
 /// Iterations of the mass-matrix policy before it gives way.
 const MASS_ITERATIONS: u32 = 10;
 /// Steps for which the mass-matrix policy rests after a failure.
@@ -337,7 +339,7 @@ impl<const N: usize> Solver<N> {
         for iteration in 0..=MASS_ITERATIONS {
             let norm = self.mass_direction();
             let merit = self.merit();
-            if options.accepts(merit, norm, largest, &mut extra) {
+            if options.accepts(merit, norm, largest, previous, &mut extra) {
                 // The direction at hand costs one evaluation more and removes most of what is left.
                 for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
                     *delta += *step;
@@ -435,7 +437,7 @@ impl<const N: usize> Solver<N> {
                 if self.evaluate().is_ok() {
                     let next = self.newton_direction();
                     merit = self.merit();
-                    if t == 1.0 && options.accepts(merit, next, largest, &mut extra) {
+                    if t == 1.0 && options.accepts(merit, next, largest, norm, &mut extra) {
                         // As in the cheap iteration: the direction at hand removes most of what is left.
                         for (delta, step) in
                             self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s))
