@@ -131,7 +131,10 @@ fn what_cannot_be_linearized_is_refused_with_a_remedy() {
         ("linearize cart.json --coordinates pq", "qp"),
         ("linearize @four-bar --integrator minimal", "loop"),
         ("linearize cart.json --integrator rk4", "minimal"),
-        ("linearize @chain/4 --q joint0=2.5 --v joint3=900 --step 0.5", "smaller step"),
+        (
+            "linearize @ball-chain/2 --v joint0=3,9,1 --v joint1=-2,5,1 --gravity 0,0,0 --step 0.4",
+            "smaller step",
+        ),
         ("linearize cart.json --out no/folder/slope.npz", "no/folder/slope.npz"),
     ] {
         let output = folder.run(arguments);

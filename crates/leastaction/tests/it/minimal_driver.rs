@@ -7,7 +7,10 @@ use leastaction::integrator::minimal::{
     BodyMotion, BodyWrench, Coordinates, MinimalIntegrator, MinimalOptions, Policy, WrenchSample,
 };
 use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator, StepError};
-use leastaction::mechanism::{Mechanism, MechanismBuilder, State, samples};
+use leastaction::mechanism::samples::random_tree;
+use leastaction::mechanism::{
+    JointType, Mechanism, MechanismBuilder, PerCoordinate, SpringDescription, State, samples,
+};
 use leastaction::spatial::{Vec3, Wrench};
 
 use crate::support::{force_tree, mixed_tree, random_state, random_vector, worst};
@@ -39,6 +42,40 @@ fn all_policies_find_the_same_motion() {
                 let error = worst(&by(policy).q, &newton.q);
                 assert!(error < 1e-11, "{policy:?}, order {order}, {}: {error:e}", mechanism.name());
             }
+        }
+    }
+}
+
+/// Small plain trees have their matrix written out: a wrong entry would cost it iterations.
+#[test]
+fn the_matrix_of_a_small_tree_converges_like_newton() {
+    let kinds = [JointType::Revolute, JointType::Prismatic, JointType::Universal, JointType::Planar];
+    for seed in 0..4 {
+        let mut model = random_tree(seed, 3, &kinds);
+        for joint in &mut model.joints {
+            joint.damping = PerCoordinate::One(0.5);
+            joint.armature = PerCoordinate::One(0.1);
+            let (stiffness, rest) = (PerCoordinate::One(20.0), PerCoordinate::One(0.2));
+            joint.spring = Some(SpringDescription { stiffness, rest });
+        }
+        let mechanism = MechanismBuilder::from(model).build().expect("valid");
+        for order in [2, 4] {
+            let by = |policy| {
+                let options = MinimalOptions { policy, ..MinimalOptions::tight(order) };
+                let integrator = MinimalIntegrator::new(options).expect("options");
+                let (q, v) = random_state(&mechanism, seed);
+                let start = State { t: 0.0, q, v, warm: None };
+                let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
+                let mut iterations = 0;
+                for _ in 0..50 {
+                    iterations += simulator.step(&[], 0.01).expect("step").iterations;
+                }
+                (simulator.state().clone(), iterations)
+            };
+            let ((written, few), (swept, many)) = (by(Policy::Automatic), by(Policy::Mass));
+            let error = worst(&written.q, &swept.q);
+            assert!(error < 1e-12, "seed {seed}, order {order}: {error:e}");
+            assert!(f64::from(few) < 0.8 * f64::from(many), "seed {seed}, order {order}: {few} of {many}");
         }
     }
 }

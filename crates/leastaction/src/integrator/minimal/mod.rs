@@ -27,6 +27,7 @@
 
 pub(crate) mod ball;
 mod columns;
+mod dense;
 mod guess;
 mod hessian;
 pub(crate) mod lanes;

@@ -5,7 +5,7 @@ use super::solver::{FLOOR, FLOOR_Q, STALLED};
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// The mass-matrix iteration, and chord where it contracts slowly: the fastest measured.
+    /// The mass-matrix iteration, and chord where it contracts slowly or the tree is small: the fastest measured.
     #[default]
     Automatic,
     /// A new factorisation in every iteration.
@@ -56,6 +56,11 @@ impl MinimalOptions {
         Self { order, tolerance: 2e-15, tolerance_q: 1e-13, ..Self::default() }
     }
 
+    /// True if a direction is below what positions can hold.
+    pub(crate) fn exhausted(&self, norm: f64, largest: f64) -> bool {
+        norm <= 4.0 * f64::EPSILON * (1.0 + largest)
+    }
+
     /// The stopping rule (8.2). `extra` counts the iterations spent below the rounding floor.
     ///
     /// Where residuals are at rounding but directions are not small and no longer fall, the mass matrix is too
@@ -68,7 +73,7 @@ impl MinimalOptions {
         previous: f64,
         extra: &mut u32,
     ) -> bool {
-        if norm <= 4.0 * f64::EPSILON * (1.0 + largest) {
+        if self.exhausted(norm, largest) {
             return true;
         }
         if merit <= self.tolerance && (norm <= self.tolerance_q || norm > STALLED * previous) {

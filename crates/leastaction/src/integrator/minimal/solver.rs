@@ -1,5 +1,6 @@
 //! [`Solver`]: one step, from guess to accepted curve.
 
+use super::dense::DenseFactor;
 use super::guess::{Continuation, constant_velocity, remember};
 use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
@@ -55,6 +56,8 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) residual: Residual<f64, N>,
     pub(crate) factor: NewtonFactor,
     pub(crate) memory: SolveMemory<f64>,
+    /// The matrix written out, for small plain trees.
+    dense: Option<Box<DenseFactor<N>>>,
     pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
     scalar_memory: MassMemory<f64>,
@@ -81,8 +84,10 @@ impl<const N: usize> Solver<N> {
         let forces = BodyForces::new(mechanism, &segments, wrenches);
         let factor = NewtonFactor::new(&segments, s);
         let (n, k) = (segments.n, segments.n * s);
+        let scheme = Scheme::new(s);
         Ok(Self {
-            scheme: Scheme::new(s),
+            dense: DenseFactor::new(&segments, &scheme, &forces),
+            scheme,
             derivatives: forces.derivatives(&segments),
             point: Point::new(&segments),
             residual: Residual::new(&segments),
@@ -244,6 +249,8 @@ impl<const N: usize> Solver<N> {
         match options.policy {
             Policy::Newton => self.newton(options, false, &mut report.iterations),
             Policy::Chord => self.newton(options, true, &mut report.iterations),
+            // Written out, the exact matrix costs less than the iterations it saves.
+            Policy::Automatic if self.dense.is_some() => self.newton(options, true, &mut report.iterations),
             Policy::Mass | Policy::Automatic if *caution > 0.0 => {
                 self.newton(options, true, &mut report.iterations)
             }
@@ -340,6 +347,9 @@ impl<const N: usize> Solver<N> {
             let norm = self.mass_direction();
             let merit = self.merit();
             if options.accepts(merit, norm, largest, previous, &mut extra) {
+                if options.exhausted(norm, largest) {
+                    return Ok(merit);
+                }
                 // The direction at hand costs one evaluation more and removes most of what is left.
                 for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
                     *delta += *step;
@@ -396,9 +406,26 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
-        self.next_direction
-            .iter()
-            .fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
+        largest(&self.next_direction)
+    }
+
+    /// Factors the Newton matrix at the point, written out where that is cheaper.
+    fn factor_newton(&mut self) -> Result<(), Failure> {
+        let Some(dense) = &mut self.dense else { return self.factor_here() };
+        dense
+            .factor(&self.segments, &self.scheme, &self.residual)
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+    }
+
+    /// As [`newton_direction`](Self::newton_direction), with whichever factorisation there is.
+    fn next_newton_direction(&mut self) -> f64 {
+        let s = self.scheme.s;
+        let Some(dense) = &self.dense else { return self.newton_direction() };
+        for (rhs, row) in self.rhs.chunks_exact_mut(s).zip(&self.residual.rows) {
+            rhs.copy_from_slice(&row.0[..s]);
+        }
+        dense.solve(&self.rhs, &mut self.next_direction);
+        largest(&self.next_direction)
     }
 
     /// Newton with the natural monotonicity test; `chord` keeps a factorisation while it contracts well.
@@ -411,13 +438,13 @@ impl<const N: usize> Solver<N> {
         let s = self.scheme.s;
         self.evaluate()?;
         self.update_scale();
-        self.factor_here()?;
+        self.factor_newton()?;
         let largest = largest_coordinate(&self.segments, &self.point.base);
         // A direction that must be shortened tells that the guess is not in the region of one root: what is found may
         // be another one, with any energy. Where halves are allowed they are the better answer.
         let backtracks = if options.halve { 1 } else { BACKTRACKS };
         let mut extra = 0;
-        let mut norm = self.newton_direction();
+        let mut norm = self.next_newton_direction();
         let mut merit = self.merit();
         for _ in 0..options.max_iterations {
             if !norm.is_finite() {
@@ -435,9 +462,12 @@ impl<const N: usize> Solver<N> {
                     }
                 }
                 if self.evaluate().is_ok() {
-                    let next = self.newton_direction();
+                    let next = self.next_newton_direction();
                     merit = self.merit();
                     if t == 1.0 && options.accepts(merit, next, largest, norm, &mut extra) {
+                        if options.exhausted(next, largest) {
+                            return Ok(merit);
+                        }
                         // As in the cheap iteration: the direction at hand removes most of what is left.
                         for (delta, step) in
                             self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s))
@@ -466,8 +496,8 @@ impl<const N: usize> Solver<N> {
             if chord && contracts {
                 norm = next;
             } else {
-                self.factor_here()?;
-                norm = self.newton_direction();
+                self.factor_newton()?;
+                norm = self.next_newton_direction();
             }
         }
         Err(Failure::NotConverged { iterations: *iterations, residual: merit })
@@ -501,4 +531,9 @@ impl<const N: usize> Solver<N> {
             },
         }
     }
+}
+
+/// Largest magnitude; infinite if one is not a number.
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
 }
