@@ -9,7 +9,7 @@ import time
 import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROGRAMS = ("pinocchio_loop", "pinocchio_derivative", "pinocchio_step")
+PROGRAMS = ("pinocchio_step", "pinocchio_loop", "pinocchio_derivative")
 
 
 def say(text):

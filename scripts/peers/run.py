@@ -22,6 +22,8 @@ from environment import HERE, say
 from motion import Tree, largest_distance
 
 SIZES = models.CHAINS
+# One core each, as ours: linear algebra on threads that wait for one another is slower here.
+ENVIRONMENT = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 
 class Session:
@@ -51,7 +53,7 @@ class Session:
             return
         begin = time.time()
         try:
-            done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=HERE, timeout=600)
+            done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=HERE, timeout=600, env=ENVIRONMENT)
             failure = environment.last_line(done.stderr) if done.returncode else None
         except subprocess.TimeoutExpired:
             done, failure = None, "it took more than 10 minutes"

@@ -137,6 +137,7 @@ trait Engine: std::fmt::Debug {
         at: &StepPoint,
         recentred: bool,
     ) -> Result<StepSample, StepError>;
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError>;
     fn linearize(
         &mut self,
         mechanism: &Mechanism,
@@ -174,6 +175,9 @@ impl<const N: usize> Engine for Solver<N> {
     ) -> Result<StepSample, StepError> {
         Self::sample(self, mechanism, at, recentred)
     }
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.residual_at(mechanism, at)
+    }
     fn linearize(
         &mut self,
         mechanism: &Mechanism,
@@ -201,6 +205,14 @@ impl MinimalWorkspace {
         recentred: bool,
     ) -> Result<StepSample, StepError> {
         self.0.sample(mechanism, at, recentred)
+    }
+
+    /// Rows `0..s` of the residual alone: what an iteration costs before it solves anything.
+    ///
+    /// # Errors
+    /// If a vector has the wrong length, or the residual is not finite there.
+    pub fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.0.residual(mechanism, at)
     }
 
     /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.
