@@ -123,28 +123,34 @@ def together(bodies):
     return mass, com, total
 
 
+def depth_first(joints):
+    """Joints of a tree so that subtrees stay together: Pinocchio's algorithms rely on it."""
+    of = {}
+    for joint in joints:
+        of.setdefault(joint["parent"], []).append(joint)
+    found, stack = [], of.get("world", [])[::-1]
+    while stack:
+        found.append(stack.pop())
+        stack += of.get(found[-1]["child"], [])[::-1]
+    return found
+
+
 def rows(tree, loops):
     """Rows of a tree, bodies behind fixed joints merged; then loops and the start."""
     carrier = {"world": (0, IDENTITY)}
     parts, heads, order = {}, [], []
     bodies = {body["name"]: body for body in tree["bodies"]}
-    waiting = list(tree["joints"])
-    while waiting:
-        ready = [joint for joint in waiting if joint["parent"] in carrier]
-        if not ready:
-            raise KeyError(f"joint {waiting[0]['name']} hangs on nothing")
-        for joint in ready:
-            number, place = carrier[joint["parent"]]
-            place = after(place, joint.get("parent_placement", IDENTITY))
-            if joint.get("child_placement"):
-                raise KeyError(f"joint {joint['name']} has a placement on its child")
-            if joint["type"] != "fixed":
-                order.append(joint)
-                heads.append((number, KINDS[joint["type"]], joint.get("axis", [0, 0, 1]), place))
-                number, place = len(heads), IDENTITY
-            carrier[joint["child"]] = (number, place)
-            parts.setdefault(number, []).append((place, bodies[joint["child"]]))
-        waiting = [joint for joint in waiting if joint not in ready]
+    for joint in depth_first(tree["joints"]):
+        number, place = carrier[joint["parent"]]
+        place = after(place, joint.get("parent_placement", IDENTITY))
+        if joint.get("child_placement"):
+            raise KeyError(f"joint {joint['name']} has a placement on its child")
+        if joint["type"] != "fixed":
+            order.append(joint)
+            heads.append((number, KINDS[joint["type"]], joint.get("axis", [0, 0, 1]), place))
+            number, place = len(heads), IDENTITY
+        carrier[joint["child"]] = (number, place)
+        parts.setdefault(number, []).append((place, bodies[joint["child"]]))
     text = lambda numbers: " ".join(repr(float(x)) for x in numbers)  # noqa: E731
     out = []
     for number, (parent, kind, axis, place) in enumerate(heads, 1):

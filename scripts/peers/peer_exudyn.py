@@ -82,7 +82,7 @@ def pieces(system, how, solver, h):
 
 def precision(folder, names):
     for name in names:
-        for h in (0.05, 0.02, 0.01, 0.005):
+        for h in (0.05, 0.02, 0.01, 0.005, 0.0025):
             _container, system, n = chain(folder, name, lambda n: [0.5] + [0.0] * (n - 1))
             data = system.systemData
             q, v, best = sampled(pieces(system, settings(), "RK67", h), lambda: (data.GetODE2Coordinates(), data.GetODE2Coordinates_t()), 100,

@@ -70,7 +70,7 @@ def linearize(folder, names):
 def precision(folder, names):
     """A pendulum over 10 s, sampled every 0.1 s."""
     for name in names:
-        for h in (0.02, 0.01, 0.005, 0.0025, 0.001):
+        for h in (0.02, 0.01, 0.005, 0.0025, 0.001, 0.0005):
             model, data = load(folder, name, "RK4", h)
             per = round(0.1 / h)
             q, v, best = sampled(lambda: mujoco.mj_step(model, data, nstep=per), lambda: (data.qpos, data.qvel), 100, per)

@@ -45,11 +45,11 @@ class Results:
         self.lines = lines
 
     def find(self, section, system, model, variant="", key="us"):
-        """The least of a key over builds, of variants that begin so; None if there is none."""
-        found = [line[key] for line in self.lines
-                 if (line["section"], line["system"], line["model"]) == (section, system, model) and line["variant"].startswith(variant)
-                 and line.get(key) is not None]
-        return min(found, default=None)
+        """The least of a key over builds, of the variant of that name or else of those that begin so; None if there is none."""
+        lines = [line for line in self.lines if (line["section"], line["system"], line["model"]) == (section, system, model)
+                 and line["variant"].startswith(variant) and line.get(key) is not None]
+        exact = [line for line in lines if line["variant"] == variant]
+        return min((line[key] for line in exact or lines), default=None)
 
     def of(self, section):
         return [line for line in self.lines if line["section"] == section]
@@ -150,6 +150,8 @@ def plain_table(results, section, title, extra=()):
 def document(lines, problems, machine, flags, versions, rounds):
     """All of peers.json."""
     results = Results(lines)
+    for line in results.of("optimum"):
+        line["cost_shown"] = f"{line['cost']:.9f}"
     found = [plain_table(results, "kernel", "Kernels, µs per call"),
              grid(results, "step", "One step of a chain of n hinges, µs", "n", [(str(n), f"chain{n}") for n in CHAINS], STEP_COLUMNS),
              grid(results, "step", "One step of a chain of n balls, µs", "n", [(str(n), f"ball{n}") for n in CHAINS], STEP_COLUMNS),
@@ -159,7 +161,7 @@ def document(lines, problems, machine, flags, versions, rounds):
              gap_table(results), *precision_tables(results), equal_table(results), derivative_table(results),
              plain_table(results, "linearize", "One linearised step, µs", [("µs of the step alone", "us_step")]),
              plain_table(results, "optimum", "Reach of a 7-joint arm: torque and jerk, 50 control points",
-                         [("cost", "cost"), ("iterations", "iterations"), ("s to build", "build_seconds")]),
+                         [("cost", "cost_shown"), ("iterations", "iterations"), ("s to build", "build_seconds")]),
              table("Quoted, not measured here", ["system", "what", "figure", "source"], QUOTED)]
     checks, headlines = bars.judge(results)
     named = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
