@@ -75,8 +75,7 @@ fn linearized_step_chain(bencher: Bencher<'_, '_>, n: usize) {
     let mechanism = build(samples::chain(n));
     let integrator = MinimalIntegrator::new(MinimalOptions::default()).expect("the default is right");
     let mut workspace = integrator.workspace(&mechanism).expect("it is served");
-    let start =
-        integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("it can start");
+    let start = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("it can start");
     let (input, mut state) = (Input { u: &[] }, start.clone());
     let mut out = integrator
         .linearize(&mechanism, &mut workspace, &mut state, input, 0.005, Coordinates::Velocity)
