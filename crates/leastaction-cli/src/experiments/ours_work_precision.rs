@@ -112,7 +112,9 @@ fn study(
             table.row([label.into(), h.into(), error.into(), ms_per_second.into()]);
             points.push(Point { h, error, ms_per_second });
         }
-        figure.curve(label, points.iter().map(|p| (p.error.max(1e-16), p.ms_per_second)));
+        // The curve ends where rounding does: there a smaller step no longer helps.
+        let useful = 1 + points.windows(2).take_while(|pair| pair[1].error < 0.7 * pair[0].error).count();
+        figure.curve(label, points.iter().take(useful).map(|p| (p.error.max(1e-16), p.ms_per_second)));
         out.number(
             format!("{name}: {label}"),
             serde_json::json!(points.iter().map(|p| [p.h, p.error, p.ms_per_second]).collect::<Vec<_>>()),
