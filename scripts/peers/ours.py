@@ -71,8 +71,6 @@ def optimum(leastaction, out, model):
     """The reach of reach.py: a solve with its set-up, and the program from start to end."""
     problem = out / "reach.toml"
     problem.write_text(problem_file(model, 2.02))
-    (line,) = bench(leastaction, "optimize", problem)
-    yield dict(line, section="optimum", variant="optimize", model="panda", cost=line["objective"])
     command = [str(leastaction), "optimize", str(problem), "--json", "--no-report", "--out", str(out / "reach")]
     best, found = float("inf"), None
     for _ in range(5):
@@ -82,3 +80,5 @@ def optimum(leastaction, out, model):
         found = json.loads(done.stdout)
     yield {"section": "optimum", "system": "leastaction", "variant": "optimize, whole program", "model": "panda", "n": 7, "us": best * 1e6,
            "us_median": best * 1e6, "cost": found["objective"], "iterations": found["iterations"]}
+    (line,) = bench(leastaction, "optimize", problem)
+    yield dict(line, section="optimum", variant="optimize, without the program's start", model="panda", cost=line["objective"])

@@ -47,6 +47,10 @@ class Session:
         if old is None or line["us"] < old["us"]:
             self.best[key] = line
 
+    def keep_all(self, section, lines):
+        for line in lines:
+            self.keep(line, section)
+
     def run(self, system, section, command):
         """Keeps the lines of JSON that a program prints."""
         if not self.wants(system) or f"{system} {section}" in self.failed:
@@ -136,7 +140,7 @@ def once(s):
     if "panda" not in s.names:
         return
     for turn in range(2):
-        guarded(s, "leastaction optimum", lambda: [s.keep(line, "optimum") for line in ours.optimum(s.leastaction, s.out, s.names["panda"])])
+        guarded(s, "leastaction optimum", lambda: s.keep_all("optimum", ours.optimum(s.leastaction, s.out, s.names["panda"])))
         if turn == 0:
             s.peer("scipy", "optimum", "panda")
             s.peer("casadi", "optimum", "panda")
@@ -149,14 +153,14 @@ def once(s):
 def runs(s):
     """Runs whose states are compared: errors of a pendulum and of a ball chain, gap of a four-bar."""
     scratch = s.out / "run"
-    guarded(s, "leastaction precision", lambda: [s.keep(line, "precision") for line in ours.pendulum(s.leastaction, scratch, s.quick)])
+    guarded(s, "leastaction precision", lambda: s.keep_all("precision", ours.pendulum(s.leastaction, scratch, s.quick)))
     s.peer("mujoco", "precision", "chain10")
     s.pinocchio("precision", "pinocchio_step", "trace", s.models / "chain10.txt", "rk4", 10, 0.1, 0.02, 0.01, 0.005, 0.0025, 0.001, 0.0005)
     s.peer("exudyn", "precision", "chain10")
     if "ball100" in s.names:
-        guarded(s, "leastaction equal", lambda: [s.keep(line, "equal") for line in ours.balls(s.leastaction, scratch, 0.005)])
+        guarded(s, "leastaction equal", lambda: s.keep_all("equal", ours.balls(s.leastaction, scratch, 0.005)))
         s.pinocchio("equal", "pinocchio_step", "trace", s.models / "ball100.txt", "semi", 1, 0.1, 0.005, 0.001, 0.0002, 0.00005)
-    guarded(s, "leastaction gap", lambda: [s.keep(line, "gap") for line in ours.four_bar(s.leastaction, scratch)])
+    guarded(s, "leastaction gap", lambda: s.keep_all("gap", ours.four_bar(s.leastaction, scratch)))
     for system in ("mujoco", "drake", "dart", "exudyn"):
         s.peer(system, "gap", "loop1")
     for gains in ((0, 0), (100, 20)):
