@@ -12,6 +12,7 @@ use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Request, TorqueJacob
 use leastaction::mechanism::{Mechanism, State, samples};
 use serde_json::{Value, json};
 
+use super::bench_newton::NewtonBench;
 use crate::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
 use crate::bench_compare::{Baseline, PeerArgs};
 use crate::config::{Settings, word};
@@ -48,6 +49,8 @@ enum What {
     Jacobian(JacobianBench),
     /// Time of a linearised step of the minimal integrator
     Linearize(LinearizeBench),
+    /// Time of the residual of a variational step, or of residual and full Newton direction
+    Newton(NewtonBench),
 }
 
 #[derive(Debug, clap::Args)]
@@ -139,6 +142,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         Some(What::Kernel(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Jacobian(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Linearize(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Newton(bench)) => (&bench.models, &|name| bench.run(name)),
         None if args.peers.peers => return args.peers.run(),
         None => {
             return Err(Failure::new("nothing to time")
@@ -262,7 +266,7 @@ impl KernelBench {
 }
 
 /// Least and median microseconds per call.
-fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
+pub(super) fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
     let mut timed = |calls: u64| {
         let begin = Instant::now();
         (0..calls).for_each(|_| call());
@@ -404,7 +408,7 @@ fn best_and_median(values: &mut [f64]) -> (f64, f64) {
 }
 
 /// The name the peers' tables use: `@chain/10` is their `chain10`.
-fn peer_name(name: &str) -> String {
+pub(super) fn peer_name(name: &str) -> String {
     let Some(built_in) = name.strip_prefix('@') else { return model::slug(name) };
     let (kind, size) = built_in.split_once('/').unwrap_or((built_in, ""));
     match kind {

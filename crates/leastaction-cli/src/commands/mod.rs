@@ -1,6 +1,7 @@
 //! The verbs: one file each, one line each in the registry below.
 
 mod bench;
+mod bench_newton;
 mod check;
 mod completions;
 mod convert;
