@@ -5,10 +5,12 @@
 //! at run time.
 
 pub mod baseline;
+mod linearized;
 pub mod maximal;
 pub mod minimal;
 mod simulator;
 
+pub use linearized::{LinearizedStep, StepLinearization};
 pub use simulator::{Method, MethodOptions, Simulator};
 
 use crate::mechanism::{Mechanism, State};

@@ -12,6 +12,7 @@ mod comprehensive_torque;
 mod conventions;
 mod golden;
 mod layers;
+mod maximal_derivative;
 mod maximal_loops;
 mod maximal_order;
 mod minimal_driver;

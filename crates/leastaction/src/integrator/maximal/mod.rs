@@ -16,6 +16,7 @@
 
 mod constraint;
 mod coordinate;
+mod derivative;
 mod forces;
 mod geometry;
 mod graph;
@@ -32,6 +33,7 @@ mod workspace;
 
 use std::sync::Arc;
 
+pub use derivative::StepDerivative;
 pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
 pub use read_out::{JointImpulse, LinkSnapshot};
 pub use rotation_map::RotationMap;
@@ -210,6 +212,7 @@ impl Maximal {
         stage: usize,
         depth: u32,
         report: &mut StepReport,
+        mut derivative: Option<&mut StepDerivative>,
     ) -> Result<(), StepError> {
         ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.scale);
         self.take_in(ws, state, u, h);
@@ -233,6 +236,9 @@ impl Maximal {
             report.residual = report.residual.max(outcome.residual);
             report.dropped_rank = report.dropped_rank.max(outcome.dropped);
             report.inconsistency = report.inconsistency.max(outcome.inconsistency);
+            if let Some(derivative) = derivative {
+                derivative.capture(ws, self.map, state, u, stage);
+            }
             self.accept(ws, state, u, h, stage);
             return Ok(());
         }
@@ -251,9 +257,52 @@ impl Maximal {
             ws.backup.save(state);
         }
         for _ in 0..2 {
-            self.substep(ws, state, u, 0.5 * h, stage, depth + 1, report)?;
+            self.substep(ws, state, u, 0.5 * h, stage, depth + 1, report, derivative.as_deref_mut())?;
         }
         Ok(())
+    }
+
+    /// One step, composed of its substeps; differentiated on the way if asked.
+    fn advance(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+        mut derivative: Option<&mut StepDerivative>,
+    ) -> Result<StepReport, StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        if !(h.is_finite() && h != 0.0) {
+            return Err(StepError::BadOption {
+                option: "step",
+                value: h.to_string(),
+                remedy: "give a finite number of seconds that is not zero".into(),
+            });
+        }
+        let mut report = StepReport::default();
+        let (fractions, t) = (self.composition.fractions(), state.t);
+        if fractions.len() > 1 {
+            ws.backup.save(state);
+        }
+        ws.accepted = 0;
+        for (stage, fraction) in fractions.iter().enumerate() {
+            if let Err(error) = self.substep(ws, state, input.u, fraction * h, stage, 0, &mut report, derivative.as_deref_mut())
+            {
+                if ws.accepted > 0 {
+                    state.restore(&ws.layout, &ws.backup);
+                }
+                return Err(error);
+            }
+        }
+        state.t = t + h;
+        // After a split step the last interval is shorter: extrapolate from it alone.
+        let history = &mut state.history;
+        let smooth = report.splits == 0 && history.h == h;
+        history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
+        history.newest = (history.newest + 1) % HISTORY;
+        history.h = h;
+        Ok(report)
     }
 
     /// Incoming momenta: the carried ones and half a kick at the start pose.
@@ -397,36 +446,7 @@ impl Integrator for Maximal {
         input: Input<'_>,
         h: f64,
     ) -> Result<StepReport, StepError> {
-        expect_length("u", input.u.len(), mechanism.nu())?;
-        if !(h.is_finite() && h != 0.0) {
-            return Err(StepError::BadOption {
-                option: "step",
-                value: h.to_string(),
-                remedy: "give a finite number of seconds that is not zero".into(),
-            });
-        }
-        let mut report = StepReport::default();
-        let (fractions, t) = (self.composition.fractions(), state.t);
-        if fractions.len() > 1 {
-            ws.backup.save(state);
-        }
-        ws.accepted = 0;
-        for (stage, fraction) in fractions.iter().enumerate() {
-            if let Err(error) = self.substep(ws, state, input.u, fraction * h, stage, 0, &mut report) {
-                if ws.accepted > 0 {
-                    state.restore(&ws.layout, &ws.backup);
-                }
-                return Err(error);
-            }
-        }
-        state.t = t + h;
-        // After a split step the last interval is shorter: extrapolate from it alone.
-        let history = &mut state.history;
-        let smooth = report.splits == 0 && history.h == h;
-        history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
-        history.newest = (history.newest + 1) % HISTORY;
-        history.h = h;
-        Ok(report)
+        self.advance(mechanism, ws, state, input, h, None)
     }
 
     fn read_out(
