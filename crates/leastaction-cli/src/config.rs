@@ -41,6 +41,7 @@ pub(crate) struct Settings {
     pub(crate) inputs_file: Option<PathBuf>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) report: Option<bool>,
+    pub(crate) forces: Option<bool>,
 }
 
 impl Settings {
@@ -118,6 +119,7 @@ impl Settings {
             inputs_file: self.inputs_file.or(below.inputs_file),
             out: self.out.or(below.out),
             report: self.report.or(below.report),
+            forces: self.forces.or(below.forces),
         }
     }
 
@@ -162,6 +164,7 @@ impl Settings {
         let mut output = Table::default();
         output.text("dir", self.out.as_ref().map(|p| p.display().to_string()).as_deref());
         output.value("report", self.report);
+        output.value("forces", self.forces);
         let mut text = top.0;
         for (name, body) in [
             ("initial", initial.0),

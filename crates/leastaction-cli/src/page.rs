@@ -21,12 +21,13 @@ pub(crate) struct PageRecorder {
     positions: PlotThinner,
     gap: PlotThinner,
     iterations: PlotThinner,
+    forces: Option<PlotThinner>,
     initial_energy: Option<f64>,
 }
 
 impl PageRecorder {
     /// A recorder for a mechanism. Where energy is not kept by nature its change is no error.
-    pub(crate) fn new(mechanism: &Mechanism, is_conservative: bool) -> Self {
+    pub(crate) fn new(mechanism: &Mechanism, is_conservative: bool, forces: Option<&[String]>) -> Self {
         let title = if is_conservative { "Energy error" } else { "Energy change" };
         Self {
             frames: FrameThinner::new(mechanism.nb()),
@@ -48,6 +49,8 @@ impl PageRecorder {
             ),
             gap: PlotThinner::new("gap", "Constraint violation", "m", true, ["worst gap"]),
             iterations: PlotThinner::new("iterations", "Iterations", "", false, ["iterations"]),
+            forces: forces
+                .map(|names| PlotThinner::new("forces", "Joint forces", "N", false, names.iter().cloned())),
             initial_energy: None,
         }
     }
@@ -64,6 +67,9 @@ impl PageRecorder {
         self.positions.push(t, &sample.state.q);
         self.gap.push(t, &[sample.gap]);
         self.iterations.push(t, &[f64::from(sample.iterations)]);
+        if let Some(forces) = &mut self.forces {
+            forces.push(t, sample.forces);
+        }
     }
 
     /// The page of a finished run.
@@ -73,6 +79,7 @@ impl PageRecorder {
         if mechanism.nq() > 0 {
             plots.push(self.positions.plot());
         }
+        plots.extend(self.forces.as_ref().map(PlotThinner::plot));
         if statistics.worst_gap > 0.0 {
             plots.push(self.gap.plot());
         }
@@ -81,6 +88,13 @@ impl PageRecorder {
         }
         let mut warnings = head.warnings;
         warnings.extend(finished.passings.iter().map(|passing| passing.sentence()));
+        if finished.moved > 1e-12 {
+            warnings.push(format!("the start was moved by up to {} to close the loops", figure(finished.moved)));
+        }
+        let redundant = finished.forces.as_ref().map(crate::forces::ForceLog::redundant).unwrap_or_default();
+        if !redundant.is_empty() {
+            warnings.push(format!("redundant: forces of {} are of minimum norm", redundant.join(", ")));
+        }
         ReportData {
             title: mechanism.name().to_owned(),
             subtitle: head.subtitle,

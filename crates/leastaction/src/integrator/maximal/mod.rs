@@ -15,6 +15,7 @@
 #![allow(clippy::inline_always, reason = "small kernels in the innermost loop")]
 
 mod constraint;
+mod constraint_forces;
 mod coordinate;
 mod derivative;
 mod forces;
@@ -33,14 +34,15 @@ mod workspace;
 
 use std::sync::Arc;
 
+pub use constraint_forces::JointImpulse;
 pub use derivative::StepDerivative;
 pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
-pub use read_out::{JointImpulse, LinkSnapshot};
+pub use read_out::LinkSnapshot;
 pub use rotation_map::RotationMap;
 pub use state::MaximalState;
 pub use workspace::MaximalWorkspace;
 
-use super::{Input, Integrator, MethodOptions, StepError, StepReport, expect_length, expect_state};
+use super::{Input, Integrator, JointForce, MethodOptions, StepError, StepReport, expect_length, expect_state};
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
 use ldu::{Six, angular, linear};
@@ -239,7 +241,7 @@ impl Maximal {
             if let Some(derivative) = derivative {
                 derivative.capture(ws, self.map, state, u, stage);
             }
-            self.accept(ws, state, u, h, stage);
+            self.accept(ws, state, u, h, stage, depth);
             return Ok(());
         }
         if depth >= MAX_DEPTH {
@@ -326,8 +328,16 @@ impl Maximal {
     }
 
     /// Moves the state to the end of the solved interval.
-    fn accept(&self, ws: &mut MaximalWorkspace, state: &mut MaximalState, u: &[f64], h: f64, stage: usize) {
-        let MaximalWorkspace { layout, step, iterate, trial, last, last_side, accepted, .. } = ws;
+    fn accept(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        u: &[f64],
+        h: f64,
+        stage: usize,
+        depth: u32,
+    ) {
+        let MaximalWorkspace { layout, step, iterate, trial, .. } = ws;
         // Arriving momenta, end impulses of the coordinate rows, half a kick at the end pose.
         for (i, link) in layout.links.iter().enumerate() {
             let (omega, v) = (angular(&iterate.w[i]), linear(&iterate.w[i]));
@@ -343,9 +353,17 @@ impl Maximal {
         read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
         std::mem::swap(&mut state.side, &mut trial.side);
         std::mem::swap(&mut state.poses, &mut trial.poses);
-        std::mem::swap(last_side, &mut trial.side); // the start's geometry, for the impulses' directions
-        last.copy_from(iterate);
-        *accepted += 1;
+        if ws.accepted == 0 {
+            std::mem::swap(&mut ws.node_side, &mut trial.side); // the start's geometry
+            ws.node.copy_from(iterate);
+            ws.node_rows.copy_from_slice(&step.rows);
+            ws.node_time = 0.5 * (state.interval + h);
+        }
+        if depth > 0 || self.composition != Composition::Plain {
+            ws.last.copy_from(iterate);
+        }
+        ws.accepted += 1;
+        state.interval = h;
         for (i, link) in layout.links.iter().enumerate() {
             let range = link.q..link.q + link.joint.kind.nq();
             let near: [f64; 7] =
@@ -465,6 +483,14 @@ impl Integrator for Maximal {
 
     fn gap(&self, _mechanism: &Mechanism, workspace: &mut MaximalWorkspace, state: &MaximalState) -> f64 {
         read_out::largest_gap(&workspace.layout, state)
+    }
+
+    fn joint_forces(&self, workspace: &mut MaximalWorkspace, out: &mut Vec<JointForce>) {
+        *out = workspace.joint_forces();
+    }
+
+    fn moved_at_start(&self, state: &MaximalState) -> f64 {
+        state.moved_at_start()
     }
 }
 

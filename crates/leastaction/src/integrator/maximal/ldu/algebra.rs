@@ -172,6 +172,47 @@ pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize 
     rank
 }
 
+/// Vectors `y` with `M y = 0`, by elimination with full pivoting; returns how many there are.
+pub(super) fn kernel(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
+    let mut a = *m;
+    let (mut column, mut used, mut rank) = ([0usize; 6], [false; 6], 0);
+    for k in 0..n {
+        let (mut best, mut at) = (floor, None);
+        for r in k..n {
+            for c in 0..n {
+                if !used[c] && a[r][c].abs() > best {
+                    best = a[r][c].abs();
+                    at = Some((r, c));
+                }
+            }
+        }
+        let Some((r, c)) = at else { break };
+        a.swap(k, r);
+        used[c] = true;
+        column[k] = c;
+        rank += 1;
+        let p = 1.0 / a[k][c];
+        a[k].iter_mut().for_each(|x| *x *= p);
+        let pivot = a[k];
+        for i in 0..n {
+            let s = a[i][c];
+            if i != k {
+                a[i].iter_mut().zip(&pivot).for_each(|(x, p)| *x -= s * p);
+            }
+        }
+    }
+    let mut count = 0;
+    for free in (0..n).filter(|c| !used[*c]) {
+        out[count] = [0.0; 6];
+        out[count][free] = 1.0;
+        for k in 0..rank {
+            out[count][column[k]] = -a[k][free];
+        }
+        count += 1;
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use crate::integrator::maximal::graph::{Carried, Fill};
 use crate::integrator::maximal::layout::Layout;
 
 /// Singular values below this times the scale of a closure's rows are self-stress.
-const RANK_TOLERANCE: f64 = 1e-11;
+pub(super) const RANK_TOLERANCE: f64 = 1e-11;
 
 impl Ldu {
     /// Carried closures of a pair with `N` coordinates: fill among them and their blocks at the parent.

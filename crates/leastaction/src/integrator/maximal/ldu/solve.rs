@@ -1,6 +1,6 @@
 //! Forward and backward substitution with the factors.
 
-use super::algebra::{Six, add_wrench, dot, head, times, transport};
+use super::algebra::{Block, Six, add_wrench, dot, head, kernel, times, transport};
 use super::{Ldu, System};
 use crate::integrator::maximal::geometry::Side;
 use crate::integrator::maximal::graph::{Carried, Graph, Op};
@@ -37,6 +37,19 @@ impl Ldu {
                 }
             }
         }
+        self.backward(layout, graph, v, system, None);
+    }
+
+    /// Backward substitution; the multiplier of one closure may be given.
+    #[inline(always)]
+    fn backward(
+        &self,
+        layout: &Layout,
+        graph: &Graph,
+        v: &Side,
+        system: &mut System,
+        given: Option<(usize, Six)>,
+    ) {
         for op in graph.ops.iter().rev() {
             match op {
                 Op::Pair { link, carried, .. } => match layout.links[*link].joint.kind.nv() {
@@ -58,10 +71,39 @@ impl Ldu {
                             r[k] -= dot(&self.cc[*co][k], &system.closure[*o]);
                         }
                     }
-                    system.closure[*closure] = times(&self.pivot[*closure], &r);
+                    system.closure[*closure] = match given {
+                        Some((c, lam)) if c == *closure => lam,
+                        _ => times(&self.pivot[*closure], &r),
+                    };
                 }
             }
         }
+    }
+
+    /// Multipliers of a closure that its own pivot does not feel, one per row of the result, and how many there are.
+    pub(crate) fn kernel(&self, layout: &Layout, c: usize) -> (Block, usize) {
+        let mut out = [[0.0; 6]; 6];
+        let floor = super::closure::RANK_TOLERANCE * self.scale[c];
+        let count = kernel(&self.cc[c], layout.closures[c].rows, floor, &mut out);
+        (out, count)
+    }
+
+    /// The self-stress that belongs to such a multiplier: joint wrenches and multipliers that move nothing.
+    pub(crate) fn self_stress(
+        &self,
+        layout: &Layout,
+        graph: &Graph,
+        side: &Side,
+        c: usize,
+        which: usize,
+        system: &mut System,
+    ) {
+        for zero in [&mut system.body, &mut system.particular, &mut system.closure, &mut system.wrench] {
+            zero.fill([0.0; 6]);
+        }
+        system.rate.fill(0.0);
+        let free = self.kernel(layout, c).0[which];
+        self.backward(layout, graph, side, system, Some((c, free)));
     }
 
     /// Forward substitution of a pair with `N` coordinates.
