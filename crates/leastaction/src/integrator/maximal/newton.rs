@@ -149,21 +149,8 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         if iteration == MAX_ITERATIONS {
             return outcome;
         }
-        assemble(
-            map,
-            &ws.layout,
-            &ws.graph.ends,
-            state,
-            &ws.step,
-            &ws.iterate,
-            &mut ws.trial,
-            &mut ws.ldu,
-            &mut ws.system,
-        );
-        ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &ws.trial.side);
-        ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &ws.trial.side, &mut ws.system);
+        last_change = evaluated_direction(ws, map, state);
         outcome.dropped = ws.ldu.dropped;
-        last_change = to_rates(ws, map, state);
         if !last_change.is_finite() {
             outcome.converged = false;
             return outcome;
@@ -192,6 +179,32 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         stalled = if ws.trial.merit > 0.5 * merit { stalled + 1 } else { 0 };
     }
     outcome
+}
+
+/// Newton direction at the iterate last evaluated, in `system`; returns the largest change.
+#[inline(always)]
+fn evaluated_direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> f64 {
+    assemble(
+        map,
+        &ws.layout,
+        &ws.graph.ends,
+        state,
+        &ws.step,
+        &ws.iterate,
+        &mut ws.trial,
+        &mut ws.ldu,
+        &mut ws.system,
+    );
+    ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &ws.trial.side);
+    ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &ws.trial.side, &mut ws.system);
+    to_rates(ws, map, state)
+}
+
+/// Newton direction at the iterate in the workspace; `None` if it cannot be evaluated there.
+pub(crate) fn direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> Option<f64> {
+    evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial)
+        .then(|| evaluated_direction(ws, map, state))
+        .filter(|change| change.is_finite())
 }
 
 /// Turns the solution `[Ω; v]` at the joint points into changes of the interval velocities; returns the largest.
