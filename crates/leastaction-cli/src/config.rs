@@ -282,6 +282,7 @@ mod tests {
             inputs_file: Some("u.csv".into()),
             out: Some("o".into()),
             report: Some(false),
+            forces: Some(true),
         }
     }
 

@@ -35,8 +35,11 @@ impl ForceLog {
     /// A log for a run that has constraint forces.
     pub(crate) fn new(served: &Served) -> Result<Self, Failure> {
         if served.method != Method::Maximal {
-            return Err(Failure::new(format!("the {} integrator has no constraint forces", served.method.name()))
-                .help("use `--integrator maximal`, or leave `--forces` out"));
+            return Err(Failure::new(format!(
+                "the {} integrator has no constraint forces",
+                served.method.name()
+            ))
+            .help("use `--integrator maximal`, or leave `--forces` out"));
         }
         let fail = |error| Failure::from_error(&error);
         let engine = Maximal::with_options(&served.options).map_err(fail)?;

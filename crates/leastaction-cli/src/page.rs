@@ -23,6 +23,7 @@ pub(crate) struct PageRecorder {
     iterations: PlotThinner,
     forces: Option<PlotThinner>,
     initial_energy: Option<f64>,
+    is_conservative: bool,
 }
 
 impl PageRecorder {
@@ -52,6 +53,7 @@ impl PageRecorder {
             forces: forces
                 .map(|names| PlotThinner::new("forces", "Joint forces", "N", false, names.iter().cloned())),
             initial_energy: None,
+            is_conservative,
         }
     }
 
@@ -89,7 +91,8 @@ impl PageRecorder {
         let mut warnings = head.warnings;
         warnings.extend(finished.passings.iter().map(|passing| passing.sentence()));
         if finished.moved > 1e-12 {
-            warnings.push(format!("the start was moved by up to {} to close the loops", figure(finished.moved)));
+            warnings
+                .push(format!("the start was moved by up to {} to close the loops", figure(finished.moved)));
         }
         let redundant = finished.forces.as_ref().map(crate::forces::ForceLog::redundant).unwrap_or_default();
         if !redundant.is_empty() {
@@ -98,7 +101,7 @@ impl PageRecorder {
         ReportData {
             title: mechanism.name().to_owned(),
             subtitle: head.subtitle,
-            summary: rows(statistics, finished),
+            summary: rows(statistics, finished, self.is_conservative),
             warnings,
             configuration: head.configuration,
             versions: vec![("leastaction".into(), env!("CARGO_PKG_VERSION").into())],
@@ -119,7 +122,8 @@ pub(crate) struct PageHead {
     pub(crate) model_hash: String,
 }
 
-fn rows(statistics: &Statistics, finished: &Finished) -> Vec<SummaryRow> {
+fn rows(statistics: &Statistics, finished: &Finished, is_conservative: bool) -> Vec<SummaryRow> {
+    let energy = if is_conservative { "energy error" } else { "energy change" };
     let (max, rms) = (statistics.max_energy_error(), statistics.rms_energy_error());
     let rate = statistics.steps as f64 / finished.wall.as_secs_f64().max(1e-9);
     let mut rows = vec![
@@ -130,11 +134,11 @@ fn rows(statistics: &Statistics, finished: &Finished) -> Vec<SummaryRow> {
             format!("{rate:.0} steps/s"),
         ),
         SummaryRow::new(
-            "energy error, largest",
+            format!("{energy}, largest"),
             format!("{} J", figure(max)),
             format!("{} of the largest kinetic energy", figure(statistics.relative(max))),
         ),
-        SummaryRow::new("energy error, rms", format!("{} J", figure(rms)), ""),
+        SummaryRow::new(format!("{energy}, rms"), format!("{} J", figure(rms)), ""),
     ];
     if statistics.worst_gap > 0.0 {
         rows.push(SummaryRow::new("worst gap", format!("{} m", figure(statistics.worst_gap)), ""));

@@ -140,13 +140,13 @@ pub(crate) fn run(
     let with_forces = forces.is_some();
     let mut waiting: Option<Waiting> = None;
     let record_state = |sampler: &mut Sampler<'_>,
-                            state: &State,
-                            observed: &Observables,
-                            t,
-                            u: &[f64],
-                            gap,
-                            iterations,
-                            record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
+                        state: &State,
+                        observed: &Observables,
+                        t,
+                        u: &[f64],
+                        gap,
+                        iterations,
+                        record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
         sampler.row(state, observed, Recorded { t, u, gap, iterations });
         let (row, poses) = (sampler.last_row(), sampler.poses());
         if with_forces {
@@ -158,17 +158,9 @@ pub(crate) fn run(
 
     let t = plan.clock.after(0);
     monitor.look(t, simulator.state());
-    waiting = record_state(
-        &mut sampler,
-        simulator.state(),
-        &observed,
-        t,
-        plan.inputs.at(t),
-        gap,
-        0,
-        &mut record,
-    )?
-    .or(waiting);
+    waiting =
+        record_state(&mut sampler, simulator.state(), &observed, t, plan.inputs.at(t), gap, 0, &mut record)?
+            .or(waiting);
     let mut outcome = Outcome::Done;
     for k in 0..plan.steps {
         if stop.load(Ordering::Relaxed) {

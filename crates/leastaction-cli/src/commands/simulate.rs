@@ -12,7 +12,8 @@ use leastaction::mechanism::Mechanism;
 use leastaction::trajectory::TrajectoryLayout;
 
 use crate::args::{
-    Assignment, CompositionName, InputArgs, LimitMode, MapName, ModelArgs, ReadArgs, StartArgs, StepArgs, positive,
+    Assignment, CompositionName, InputArgs, LimitMode, MapName, ModelArgs, ReadArgs, StartArgs, StepArgs,
+    positive,
 };
 use crate::config::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
 use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
@@ -163,7 +164,8 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let out = settings.out.clone().unwrap_or_default();
     let mut folder = RunFolder::create(&out, &layout)?;
     let wants_report = settings.report.unwrap_or(true);
-    let mut page = wants_report.then(|| PageRecorder::new(&served.mechanism, conservative, force_names.as_deref()));
+    let mut page =
+        wants_report.then(|| PageRecorder::new(&served.mechanism, conservative, force_names.as_deref()));
     let progress = Progress::new(steps, printer.is_json());
     let finished = run::run(plan, &stop_flag(), &progress, |sample| {
         if let Some(page) = &mut page {

@@ -3,11 +3,13 @@
 use leastaction::integrator::maximal::{Composition, Maximal, RotationMap, StepDerivative};
 use leastaction::integrator::minimal::MinimalIntegrator;
 use leastaction::integrator::{Input, Integrator, LinearizedStep, StepError, StepLinearization};
-use leastaction::mechanism::samples::{START, ball_chain, chain, four_bar, four_bars, random_tree, rhombus_chain};
+use leastaction::mechanism::samples::{
+    START, ball_chain, chain, four_bar, four_bars, random_tree, rhombus_chain,
+};
 use leastaction::mechanism::{
     ActuatorDescription, BodyDescription, ConstraintDescription, Coordinates, JointDescription, JointType,
-    LimitsDescription, Mechanism, MechanismBuilder, ModelDescription, PerCoordinate, SpringDescription, State,
-    WORLD,
+    LimitsDescription, Mechanism, MechanismBuilder, ModelDescription, PerCoordinate, SpringDescription,
+    State, WORLD,
 };
 
 use crate::no_alloc::allocations;
@@ -153,11 +155,8 @@ fn error(engine: &Maximal, mechanism: &Mechanism, start: &State, h: f64) -> f64 
                 }
             }
         }
-        let x: Vec<f64> = free_q
-            .iter()
-            .map(|c| slopes[0][*c])
-            .chain(free_v.iter().map(|c| slopes[0][nv + c]))
-            .collect();
+        let x: Vec<f64> =
+            free_q.iter().map(|c| slopes[0][*c]).chain(free_v.iter().map(|c| slopes[0][nv + c])).collect();
         let (mut dq, mut dv) = (vec![0.0; nv], vec![0.0; nv]);
         slope.forward_all(&x, &d[2 * nv..], &mut dq, &mut dv);
         let ours = [dq, dv].concat();
@@ -217,12 +216,12 @@ fn cases() -> Vec<(&'static str, Maximal, Mechanism, State, f64)> {
     add("every joint, again", &plain, with(mixed_tree(4, 8), 5), 0.01);
     add("forces on every joint", &plain, with(force_tree(3), 4), 0.01);
     add("forces, Cayley", &cayley, with(force_tree(8), 6), 0.01);
-    add("forces, stiff springs", &plain, with(force_tree(5), 6), 0.3);
+    add("forces, stiff springs", &plain, with(force_tree(5), 6), 0.15);
     add("damped floating body", &plain, with(build(damped_float), 7), 0.02);
     add("limits far away", &Maximal { enforce_limits: true, ..plain.clone() }, with(build(limited), 8), 0.01);
     add("redundant loop", &plain, started(build(four_bar())), 0.01);
     add("redundant loop, driven and damped", &plain, started(driven_four_bar(2.0)), 0.01);
-    add("redundant loop, stiff springs", &plain, started(driven_four_bar(4000.0)), 0.02);
+    add("redundant loop, stiff springs", &plain, started(driven_four_bar(200.0)), 0.02);
     add("chain of loops", &plain, started(build(four_bars(3))), 0.01);
     add("nested loops", &plain, started(build(rhombus_chain(2))), 0.01);
     add("rolling disc", &plain, coin(), 0.01);
@@ -357,7 +356,8 @@ fn the_two_engines_have_nearly_the_same_derivative() {
     }
     for mechanism in [build(chain(3)), mixed_tree(3, 6), force_tree(3)] {
         let differences = [0.02, 0.01].map(|h| {
-            let (a, b) = (of(&Maximal::default(), &mechanism, h), of(&MinimalIntegrator::default(), &mechanism, h));
+            let (a, b) =
+                (of(&Maximal::default(), &mechanism, h), of(&MinimalIntegrator::default(), &mechanism, h));
             assert_eq!((&a.positions, &a.velocities), (&b.positions, &b.velocities));
             assert_eq!(a.names(&mechanism), b.names(&mechanism));
             a.matrix.iter().zip(&b.matrix).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()))
@@ -403,6 +403,9 @@ fn a_step_through_a_singular_pose_has_no_derivative_and_leaves_the_state() {
     for (name, angle) in [("top0", 0.6), ("right0", 0.0), ("apex0", 0.0), ("left0", 0.0)] {
         start.q.insert(name.into(), Coordinates::One(angle));
     }
+    for (name, rate) in [("apex0", 0.5), ("right0", 0.5), ("left0", -0.5)] {
+        start.v.insert(name.into(), Coordinates::One(rate));
+    }
     let mechanism = build(model);
     let engine = Maximal::default();
     let mut ws = engine.workspace(&mechanism).expect("served");
@@ -410,8 +413,7 @@ fn a_step_through_a_singular_pose_has_no_derivative_and_leaves_the_state() {
     let mut slope = engine.slope(&mechanism, &ws);
     let mut state = begin.clone();
     let result = engine.differentiate(&mechanism, &mut ws, &mut state, Input { u: &[] }, 0.01, &mut slope);
-    if let Err(error) = result {
-        assert!(matches!(error, StepError::Singular { .. }), "{error}");
-        assert_eq!(engine.warm_start(&mechanism, &state), engine.warm_start(&mechanism, &begin));
-    }
+    let error = result.expect_err("the loop is singular there");
+    assert!(matches!(error, StepError::Singular { .. }), "{error}");
+    assert_eq!(engine.warm_start(&mechanism, &state), engine.warm_start(&mechanism, &begin));
 }

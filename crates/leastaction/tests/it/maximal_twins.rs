@@ -1,6 +1,8 @@
 //! The engine in maximal coordinates against its slow twins.
 
-use leastaction::integrator::maximal::{Maximal, MaximalState, MaximalWorkspace, NewtonDirection, RotationMap};
+use leastaction::integrator::maximal::{
+    Maximal, MaximalState, MaximalWorkspace, NewtonDirection, RotationMap,
+};
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::{chain, four_bar, four_bars, random_tree, rhombus_chain};
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, ModelDescription, PerCoordinate};
@@ -45,17 +47,18 @@ fn compare(name: &str, fast: &NewtonDirection, slow: &NewtonDirection, tolerance
     assert!(change < tolerance && impulse < tolerance, "{name}: {change:e} {impulse:e}");
 }
 
-/// Off the solution and off the constraints: the null-space elimination is exact there too.
+/// Off the solution and off the constraints: the null-space elimination is exact there too. Laws of the coordinates are
+/// linearised along the constraints, so mechanisms that have them are compared on them.
 #[test]
 fn newton_directions_of_trees_are_the_dense_ones_anywhere() {
     for map in [RotationMap::Sine, RotationMap::Cayley] {
         let engine = Maximal { map, ..Maximal::default() };
         for seed in 0..4 {
-            for mechanism in [mixed_tree(seed, 7), force_tree(seed)] {
+            for (mechanism, size) in [(mixed_tree(seed, 7), 0.2), (force_tree(seed), 0.0)] {
                 let (mut ws, state) = begin(&engine, &mechanism, Some(seed));
                 let mut w = velocities(&mut ws, &state);
                 let noise = random_vector(6 * w.len(), seed);
-                w.iter_mut().flatten().zip(&noise).for_each(|(w, x)| *w += 0.2 * x);
+                w.iter_mut().flatten().zip(&noise).for_each(|(w, x)| *w += size * x);
                 let u = vec![0.3; mechanism.nu()];
                 let fast = engine.newton_direction(&mut ws, &state, &u, 0.02, &w).expect("regular");
                 for twin in TWINS {

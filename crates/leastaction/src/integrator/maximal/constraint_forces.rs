@@ -205,8 +205,7 @@ impl Maximal {
     pub fn force_names(&self, mechanism: &Mechanism) -> Result<Vec<String>, StepError> {
         let layout = super::layout::Layout::new(mechanism, &self.rollings(mechanism)?)?;
         let tree = layout.links.iter().map(|l| &l.joint).filter(|j| super::layout::row_count(j.kind) > 0);
-        let mut names: Vec<String> =
-            tree.map(|j| mechanism.joints()[j.joint].name.clone()).collect();
+        let mut names: Vec<String> = tree.map(|j| mechanism.joints()[j.joint].name.clone()).collect();
         let closures = layout.closures.iter().filter(|c| !matches!(c.kind, ClosureKind::Coordinates));
         names.extend(closures.map(|c| c.name.clone()));
         Ok(names)

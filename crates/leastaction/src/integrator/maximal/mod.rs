@@ -42,7 +42,9 @@ pub use rotation_map::RotationMap;
 pub use state::MaximalState;
 pub use workspace::MaximalWorkspace;
 
-use super::{Input, Integrator, JointForce, MethodOptions, StepError, StepReport, expect_length, expect_state};
+use super::{
+    Input, Integrator, JointForce, MethodOptions, StepError, StepReport, expect_length, expect_state,
+};
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
 use ldu::{Six, angular, linear};
@@ -297,8 +299,16 @@ impl Maximal {
         }
         ws.accepted = 0;
         for (stage, fraction) in fractions.iter().enumerate() {
-            if let Err(error) = self.substep(ws, state, input.u, fraction * h, stage, 0, &mut report, derivative.as_deref_mut())
-            {
+            if let Err(error) = self.substep(
+                ws,
+                state,
+                input.u,
+                fraction * h,
+                stage,
+                0,
+                &mut report,
+                derivative.as_deref_mut(),
+            ) {
                 if ws.accepted > 0 {
                     state.restore(&ws.layout, &ws.backup);
                 }
@@ -413,14 +423,11 @@ impl Maximal {
         read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
         std::mem::swap(&mut state.side, &mut trial.side);
         std::mem::swap(&mut state.poses, &mut trial.poses);
-        if ws.accepted == 0 {
+        let first = ws.accepted == 0;
+        if first {
             std::mem::swap(&mut ws.node_side, &mut trial.side); // the start's geometry
-            ws.node.copy_from(iterate);
             ws.node_rows.copy_from_slice(&step.rows);
             ws.node_time = 0.5 * (state.interval + h);
-        }
-        if depth > 0 || self.composition != Composition::Plain {
-            ws.last.copy_from(iterate);
         }
         ws.accepted += 1;
         state.interval = h;
@@ -452,11 +459,23 @@ impl Maximal {
         );
         let history = &mut state.history;
         let next = (history.newest + 1) % HISTORY;
-        let place = |n: usize| (stage * HISTORY + next) * n..(stage * HISTORY + next + 1) * n;
-        history.w[place(iterate.w.len())].copy_from_slice(&iterate.w);
-        history.wrench[place(iterate.wrench.len())].copy_from_slice(&iterate.wrench);
-        history.lam[place(iterate.lam.len())].copy_from_slice(&iterate.lam);
+        let (n, nc) = (iterate.w.len(), iterate.lam.len());
+        let at = stage * HISTORY + next;
+        let (w, wrench) = (&mut history.w[at * n..(at + 1) * n], &mut history.wrench[at * n..(at + 1) * n]);
+        let solved = iterate.w.iter().zip(&iterate.wrench);
+        for ((w, wrench), (solved_w, solved_wrench)) in w.iter_mut().zip(wrench).zip(solved) {
+            *w = *solved_w;
+            *wrench = *solved_wrench;
+        }
+        history.lam[at * nc..(at + 1) * nc].copy_from_slice(&iterate.lam);
         history.limit.copy_from_slice(&iterate.limit);
+        if depth > 0 || self.composition != Composition::Plain {
+            ws.last.copy_from(iterate);
+        }
+        if first {
+            // The iterate is a guess from here on.
+            std::mem::swap(&mut ws.node, &mut ws.iterate);
+        }
     }
 }
 

@@ -163,7 +163,12 @@ impl<'a> Equations<'a> {
             })
         };
         let (a, b) = (at(node.a, 0), at(node.b, 6));
-        Some(joint_geometry(joint, a.as_ref().map(|x| (&x.0, &x.1)), b.as_ref().map(|x| (&x.0, &x.1)), *is_loop))
+        Some(joint_geometry(
+            joint,
+            a.as_ref().map(|x| (&x.0, &x.1)),
+            b.as_ref().map(|x| (&x.0, &x.1)),
+            *is_loop,
+        ))
     }
 
     /// Force directions of a node: gradients of its values by the start pose.

@@ -75,7 +75,13 @@ impl Chart {
     }
 
     /// Chooses the free coordinates at a node. Does not allocate after the first time.
-    pub(super) fn fill(&mut self, layout: &Layout, node: &Node, poses: &[LinkPose], t: f64) -> Result<(), StepError> {
+    pub(super) fn fill(
+        &mut self,
+        layout: &Layout,
+        node: &Node,
+        poses: &[LinkPose],
+        t: f64,
+    ) -> Result<(), StepError> {
         if layout.closures.is_empty() {
             return Ok(());
         }

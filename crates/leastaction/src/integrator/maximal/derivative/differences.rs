@@ -32,7 +32,7 @@ pub(super) fn by_pose(
                 moved.q = (Quat { w: 1.0, v: d.scale(0.5) } * pose.q).normalized();
                 moved.x = o - moved.q.rotate(point);
             } else {
-                moved.x = moved.x + d;
+                moved.x += d;
             }
             values(&moved)
         };

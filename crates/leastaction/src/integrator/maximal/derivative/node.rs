@@ -200,7 +200,8 @@ fn varied_rows(layout: &Layout, c: usize, poses: &[LinkPose]) -> [Row<D>; 6] {
                         x: Vec3::constant(p.x),
                     };
                     node[r] =
-                        super::differences::by_pose(layout, i, &poses[i], |p| (evaluate(&still(p))[r], NIL)).0;
+                        super::differences::by_pose(layout, i, &poses[i], |p| (evaluate(&still(p))[r], NIL))
+                            .0;
                 }
             }
             for r in 0..rolling.rows() {
@@ -330,7 +331,8 @@ impl StartNode {
                 for (at, wrench) in [(closure.a, &unit.a), (closure.b, &unit.b)] {
                     for (by, r) in [(closure.a, &on_a), (closure.b, &on_b)] {
                         if let (Some(at), Some(by)) = (at, by) {
-                            let block = std::array::from_fn(|m| std::array::from_fn(|k| wrench[m].re * r[k].re));
+                            let block =
+                                std::array::from_fn(|m| std::array::from_fn(|k| wrench[m].re * r[k].re));
                             self.by_velocity.push(at, by, block);
                         }
                     }
@@ -354,7 +356,14 @@ impl StartNode {
         }
     }
 
-    pub(super) fn forward(&mut self, layout: &Layout, dq: &[f64], dv: &[f64], z: &mut [Six], momentum: &mut [Six]) {
+    pub(super) fn forward(
+        &mut self,
+        layout: &Layout,
+        dq: &[f64],
+        dv: &[f64],
+        z: &mut [Six],
+        momentum: &mut [Six],
+    ) {
         self.node.sweep(layout, dq, None, z);
         self.extra.fill([0.0; 6]);
         self.node.swept(z, &mut self.extra);
@@ -370,7 +379,14 @@ impl StartNode {
     }
 
     /// Transpose of [`forward`](Self::forward); `z` is destroyed, `dq` and `dv` are overwritten.
-    pub(super) fn adjoint(&mut self, layout: &Layout, z: &mut [Six], momentum: &[Six], dq: &mut [f64], dv: &mut [f64]) {
+    pub(super) fn adjoint(
+        &mut self,
+        layout: &Layout,
+        z: &mut [Six],
+        momentum: &[Six],
+        dq: &mut [f64],
+        dv: &mut [f64],
+    ) {
         dq.fill(0.0);
         dv.fill(0.0);
         self.w.fill([0.0; 6]);

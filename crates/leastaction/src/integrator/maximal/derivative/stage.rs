@@ -69,7 +69,14 @@ struct Span {
 
 impl Span {
     /// `at_start` says which of the two poses is varied.
-    fn new(layout: &Layout, joint: &LinkJoint, at: &At<'_>, near: &[f64], is_loop: bool, at_start: bool) -> Self {
+    fn new(
+        layout: &Layout,
+        joint: &LinkJoint,
+        at: &At<'_>,
+        near: &[f64],
+        is_loop: bool,
+        at_start: bool,
+    ) -> Self {
         let (a, b) = (joint.a.link, joint.b.link);
         let start = Ends::new(layout, a, b, at.start, at_start);
         let end = Ends::new(layout, a, b, at.end, !at_start);
@@ -152,7 +159,8 @@ impl Stage {
             let (side, side_end) = (&self.start, &self.end);
             let kick = six((side.rot[i] * wrench.ang).scale(-half), (side.rot[i] * wrench.lin).scale(-half));
             self.rows_by_input.entries.push((i, *input, about_point(&kick, side.arm[i])));
-            let end = six((side_end.rot[i] * wrench.ang).scale(half), (side_end.rot[i] * wrench.lin).scale(half));
+            let end =
+                six((side_end.rot[i] * wrench.ang).scale(half), (side_end.rot[i] * wrench.lin).scale(half));
             self.out_by_input.entries.push((i, *input, end));
         }
         let arm = rot * Vec3::constant(link.joint.b.p);
@@ -182,7 +190,8 @@ impl Stage {
             force[c] = dot_constant(&columns[c], &at.wrench[i]);
             let law = &at.step.law[link.v + c];
             if joint.rows.has_rows && law.alpha != 0.0 {
-                force[c] -= law_offset(joint, c, &span.y, at, at.step.implicit[link.v + c]) - span.dy[c] * law.alpha;
+                force[c] -=
+                    law_offset(joint, c, &span.y, at, at.step.implicit[link.v + c]) - span.dy[c] * law.alpha;
             }
         }
         for (lane, column) in [(PARENT, link.parent), (CHILD, Some(i))] {
@@ -207,7 +216,15 @@ impl Stage {
                     out.add(&coordinate_row(kind, &span.g_end, c), offset + span.dy[c] * law.beta);
                 }
             }
-            self.kick(joint, &span.g_end, &span.y_end[..nq], at, |c| at.step.implicit[link.v + c], 1.0, &mut out);
+            self.kick(
+                joint,
+                &span.g_end,
+                &span.y_end[..nq],
+                at,
+                |c| at.step.implicit[link.v + c],
+                1.0,
+                &mut out,
+            );
             self.push_out(out.about_centres(&span.end), link.parent, Some(i), at_start);
         }
     }
@@ -468,12 +485,7 @@ pub(super) fn joined(ang: Vec3<D>, lin: Vec3<D>) -> [D; 6] {
 }
 
 /// Velocities of an interval from its two poses: the inverse of (3.1).
-fn interval_velocity(
-    map: RotationMap,
-    start: &LinkPose<D>,
-    end: &LinkPose<D>,
-    h: f64,
-) -> (Vec3<D>, Vec3<D>) {
+fn interval_velocity(map: RotationMap, start: &LinkPose<D>, end: &LinkPose<D>, h: f64) -> (Vec3<D>, Vec3<D>) {
     let rel = start.q.conj() * end.q;
     let sign = if rel.w.value() < 0.0 { -1.0 } else { 1.0 };
     let phi = match map {
@@ -492,13 +504,7 @@ fn law_offset(joint: &LinkJoint, c: usize, y: &[D; 7], at: &At<'_>, implicit: bo
 }
 
 /// Slopes of a velocity constraint by the start pose: of its impulse on the link, and of its rows.
-fn rolling_slopes(
-    layout: &Layout,
-    rolling: &Rolling,
-    at: &At<'_>,
-    i: usize,
-    lam: &Six,
-) -> ([D; 6], [D; 6]) {
+fn rolling_slopes(layout: &Layout, rolling: &Rolling, at: &At<'_>, i: usize, lam: &Six) -> ([D; 6], [D; 6]) {
     let h = at.step.h;
     let evaluate = |start: &LinkPose<D>| {
         let end = vary(layout, i, &at.end[i], None);

@@ -1,7 +1,7 @@
 //! Closures: how pairs carry them towards the root, and their pivots with a rank decision. (3.17), (3.18), (3.20)
 
-use super::algebra::{ZERO, add_row, dot, head, invert};
 use super::Ldu;
+use super::algebra::{ZERO, add_row, dot, head, invert};
 use crate::integrator::maximal::geometry::Side;
 use crate::integrator::maximal::graph::{Carried, Fill};
 use crate::integrator::maximal::layout::Layout;

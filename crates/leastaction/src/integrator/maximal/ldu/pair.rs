@@ -1,7 +1,7 @@
 //! Pivots of the pairs (link, tree joint): null spaces, the small inverse, the parent's block. (3.15), (3.16)
 
-use super::algebra::{Block, Six, ZERO, add_linear, add_transported, dot, invert, pad, unit};
 use super::Ldu;
+use super::algebra::{Block, Six, ZERO, add_linear, add_transported, dot, invert, pad, unit};
 use crate::integrator::maximal::constraint::coordinate_columns;
 use crate::integrator::maximal::geometry::Side;
 use crate::integrator::maximal::layout::Layout;
