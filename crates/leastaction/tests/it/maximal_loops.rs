@@ -184,9 +184,9 @@ fn swinging_chains_take_two_iterations_and_converge_quadratically() {
             };
             let (mut sum, mut worst) = (0, 0.0f64);
             for _ in 0..100 {
-                let report = step(&mut ws, &mut state, 0.005);
-                sum += report.iterations;
-                worst = worst.max(report.residual);
+                sum += step(&mut ws, &mut state, 0.005).iterations;
+                // The largest residual of a row; their norm over 500 links has a floor of 2e-10, by the rounding of positions.
+                worst = worst.max(engine.gap(&mechanism, &mut ws, &state) / 0.005);
             }
             // After a change of the step the guess is the previous value: all of Newton's way shows.
             step(&mut ws, &mut state, 0.02);
@@ -203,7 +203,7 @@ fn swinging_chains_take_two_iterations_and_converge_quadratically() {
             assert!(f64::from(sum) / 100.0 <= 2.5, "{name}: {sum} iterations in 100 steps");
             assert!(gap < 1e-12 * f64::max(1.0, n as f64 / 100.0), "{name}: gap {gap:e}");
             // Quadratic: every residual below the square of the one before, up to a constant, down to rounding.
-            assert!(merits.len() >= 3, "{name}: {merits:?}");
+            assert!(merits.len() >= 3 && merits[merits.len() - 1] < 1e-10, "{name}: {merits:?}");
             for pair in merits.windows(2).filter(|pair| pair[0] < 0.1) {
                 assert!(pair[1] < 1e3 * pair[0] * pair[0] + 1e-10, "{name}: {merits:?}");
             }

@@ -121,6 +121,9 @@ fn measured_order(name: &str, window: [f64; 2], mut error: impl FnMut(u32) -> [f
 
 const SECOND: [f64; 2] = [1e-8, 1e-2];
 const FOURTH: [f64; 2] = [1e-11, 1e-4];
+/// Yoshida's error is seventy times larger, so that it takes more steps to the same error, and the rounding of a thin rod's spin
+/// about itself shows from 1e-10 on.
+const FOURTH_BY_THREE: [f64; 2] = [1e-9, 1e-3];
 
 #[test]
 fn plain_steps_are_of_second_order_in_positions_and_velocities() {
@@ -146,7 +149,7 @@ fn plain_steps_are_of_second_order_in_positions_and_velocities() {
 
 #[test]
 fn compositions_are_of_fourth_order() {
-    for composition in [Composition::Suzuki, Composition::Yoshida] {
+    for (composition, window) in [(Composition::Suzuki, FOURTH), (Composition::Yoshida, FOURTH_BY_THREE)] {
         let engine = Maximal { composition, ..Maximal::default() };
         for (name, (mechanism, start)) in [
             ("free body", started(free_body(), 1, 1.0)),
@@ -156,7 +159,7 @@ fn compositions_are_of_fourth_order() {
             ("every joint kind", started(mixed_chain(), 5, 0.5)),
         ] {
             let exact = reference(&mechanism, &start, 0.6);
-            let order = measured_order(&format!("{name}, {composition:?}"), FOURTH, |steps| {
+            let order = measured_order(&format!("{name}, {composition:?}"), window, |steps| {
                 errors(&mechanism, &run(&mechanism, &engine, &start, steps, 0.6), &exact)
             });
             for s in order {

@@ -48,13 +48,16 @@ fn compare(name: &str, fast: &NewtonDirection, slow: &NewtonDirection, tolerance
 }
 
 /// Off the solution and off the constraints: the null-space elimination is exact there too. Laws of the coordinates are
-/// linearised along the constraints, so mechanisms that have them are compared on them.
+/// linearised along the constraints, which is wrong by the square of the gaps, here (h v)² ~ 1e-4: mechanisms that have them are
+/// compared near the constraints only, to 1e-8.
 #[test]
 fn newton_directions_of_trees_are_the_dense_ones_anywhere() {
     for map in [RotationMap::Sine, RotationMap::Cayley] {
         let engine = Maximal { map, ..Maximal::default() };
         for seed in 0..4 {
-            for (mechanism, size) in [(mixed_tree(seed, 7), 0.2), (force_tree(seed), 0.0)] {
+            for (mechanism, size, tolerance) in
+                [(mixed_tree(seed, 7), 0.2, 1e-10), (force_tree(seed), 0.0, 1e-8)]
+            {
                 let (mut ws, state) = begin(&engine, &mechanism, Some(seed));
                 let mut w = velocities(&mut ws, &state);
                 let noise = random_vector(6 * w.len(), seed);
@@ -63,7 +66,8 @@ fn newton_directions_of_trees_are_the_dense_ones_anywhere() {
                 let fast = engine.newton_direction(&mut ws, &state, &u, 0.02, &w).expect("regular");
                 for twin in TWINS {
                     let slow = maximal_newton_direction(twin, &engine, &mut ws, &state, &u, 0.02, &w);
-                    compare(&format!("{} {seed} {map:?} {twin:?}", mechanism.name()), &fast, &slow, 1e-10);
+                    let name = format!("{} {seed} {map:?} {twin:?}", mechanism.name());
+                    compare(&name, &fast, &slow, tolerance);
                 }
             }
         }

@@ -24,8 +24,7 @@ fn integrator(golden: &Golden) -> Maximal {
         3 => Composition::Yoshida,
         _ => Composition::Suzuki,
     };
-    // The reference has 19 digits; impulses come from gaps over h, so the solve goes on to the floor of rounding.
-    Maximal { map, composition, tolerance: 1e-14, ..Maximal::default() }
+    Maximal { map, composition, ..Maximal::default() }
 }
 
 /// Index of a body in the file.
