@@ -10,6 +10,7 @@ mod failure;
 mod inputs;
 mod limits;
 mod model;
+mod motion_page;
 mod output;
 mod page;
 mod printer;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use leastaction::optimize::{
-    BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Transcription, infer,
-    infer_noisy,
+    BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Observation,
+    Transcription, infer, infer_noisy,
 };
 use serde_json::{Value, json};
 
@@ -73,6 +73,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         return exact(&file, &found, &theta, &out, &args, printer);
     }
     let recording = motion_file::read(&args.motion, &file.mechanism)?;
+    let recording = Observation::of_configurations(&tr, recording.times, &recording.q).map_err(failed)?;
     let fit = recording.fit(&tr).map_err(|error| {
         failed(error).help("the recording must start and end like the problem, inside its duration")
     })?;

@@ -191,7 +191,40 @@ impl TorqueJacobian {
             5 => run_wide(Assemble::<5, 4>(self)),
             _ => run_wide(Assemble::<6, 5>(self)),
         }
+        if self.jets.passive {
+            self.add_passive();
+        }
         Ok(())
+    }
+
+    /// Whether springs, dampers and armature of the joints are included (off at first). Takes effect at the next
+    /// [`evaluate`](Self::evaluate).
+    pub fn include_passive(&mut self, yes: bool) {
+        self.jets.include_passive(yes);
+    }
+
+    /// What the joints themselves do, added to what the fast path has written.
+    fn add_passive(&mut self) {
+        let (nv, count) = (self.jets.nv(), self.jets.n - 1);
+        self.jets.tau.fill(0.0);
+        self.jets.add_passive();
+        for l in 0..count {
+            for c in 0..nv {
+                self.torques[l * nv + c] += self.jets.tau[l * nv + c] * factorial(l);
+            }
+        }
+        let mut mck = std::mem::take(&mut self.jets.torque_scratch.mck);
+        let out = &mut self.out;
+        self.jets.each_passive_pair(&mut mck, |row, column, m, c, k| {
+            for l in 0..count {
+                for order in 0..l + 3 {
+                    let f = factorial(l) / factorial(order);
+                    out[(l * (l + 5) / 2 + order) * nv * nv + row * nv + column] +=
+                        f * emit(m, c, k, l, order);
+                }
+            }
+        });
+        self.jets.torque_scratch.mck = mck;
     }
 
     /// Orders without a constant path: the general pairs of the workspace.

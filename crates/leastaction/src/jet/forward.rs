@@ -106,6 +106,9 @@ impl<T: Real> JetWorkspace<T> {
         outward_body::<T, 0>(self);
         if forces {
             inward_body::<T, 0>(self);
+            if self.passive && self.n > 1 {
+                self.add_passive();
+            }
         }
         Ok(())
     }

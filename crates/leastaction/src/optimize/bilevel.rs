@@ -9,12 +9,13 @@
 //! solve starts from the fitted recording. The optimality conditions themselves are no guide here: their residual
 //! amplifies noise by derivatives of order six.
 
+use super::HessianKind;
 use super::banded::Banded;
 use super::kkt::{Kkt, cholesky, cholesky_solve, dot};
 use super::newton::{NewtonOptions, minimise};
 use super::observation::Observation;
 use super::status::{SolveStatus, Wish};
-use super::transcription::{ControlPoints, HessianKind, Point, Transcription};
+use super::transcription::{ControlPoints, Point, Transcription};
 use super::{OptimizeError, SplineTable};
 
 /// Options of the bilevel method.

@@ -7,10 +7,11 @@
 //! `μ` follows the ratio of actual to predicted decrease. A stationary point with an indefinite Hessian is left along
 //! the direction of most negative curvature: Gauss–Newton, whose matrix is never indefinite, could not notice it.
 
+use super::HessianKind;
 use super::banded::Banded;
 use super::kkt::{Kkt, dot, largest};
 use super::status::{Progress, SolveStatus, Wish};
-use super::transcription::{ControlPoints, HessianKind, Point, Transcription};
+use super::transcription::{ControlPoints, Point, Transcription};
 
 /// Options of the unconstrained solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
