@@ -132,6 +132,7 @@ impl<'m> MotionPage<'m> {
             scene: page::scene(mechanism),
             frames: self.frames.frames(),
             plots: plots.chain(shown.map(|plot| plot.plot())).chain([self.misfit.plot()]).collect(),
+            ..ReportData::default()
         }
     }
 }

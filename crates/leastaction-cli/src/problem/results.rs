@@ -11,7 +11,7 @@ use super::ProblemFile;
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
-use crate::report::{self, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
+use crate::report::{self, Bars, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
 
 /// Rows of a written trajectory.
 const ROWS: usize = 401;
@@ -22,6 +22,8 @@ pub(crate) struct Page {
     pub(crate) subtitle: String,
     pub(crate) summary: Vec<SummaryRow>,
     pub(crate) warnings: Vec<String>,
+    /// Inferred weights.
+    pub(crate) bars: Bars,
 }
 
 /// Writes trajectory files and, if there is a page, the report.
@@ -96,6 +98,7 @@ pub(crate) fn write(
             scene: page::scene(mechanism),
             frames: frames.frames(),
             plots: all,
+            bars: head.bars,
         };
         let path = out.join("report.html");
         report::write(&path, &data).map_err(|error| cannot_write(&path, &error))?;

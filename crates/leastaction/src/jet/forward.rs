@@ -113,8 +113,9 @@ impl<T: Real> JetWorkspace<T> {
         Ok(())
     }
 
+    /// Refuses numbers that are not finite, makes quaternions unit, chooses the origin.
     #[inline(always)]
-    fn normalize(&mut self) -> Result<(), JetError> {
+    pub(crate) fn normalize(&mut self) -> Result<(), JetError> {
         // 0·x is 0 for finite numbers and NaN otherwise; sums vectorise, tests do not.
         let mut zero = T::zero();
         for x in &self.q {

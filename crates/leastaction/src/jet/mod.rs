@@ -25,6 +25,9 @@
 
 mod adjoint;
 mod assembly;
+mod assembly_links;
+mod assembly_motion;
+mod assembly_pairs;
 mod batch;
 mod cmtm;
 mod cost;

@@ -1,7 +1,7 @@
 //! [`MotionChart`]: from spline coordinates to the configuration and velocities of a mechanism, and back.
 //!
 //! One-axis coordinates and the positions of free joints are the spline itself. Orientations of ball and free joints
-//! are rotation splines (5.5) about the arc between the boundary states, three coordinates φ each. So a state of the
+//! are rotation splines (5.9) about the arc between the boundary states, three coordinates φ each. So a state of the
 //! spline, `x = (x, x', …)` with one entry per velocity coordinate, stays a vector: band, boundary and limits need no
 //! second treatment, and only quantities pass through the chart.
 

@@ -1,6 +1,6 @@
 //! The Hessian of a transcription: (5.3) at every sample, pulled back to the band (5.4).
 
-use super::banded::Banded;
+use super::Banded;
 use super::quantity::At;
 use super::rows::TermRows;
 use super::transcription::{Point, Transcription};

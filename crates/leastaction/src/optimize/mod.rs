@@ -11,7 +11,6 @@
 //! the code cites.
 
 mod active_set;
-mod banded;
 mod bilevel;
 mod boundary;
 mod chart;
@@ -34,7 +33,7 @@ mod status;
 mod table;
 mod transcription;
 
-pub use banded::Banded;
+pub use crate::spline::Banded;
 pub use bilevel::{BilevelOptions, BilevelSolution, infer_noisy};
 pub use boundary::{end_control_points, start_control_points};
 pub use chart::MotionChart;
@@ -50,7 +49,7 @@ pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind
 pub use quantity::{At, NoQuantities, Quantities, Quantity};
 pub use rows::{Bound, quantities_of};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
-pub use table::{Sampling, SplineTable, clamped_knots, greville};
+pub use table::{Sampling, SplineTable};
 pub use transcription::{ControlPoints, Point, Transcription};
 
 impl Transcription {
@@ -203,6 +202,23 @@ pub enum OptimizeError {
         coordinate: usize,
         /// What was asked for.
         what: &'static str,
+    },
+    /// A limit acts on a motion that a method without limits is asked about.
+    #[error(
+        "the best motion without limits has {kind} {value:.6} in coordinate {coordinate} at t = {t:.4} s, beyond its \
+         limit {limit}: noisy recordings are inferred without limits"
+    )]
+    LimitActs {
+        /// Kind of limit.
+        kind: &'static str,
+        /// Coordinate.
+        coordinate: usize,
+        /// Time.
+        t: f64,
+        /// Value there.
+        value: f64,
+        /// The limit.
+        limit: f64,
     },
     /// A quaternion of a boundary state is zero.
     #[error("the {end} state has a zero quaternion for joint `{joint}`")]

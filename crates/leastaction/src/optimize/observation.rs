@@ -1,6 +1,6 @@
 //! [`Observation`]: a recorded motion, and its least-squares fit by the problem's own spline.
 
-use super::banded::Banded;
+use super::Banded;
 use super::transcription::{ControlPoints, Transcription};
 use super::{OptimizeError, SplineTable};
 

@@ -16,7 +16,6 @@ use std::ops::Range;
 use super::boundary::{end_control_points, start_control_points};
 use super::quantity::At;
 use super::rows::{Equality, TermRows, term_rows};
-use super::table::greville;
 use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantities, Quantity, SplineTable};
 use crate::mechanism::Mechanism;
 
@@ -241,7 +240,7 @@ impl Transcription {
         let mut theta = vec![0.0; nc * n];
         let (a, b) = (&self.fixed_start[..n], &self.fixed_end[self.fixed_end.len() - n..]);
         for c in 0..nc {
-            let s = greville(&self.table.knots, p, c) / duration;
+            let s = self.table.knots[c + 1..=c + p].iter().sum::<f64>() / p as f64 / duration;
             let blend = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s);
             for j in 0..n {
                 theta[c * n + j] = a[j] + (b[j] - a[j]) * blend;
@@ -357,7 +356,6 @@ impl Transcription {
     /// Gradients of the unweighted terms with respect to the free control points. Needs the Jacobians of `point`.
     #[must_use]
     pub fn term_gradients(&self, point: &Point, theta: &ControlPoints) -> Vec<Vec<f64>> {
-        let samples = self.table.len();
         self.terms
             .iter()
             .map(|term| {
@@ -366,18 +364,37 @@ impl Transcription {
                     let range = self.free.start * self.n..self.free.end * self.n;
                     return range.map(|i| scale * (theta.high[i] - reference[i] + theta.low[i])).collect();
                 }
-                let mut g = vec![0.0; samples * self.size];
-                for s in 0..samples {
-                    let gs = &mut g[s * self.size..][..self.size];
-                    let residual =
-                        |k: usize| self.row_at(point, s, term.rows.start + k) - term.reference_at(s, k);
-                    for (k, row) in term.rows.clone().enumerate() {
-                        self.add_row(point, s, row, self.table.weights[s] * term.weighted(k, residual), gs);
-                    }
-                }
-                self.pull_back(&g)
+                self.pull_back(&self.sample_gradients(term, point))
             })
             .collect()
+    }
+
+    /// Gradient of a term with respect to the states of all samples.
+    fn sample_gradients(&self, term: &TermRows, point: &Point) -> Vec<f64> {
+        let mut g = vec![0.0; self.table.len() * self.size];
+        for s in 0..self.table.len() {
+            let gs = &mut g[s * self.size..][..self.size];
+            let residual = |k: usize| self.row_at(point, s, term.rows.start + k) - term.reference_at(s, k);
+            for (k, row) in term.rows.clone().enumerate() {
+                self.add_row(point, s, row, self.table.weights[s] * term.weighted(k, residual), gs);
+            }
+        }
+        g
+    }
+
+    /// Largest entry that the gradient of a term would have if nothing cancelled between samples.
+    pub(super) fn gradient_size(&self, term: usize, point: &Point, theta: &ControlPoints) -> f64 {
+        let (term, range) = (&self.terms[term], self.free.start * self.n..self.free.end * self.n);
+        let sizes = match &term.control {
+            Some(reference) => theta
+                .high
+                .iter()
+                .zip(reference)
+                .map(|(x, r)| (x.abs() + r.abs()) / self.table.n_control as f64)
+                .collect(),
+            None => self.table.pull_back_sizes(&self.sample_gradients(term, point), self.n),
+        };
+        sizes[range].iter().fold(0.0f64, |m, x| m.max(*x))
     }
 
     /// Gradient of `Σ factor · row` with respect to the free control points; `factors[sample][row]`.

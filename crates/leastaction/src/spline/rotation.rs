@@ -1,9 +1,9 @@
 //! Splines on rotations: a curve in the tangent space of a reference motion.
 //!
 //! ```text
-//! R(t) = R_0 exp(b(t) Ω) exp(φ(t)),    b = 10 s³ − 15 s⁴ + 6 s⁵,  s = t/T,   Ω = Log(R_0ᵀ R_T)      (5.5)
-//! ω = Eᵀ b' Ω + dexp_φ φ',             E = exp φ                                                   (5.6)
-//! ξ = dexp_φ δφ                                                                                    (5.7)
+//! R(t) = R_0 exp(b(t) Ω) exp(φ(t)),    b = 10 s³ − 15 s⁴ + 6 s⁵,  s = t/T,   Ω = Log(R_0ᵀ R_T)      (5.9)
+//! ω = Eᵀ b' Ω + dexp_φ φ',             E = exp φ                                                   (5.10)
+//! ξ = dexp_φ δφ                                                                                    (5.11)
 //! ```
 //!
 //! φ is a plain B-spline, so its control points keep the band, the exact boundary elimination and the difference form
@@ -11,7 +11,7 @@
 //! are polynomials in `φ̂` whose coefficients are Stumpff functions of `θ² = φ·φ`,
 //!
 //! ```text
-//! c_n = Σ_k (−θ²)ᵏ/(2k+n)!,   dc_n/dθ² = (n c_{n+2} − c_{n+1})/2,   c_n = 1/n! − θ² c_{n+2}        (5.8)
+//! c_n = Σ_k (−θ²)ᵏ/(2k+n)!,   dc_n/dθ² = (n c_{n+2} − c_{n+1})/2,   c_n = 1/n! − θ² c_{n+2}        (5.12)
 //! ```
 //!
 //! which have no singularity at zero, where every search starts. The chart is regular for |φ| < 2π.
@@ -62,7 +62,7 @@ impl RotationReference {
     }
 }
 
-/// Jets of one rotation of a spline: what (5.5) to (5.8) give at a time.
+/// Jets of one rotation of a spline: what (5.9) to (5.12) give at a time.
 #[derive(Clone, Debug)]
 pub struct RotationJet<T = f64> {
     /// Number of velocity coefficients.
@@ -154,7 +154,7 @@ impl<T: Real> RotationJet<T> {
         self.stumpff[k * (self.n + 1) + order]
     }
 
-    /// Jets of the Stumpff functions of φ·φ, (5.8).
+    /// Jets of the Stumpff functions of φ·φ, (5.12).
     fn coefficients(&mut self) {
         let (n, top) = (self.n, highest(self.n));
         let width = n + 1;
@@ -191,7 +191,7 @@ impl<T: Real> RotationJet<T> {
         }
     }
 
-    /// Turns weights on the tangent ξ (`n + 1` coefficients) into weights on φ, in place: the transpose of (5.7).
+    /// Turns weights on the tangent ξ (`n + 1` coefficients) into weights on φ, in place: the transpose of (5.11).
     pub fn pull_back(&mut self, bar: &mut [Vec3<T>]) {
         let width = self.n + 1;
         let (mut once, mut twice) = (std::mem::take(&mut self.a), std::mem::take(&mut self.b));

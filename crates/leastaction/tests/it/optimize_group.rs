@@ -208,12 +208,16 @@ fn both_motions_converge_quadratically_and_keep_their_boundary_states() {
                 }
             }
         }
-        // And the weights come back from the motion.
+        // And the weights come back from the motion, where they are unique: torques of a free body are momentum rates.
         let found = infer(&mut tr, &solution.theta, &InverseOptions::default());
         let sum: f64 = w.iter().sum();
         let l1: f64 = found.weights.iter().zip(&w).map(|(a, b)| (a - b / sum).abs()).sum();
-        println!("{name}: recovered weights, L1 {l1:.1e}");
-        assert!(l1 < 1e-7, "{name}: {l1:.1e}");
+        println!("{name}: recovered weights, L1 {l1:.1e}, null space {}", found.null_dimension);
+        if name == "reach" {
+            assert!(l1 < 1e-9, "{name}: {l1:.1e}");
+        } else {
+            assert!(found.null_dimension > 1 && !found.unexplained());
+        }
     }
 }
 
