@@ -206,3 +206,29 @@ pub fn expect_state(mechanism: &Mechanism, state: &State) -> Result<(), StepErro
     }
     Ok(())
 }
+
+/// Refuses what an integrator in joint coordinates cannot serve: loops, rolling, and joints that move no inertia.
+///
+/// # Errors
+/// [`StepError::Unsupported`], naming the element and what to do.
+pub fn expect_tree(mechanism: &Mechanism, integrator: &'static str) -> Result<(), StepError> {
+    let refuse = |what: String, remedy: &str| {
+        Err(StepError::Unsupported { integrator, what, remedy: remedy.to_owned() })
+    };
+    if let Some(joint) = mechanism.loop_joints().next() {
+        return refuse(
+            format!("loop joint `{}`", mechanism.joint(joint).name),
+            "use the maximal integrator, or leave the joint out with `--ignore loops`",
+        );
+    }
+    if let Some(c) = mechanism.constraints().first() {
+        return refuse(format!("constraint `{}`", c.name), "use the maximal integrator");
+    }
+    if let Some(joint) = mechanism.degenerate_joints().first() {
+        return refuse(
+            format!("joint `{}`, which moves no inertia", mechanism.joint(*joint).name),
+            "give the body behind it mass, or the joint armature",
+        );
+    }
+    Ok(())
+}
