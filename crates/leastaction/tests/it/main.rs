@@ -25,6 +25,7 @@ mod mjcf;
 mod model_json;
 mod no_alloc;
 mod optimize_direct;
+mod optimize_group;
 mod optimize_noise;
 mod optimize_quantities;
 mod support;
