@@ -44,6 +44,7 @@ pub(crate) struct Settings {
     pub(crate) inputs_file: Option<PathBuf>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) report: Option<bool>,
+    pub(crate) forces: Option<bool>,
 }
 
 impl Settings {
@@ -125,6 +126,7 @@ impl Settings {
             inputs_file: self.inputs_file.or(below.inputs_file),
             out: self.out.or(below.out),
             report: self.report.or(below.report),
+            forces: self.forces.or(below.forces),
         }
     }
 
@@ -172,6 +174,7 @@ impl Settings {
         let mut output = Table::default();
         output.text("dir", self.out.as_ref().map(|p| p.display().to_string()).as_deref());
         output.value("report", self.report);
+        output.value("forces", self.forces);
         let mut text = top.0;
         for (name, body) in [
             ("initial", initial.0),
@@ -291,6 +294,7 @@ mod tests {
             inputs_file: Some("u.csv".into()),
             out: Some("o".into()),
             report: Some(false),
+            forces: Some(true),
         }
     }
 

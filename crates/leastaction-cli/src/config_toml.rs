@@ -75,7 +75,7 @@ const TOP: [&str; 20] = [
     "output",
 ];
 const INITIAL: [&str; 5] = ["start", "state", "random_velocity", "q", "v"];
-const OUTPUT: [&str; 2] = ["dir", "report"];
+const OUTPUT: [&str; 3] = ["dir", "report", "forces"];
 
 impl Reader {
     fn problem(
@@ -146,6 +146,7 @@ impl Reader {
             match entry.0.get_ref().as_ref() {
                 "dir" => self.settings.out = self.text(entry).map(PathBuf::from),
                 "report" => self.settings.report = self.boolean(entry),
+                "forces" => self.settings.forces = self.boolean(entry),
                 _ => self.unknown(entry.0, &OUTPUT),
             }
         }

@@ -30,6 +30,7 @@ fn rude_report() -> ReportData {
         },
         frames: frames.frames(),
         plots: vec![plot.plot()],
+        bars: Bars { title: RUDE.into(), rows: vec![(RUDE.into(), 1.0, 0.5)] },
     }
 }
 

@@ -5,6 +5,7 @@ mod continuation;
 mod endings;
 mod experiments;
 mod linearize;
+mod maximal;
 mod memory;
 mod outputs;
 mod reference;

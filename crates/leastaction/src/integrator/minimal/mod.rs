@@ -147,6 +147,7 @@ trait Engine: std::fmt::Debug {
         at: &StepPoint,
         direction: &StepDirection,
     ) -> Result<StepTangent, StepError>;
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError>;
     fn linearize(
         &mut self,
         mechanism: &Mechanism,
@@ -192,6 +193,9 @@ impl<const N: usize> Engine for Solver<N> {
     ) -> Result<StepTangent, StepError> {
         Self::tangent(self, mechanism, at, direction)
     }
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.residual_at(mechanism, at)
+    }
     fn linearize(
         &mut self,
         mechanism: &Mechanism,
@@ -233,6 +237,14 @@ impl MinimalWorkspace {
         direction: &StepDirection,
     ) -> Result<StepTangent, StepError> {
         self.0.tangent(mechanism, at, direction)
+    }
+
+    /// Rows `0..s` of the residual alone: what an iteration costs before it solves anything.
+    ///
+    /// # Errors
+    /// If a vector has the wrong length, or the residual is not finite there.
+    pub fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.0.residual(mechanism, at)
     }
 
     /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.

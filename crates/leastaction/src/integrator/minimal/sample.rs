@@ -60,6 +60,10 @@ pub struct StepTangent {
     pub p_next: Vec<f64>,
 }
 
+fn by_node<const N: usize>(rows: &[Lanes<f64, N>], node: usize) -> Vec<f64> {
+    rows.iter().map(|row| row.0[node]).collect()
+}
+
 impl<const N: usize> Solver<N> {
     /// Puts a point into the workspace.
     pub(crate) fn load(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<(), StepError> {
@@ -87,6 +91,20 @@ impl<const N: usize> Solver<N> {
         Ok(())
     }
 
+    /// Residual alone.
+    pub(crate) fn residual_at(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+    ) -> Result<Vec<Vec<f64>>, StepError> {
+        self.load(mechanism, at)?;
+        if let Err(failure) = self.evaluate() {
+            let options = super::MinimalOptions::default();
+            return Err(self.explain(mechanism, &options, failure, 0.0, at.h));
+        }
+        Ok((0..self.scheme.s).map(|al| by_node(&self.residual.rows, al)).collect())
+    }
+
     /// Residual, scale, momentum and Newton direction at a point, about the root or the world's origin.
     pub(crate) fn sample(
         &mut self,
@@ -108,8 +126,6 @@ impl<const N: usize> Solver<N> {
             let options = super::MinimalOptions::default();
             return Err(self.explain(mechanism, &options, failure, 0.0, at.h));
         }
-        let by_node =
-            |rows: &[Lanes<f64, N>], node: usize| rows.iter().map(|r| r.0[node]).collect::<Vec<_>>();
         Ok(StepSample {
             residual: (0..s).map(|al| by_node(&self.residual.rows, al)).collect(),
             scale: (0..s).map(|al| by_node(&self.scale, al)).collect(),
