@@ -11,6 +11,7 @@ mod forces;
 mod inputs;
 mod limits;
 mod model;
+mod motion_page;
 mod output;
 mod page;
 mod printer;

@@ -109,6 +109,7 @@ impl PageRecorder {
             scene: scene(mechanism),
             frames: self.frames.frames(),
             plots,
+            ..ReportData::default()
         }
     }
 }

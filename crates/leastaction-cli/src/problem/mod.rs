@@ -4,6 +4,9 @@
 
 pub(crate) mod motion_file;
 mod reader;
+mod reader_errors;
+mod reader_limits;
+mod reader_terms;
 pub(crate) mod results;
 pub(crate) mod solution_file;
 mod values;

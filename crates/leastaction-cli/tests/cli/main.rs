@@ -4,6 +4,7 @@ mod comprehensive;
 mod continuation;
 mod endings;
 mod experiments;
+mod linearize;
 mod maximal;
 mod memory;
 mod outputs;

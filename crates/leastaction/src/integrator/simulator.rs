@@ -2,7 +2,7 @@
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::maximal::{Maximal, MaximalOptions};
-use super::minimal::MinimalIntegrator;
+use super::minimal::{MinimalIntegrator, Policy};
 use super::{Input, Integrator, JointForce, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
@@ -45,6 +45,8 @@ pub struct MethodOptions {
     pub order: Option<u32>,
     /// Tolerance of the nonlinear solve or of the error control.
     pub tolerance: Option<f64>,
+    /// How the minimal integrator solves the equations of a step.
+    pub policy: Policy,
     /// Options of the maximal integrator only.
     pub maximal: MaximalOptions,
 }
