@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use leastaction::integrator::Method;
 
 use crate::args::{
-    Assignment, Base, CompositionName, Ignore, InputArgs, LimitMode, MapName, ModelArgs, StartArgs, StepArgs,
+    Assignment, Base, CompositionName, Ignore, InputArgs, LimitMode, MapName, ModelArgs, PolicyName,
+    RandomVelocity, StartArgs, StepArgs,
 };
 use crate::failure::Failure;
 
@@ -27,6 +28,7 @@ pub(crate) struct Settings {
     pub(crate) duration: Option<f64>,
     pub(crate) every: Option<u64>,
     pub(crate) tolerance: Option<f64>,
+    pub(crate) policy: Option<PolicyName>,
     pub(crate) rotation_map: Option<MapName>,
     pub(crate) composition: Option<CompositionName>,
     pub(crate) gravity: Option<[f64; 3]>,
@@ -35,12 +37,14 @@ pub(crate) struct Settings {
     pub(crate) undamped: Option<bool>,
     pub(crate) start: Option<String>,
     pub(crate) state: Option<String>,
+    pub(crate) random_velocity: Option<RandomVelocity>,
     pub(crate) q: Vec<Assignment>,
     pub(crate) v: Vec<Assignment>,
     pub(crate) inputs: Vec<Assignment>,
     pub(crate) inputs_file: Option<PathBuf>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) report: Option<bool>,
+    pub(crate) forces: Option<bool>,
 }
 
 impl Settings {
@@ -62,8 +66,10 @@ impl Settings {
             order: step.order,
             step: step.step,
             tolerance: step.tolerance,
+            policy: step.policy,
             rotation_map: step.rotation_map,
             composition: step.composition,
+            random_velocity: start.random_velocity,
             q: start.q.clone(),
             v: start.v.clone(),
             start: start.start.clone(),
@@ -104,6 +110,7 @@ impl Settings {
             duration: self.duration.or(below.duration),
             every: self.every.or(below.every),
             tolerance: self.tolerance.or(below.tolerance),
+            policy: self.policy.or(below.policy),
             rotation_map: self.rotation_map.or(below.rotation_map),
             composition: self.composition.or(below.composition),
             gravity: self.gravity.or(below.gravity),
@@ -112,12 +119,14 @@ impl Settings {
             undamped: self.undamped.or(below.undamped),
             start,
             state,
+            random_velocity: self.random_velocity.or(below.random_velocity),
             q: by_name(self.q, below.q),
             v: by_name(self.v, below.v),
             inputs: by_name(self.inputs, below.inputs),
             inputs_file: self.inputs_file.or(below.inputs_file),
             out: self.out.or(below.out),
             report: self.report.or(below.report),
+            forces: self.forces.or(below.forces),
         }
     }
 
@@ -149,6 +158,7 @@ impl Settings {
         top.number("duration", self.duration);
         top.value("every", self.every);
         top.number("tolerance", self.tolerance);
+        top.text("policy", self.policy.map(word).as_deref());
         top.text("rotation_map", self.rotation_map.map(word).as_deref());
         top.text("composition", self.composition.map(word).as_deref());
         top.list("gravity", self.gravity.iter().flatten().map(|x| float(*x)));
@@ -159,9 +169,12 @@ impl Settings {
         let mut initial = Table::default();
         initial.text("start", self.start.as_deref());
         initial.text("state", self.state.as_deref());
+        let random = self.random_velocity.iter();
+        initial.list("random_velocity", random.flat_map(|r| [r.seed.to_string(), float(r.most)]));
         let mut output = Table::default();
         output.text("dir", self.out.as_ref().map(|p| p.display().to_string()).as_deref());
         output.value("report", self.report);
+        output.value("forces", self.forces);
         let mut text = top.0;
         for (name, body) in [
             ("initial", initial.0),
@@ -265,6 +278,7 @@ mod tests {
             duration: Some(1e-7),
             every: Some(3),
             tolerance: Some(1e-12),
+            policy: Some(PolicyName::Newton),
             rotation_map: Some(MapName::Cayley),
             composition: Some(CompositionName::Yoshida),
             gravity: Some([0.0, -1.5, 1e20]),
@@ -273,12 +287,14 @@ mod tests {
             undamped: Some(true),
             start: Some("s.json".into()),
             state: None,
+            random_velocity: Some(RandomVelocity { seed: 7, most: 0.5 }),
             q: vec![Assignment { name: "joint.1".into(), values: vec![1.0, 0.0, 0.0, 0.0] }],
             v: vec![Assignment { name: "j-2".into(), values: vec![-3.0] }],
             inputs: vec![Assignment { name: "µ".into(), values: vec![2.5] }],
             inputs_file: Some("u.csv".into()),
             out: Some("o".into()),
             report: Some(false),
+            forces: Some(true),
         }
     }
 

@@ -7,6 +7,7 @@ mod config;
 mod config_toml;
 mod experiments;
 mod failure;
+mod forces;
 mod inputs;
 mod limits;
 mod model;

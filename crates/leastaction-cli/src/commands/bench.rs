@@ -12,6 +12,7 @@ use leastaction::mechanism::{Mechanism, State, samples};
 use serde_json::{Value, json};
 
 use super::bench_jacobian::JacobianBench;
+use super::bench_newton::NewtonBench;
 use super::bench_optimize::OptimizeBench;
 use crate::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
 use crate::bench_compare::{Baseline, PeerArgs};
@@ -49,6 +50,8 @@ enum What {
     Jacobian(JacobianBench),
     /// Time of a linearised step of the minimal integrator
     Linearize(LinearizeBench),
+    /// Time of the residual of a variational step, or of residual and full Newton direction
+    Newton(NewtonBench),
     /// Time to the solution of a problem file: the median of several solves
     Optimize(OptimizeBench),
 }
@@ -128,6 +131,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         Some(What::Kernel(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Jacobian(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Linearize(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Newton(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Optimize(bench)) => (&bench.problems, &|name| bench.run(name)),
         None if args.peers.peers => return args.peers.run(),
         None => {

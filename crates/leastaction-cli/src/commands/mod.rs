@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_jacobian;
+mod bench_newton;
 mod bench_optimize;
 mod check;
 mod completions;

@@ -5,10 +5,12 @@
 //! at run time.
 
 pub mod baseline;
+mod linearized;
 pub mod maximal;
 pub mod minimal;
 mod simulator;
 
+pub use linearized::{LinearizedStep, StepLinearization};
 pub use simulator::{Method, MethodOptions, Simulator};
 
 use crate::mechanism::{Mechanism, State};
@@ -41,6 +43,16 @@ pub struct StepReport {
     pub inconsistency: f64,
     /// Accepted internal steps (adaptive methods).
     pub substeps: u32,
+}
+
+/// What the constraints of a joint exert on its child.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JointForce {
+    /// Torque about the joint's origin on the child and force, along the axes of the joint's frame on the child, z along the
+    /// joint's axis. Constraints only: no spring, damper or actuator.
+    pub wrench: [f64; 6],
+    /// True if the joint has a share in a redundancy: of all forces with the same effect these have the least norm.
+    pub redundant: bool,
 }
 
 /// Why a step could not be taken. The state is what it was before the call.
@@ -182,6 +194,16 @@ pub trait Integrator {
 
     /// Largest distance by which a joint of the tree or a loop is open at `state`, in metres.
     fn gap(&self, _mechanism: &Mechanism, _workspace: &mut Self::Workspace, _state: &Self::State) -> f64 {
+        0.0
+    }
+
+    /// Constraint forces at the node that the last step started from; empty for methods that have none. May allocate.
+    fn joint_forces(&self, _workspace: &mut Self::Workspace, out: &mut Vec<JointForce>) {
+        out.clear();
+    }
+
+    /// How far closing the loops of the start state moved a joint coordinate, at most.
+    fn moved_at_start(&self, _state: &Self::State) -> f64 {
         0.0
     }
 }
