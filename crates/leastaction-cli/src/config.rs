@@ -39,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) v: Vec<Assignment>,
     pub(crate) inputs: Vec<Assignment>,
     pub(crate) inputs_file: Option<PathBuf>,
+    pub(crate) policy: Option<PathBuf>,
+    pub(crate) open_loop: Option<bool>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) report: Option<bool>,
 }
@@ -116,6 +118,8 @@ impl Settings {
             v: by_name(self.v, below.v),
             inputs: by_name(self.inputs, below.inputs),
             inputs_file: self.inputs_file.or(below.inputs_file),
+            policy: self.policy.or(below.policy),
+            open_loop: self.open_loop.or(below.open_loop),
             out: self.out.or(below.out),
             report: self.report.or(below.report),
         }
@@ -134,6 +138,7 @@ impl Settings {
         });
         self.package_path = self.package_path.into_iter().map(here).collect();
         self.inputs_file = self.inputs_file.map(here);
+        self.policy = self.policy.map(here);
         self
     }
 
@@ -156,6 +161,8 @@ impl Settings {
         top.list("ignore", self.ignore.iter().map(|kind| string(&word(*kind))));
         top.value("undamped", self.undamped);
         top.text("inputs_file", self.inputs_file.as_ref().map(|p| p.display().to_string()).as_deref());
+        top.text("policy", self.policy.as_ref().map(|p| p.display().to_string()).as_deref());
+        top.value("open_loop", self.open_loop);
         let mut initial = Table::default();
         initial.text("start", self.start.as_deref());
         initial.text("state", self.state.as_deref());
@@ -277,6 +284,8 @@ mod tests {
             v: vec![Assignment { name: "j-2".into(), values: vec![-3.0] }],
             inputs: vec![Assignment { name: "µ".into(), values: vec![2.5] }],
             inputs_file: Some("u.csv".into()),
+            policy: Some("policy.json".into()),
+            open_loop: Some(true),
             out: Some("o".into()),
             report: Some(false),
         }

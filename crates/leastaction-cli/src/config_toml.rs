@@ -52,7 +52,7 @@ struct Reader {
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 /// Keys outside tables.
-const TOP: [&str; 19] = [
+const TOP: [&str; 21] = [
     "model",
     "base",
     "package_path",
@@ -69,6 +69,8 @@ const TOP: [&str; 19] = [
     "ignore",
     "undamped",
     "inputs_file",
+    "policy",
+    "open_loop",
     "initial",
     "inputs",
     "output",
@@ -116,6 +118,8 @@ impl Reader {
                 "ignore" => self.ignore(entry),
                 "undamped" => self.settings.undamped = self.boolean(entry),
                 "inputs_file" => self.settings.inputs_file = self.text(entry).map(PathBuf::from),
+                "policy" => self.settings.policy = self.text(entry).map(PathBuf::from),
+                "open_loop" => self.settings.open_loop = self.boolean(entry),
                 "initial" => self.initial(entry),
                 "inputs" => self.settings.inputs = self.assignments(entry),
                 "output" => self.output(entry),

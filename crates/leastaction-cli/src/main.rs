@@ -12,6 +12,7 @@ mod limits;
 mod model;
 mod output;
 mod page;
+mod policy;
 mod printer;
 mod problem;
 mod progress;

@@ -12,6 +12,7 @@ use leastaction::trajectory::{Recorded, Sampler};
 use crate::failure::Failure;
 use crate::inputs::Inputs;
 use crate::limits::{LimitMonitor, Passing};
+use crate::policy::Nearness;
 use crate::progress::Progress;
 use crate::serve::Served;
 use crate::statistics::Statistics;
@@ -56,6 +57,8 @@ pub(crate) struct Finished {
     pub(crate) clock: Clock,
     pub(crate) statistics: Statistics,
     pub(crate) passings: Vec<Passing>,
+    /// How near the goal of a policy it came.
+    pub(crate) nearness: Option<Nearness>,
     /// Time the loop took.
     pub(crate) wall: Duration,
 }
@@ -106,14 +109,17 @@ pub(crate) fn run(
 
     let t = plan.clock.after(0);
     monitor.look(t, simulator.state());
-    record_state(&mut sampler, simulator.state(), &observed, t, plan.inputs.at(t), gap, 0)?;
+    let mut nearness = plan.inputs.player().map(|_| Nearness::new());
+    let state = simulator.state();
+    record_state(&mut sampler, state, &observed, t, plan.inputs.at(mechanism, t, state), gap, 0)?;
     let mut outcome = Outcome::Done;
     for k in 0..plan.steps {
         if stop.load(Ordering::Relaxed) {
             outcome = Outcome::Interrupted;
             break;
         }
-        let report = match simulator.step(plan.inputs.at(plan.clock.after(k)), plan.clock.step) {
+        let u = plan.inputs.at(mechanism, plan.clock.after(k), simulator.state());
+        let report = match simulator.step(u, plan.clock.step) {
             Ok(report) => report,
             Err(error) => {
                 outcome = Outcome::Failed(error);
@@ -126,9 +132,13 @@ pub(crate) fn run(
         let observed = sampler.observe(state);
         statistics.add(&report, &observed, gap);
         monitor.look(t, state);
+        if let (Some(near), Some(player)) = (&mut nearness, plan.inputs.player()) {
+            near.look(&player.policy, mechanism, t, state);
+        }
         iterations = iterations.max(report.iterations);
         if (k + 1).is_multiple_of(plan.every) {
-            record_state(&mut sampler, state, &observed, t, plan.inputs.at(t), gap, iterations)?;
+            let u = plan.inputs.at(mechanism, t, state);
+            record_state(&mut sampler, state, &observed, t, u, gap, iterations)?;
             iterations = 0;
         }
         progress.at(k + 1);
@@ -136,5 +146,5 @@ pub(crate) fn run(
     let clock = Clock { steps: plan.clock.steps + statistics.steps, ..plan.clock };
     let last = State { t: clock.after(0), ..simulator.checkpoint() };
     let passings = monitor.passings().to_vec();
-    Ok(Finished { outcome, last, clock, statistics, passings, wall: begin.elapsed() })
+    Ok(Finished { outcome, last, clock, statistics, passings, nearness, wall: begin.elapsed() })
 }

@@ -168,7 +168,7 @@ pub(crate) fn specials(description: &ModelDescription, built: &Mechanism) -> Vec
     found
 }
 
-fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ignore]) {
+pub(crate) fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ignore]) {
     for kind in kinds {
         match kind {
             Ignore::Friction => {

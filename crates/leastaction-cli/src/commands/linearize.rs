@@ -86,7 +86,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let (state, _) = start::resolve(mechanism, &settings, step)?;
     let mut inputs = Inputs::new(mechanism, &model, &settings, step)?;
-    let u = inputs.at(state.t).to_vec();
+    let u = inputs.at(mechanism, state.t, &state).to_vec();
     let coordinates = match args.coordinates {
         Half::Qp => Coordinates::Momentum,
         Half::Qv => Coordinates::Velocity,

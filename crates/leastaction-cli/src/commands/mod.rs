@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod completions;
+pub(crate) mod control;
 mod convert;
 mod experiment;
 mod infer;
@@ -50,6 +51,7 @@ verbs! {
     Motion => motion,
     Optimize => optimize,
     Infer => infer,
+    Control => control,
     Linearize => linearize,
     Bench => bench,
     Experiment => experiment,

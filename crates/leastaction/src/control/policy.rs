@@ -32,6 +32,9 @@ pub struct Policy {
     pub model_hash: String,
     /// Seconds that inputs are held.
     pub step: f64,
+    /// Joints that were given a motor (an input of their name); who replays gives them the same.
+    #[serde(default)]
+    pub motors: Vec<String>,
     /// Names of the inputs.
     pub inputs: Vec<String>,
     /// Labels of positions.
