@@ -58,6 +58,8 @@ pub(crate) struct Found {
     pub(crate) open_loop: Option<Nearness>,
     /// Seconds of every iteration.
     pub(crate) times: Vec<f64>,
+    /// What each term costs.
+    pub(crate) term_costs: Vec<f64>,
     pub(crate) seconds: f64,
 }
 
@@ -133,13 +135,14 @@ fn solve<P: Plant>(
         times.push(seconds);
         if trace {
             printer.line(format!(
-                "{:>4}  objective {:<14.8e}  residual {:<8.2e}  gap {:<8.1e}  step {:<7.4}  shift {:<7.1e}  {:.2} ms",
+                "{:>4}  objective {:<14.8e}  residual {:<8.2e}  gap {:<8.1e}  step {:<7.4}  shift {:<7.1e}  barrier {:<7.1e}  {:.2} ms",
                 p.iteration,
                 p.objective,
-                p.kkt,
+                p.residual,
                 p.gap,
                 p.step,
                 p.shift,
+                p.barrier,
                 1e3 * seconds
             ));
         }
@@ -171,7 +174,8 @@ fn solve<P: Plant>(
         policy::replay(&policy, &file.mechanism, (method, &options), fine, after, feedback).ok()
     };
     let (feedback, open_loop) = (replay(true, HOLD_SECONDS), replay(false, 0.0));
-    Ok(Found { solution, policy, hold, planned, feedback, open_loop, times, seconds })
+    let term_costs = costs.totals(&solution.path);
+    Ok(Found { solution, policy, hold, planned, feedback, open_loop, times, term_costs, seconds })
 }
 
 /// Refuses a goal that takes more input than there is.
@@ -280,9 +284,7 @@ pub(crate) fn median_time(times: &[f64]) -> f64 {
 /// Steps at which an input is at its limit.
 pub(crate) fn at_limit(file: &ControlFile, path: &Motion) -> usize {
     (0..path.steps())
-        .filter(|k| {
-            path.u(*k).iter().enumerate().any(|(i, u)| *u <= file.lower[i] || *u >= file.upper[i])
-        })
+        .filter(|k| path.u(*k).iter().enumerate().any(|(i, u)| *u <= file.lower[i] || *u >= file.upper[i]))
         .count()
 }
 
@@ -295,7 +297,8 @@ fn to_json(file: &ControlFile, found: &Found) -> Value {
         "status": format!("{:?}", s.status),
         "iterations": s.iterations,
         "objective": s.objective,
-        "kkt_residual": s.kkt,
+        "residual": s.residual,
+        "terms": file.terms.iter().zip(&found.term_costs).map(|(t, c)| json!({"name": t.name, "cost": c})).collect::<Vec<_>>(),
         "gap": s.gap,
         "wall_time": found.seconds,
         "iteration_time": {
@@ -327,7 +330,8 @@ fn to_json(file: &ControlFile, found: &Found) -> Value {
         "history": s.history.iter().zip(&found.times).map(|(p, t)| json!({
             "iteration": p.iteration,
             "objective": p.objective,
-            "kkt": p.kkt,
+            "residual": p.residual,
+            "barrier": p.barrier,
             "gap": p.gap,
             "step": p.step,
             "shift": p.shift,
@@ -340,7 +344,10 @@ fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mu
     let s = &found.solution;
     printer.line(format!("{}: {}", file.name, s.status.describe()));
     printer.line(format!("  objective      {:.9}", s.objective));
-    printer.line(format!("  residual       {:.2e} (relative gradient), gap {:.1e}", s.kkt, s.gap));
+    for (draft, cost) in file.terms.iter().zip(&found.term_costs) {
+        printer.line(format!("    {:<28} {cost:.9}", draft.name));
+    }
+    printer.line(format!("  residual       {:.2e} (root of the relative decrease left), gap {:.1e}", s.residual, s.gap));
     printer.line(format!(
         "  iterations     {}, {:.0} ms; median {:.2} ms each, {} steps",
         s.iterations,

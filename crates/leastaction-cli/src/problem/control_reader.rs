@@ -25,7 +25,7 @@ const STATE: [&str; 3] = ["state", "q", "v"];
 const TERM: [&str; 9] = ["kind", "name", "at", "weight", "metric", "reference", "body", "point", "target"];
 const KINDS: [&str; 5] = ["position", "velocity", "input", "point_tracking", "orientation_tracking"];
 const FEEDBACK: [&str; 3] = ["position", "velocity", "input"];
-const SOLVER: [&str; 3] = ["tolerance", "gap", "max_iterations"];
+const SOLVER: [&str; 4] = ["tolerance", "gap", "max_iterations", "curvature"];
 
 /// Most steps of a problem; derivatives of every step are kept.
 const MOST_STEPS: f64 = 100_000.0;
@@ -829,6 +829,13 @@ impl Reader {
                 "max_iterations" => {
                     options.max_iterations = self.values.count(item, 1).unwrap_or(options.max_iterations);
                 }
+                "curvature" => match item.1.get_ref() {
+                    DeValue::Boolean(value) => options.curvature = *value,
+                    other => {
+                        let message = format!("its value is of type {}", other.type_str());
+                        self.values.problem(item.1.span(), "key `curvature`", message, "give `true` or `false`");
+                    }
+                },
                 _ => self.values.unknown(item.0, &SOLVER),
             }
         }

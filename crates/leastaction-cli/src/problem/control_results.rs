@@ -89,10 +89,10 @@ fn convergence(found: &Found) -> PlotThinner {
         "Convergence over iterations",
         "relative",
         true,
-        ["optimality residual", "gap", "objective over the last"],
+        ["residual", "gap", "barrier", "objective over the last"],
     );
     for (i, p) in found.solution.history.iter().enumerate() {
-        plot.push(i as f64, &[p.kkt, p.gap, p.objective / found.solution.objective]);
+        plot.push(i as f64, &[p.residual, p.gap, p.barrier, p.objective / found.solution.objective]);
     }
     plot
 }
@@ -103,7 +103,7 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
     let mut rows = vec![
         SummaryRow::new("status", format!("{:?}", s.status), s.status.describe()),
         SummaryRow::new("objective", format!("{:.9}", s.objective), ""),
-        SummaryRow::new("optimality residual", format!("{:.2e}", s.kkt), "relative"),
+        SummaryRow::new("residual", format!("{:.2e}", s.residual), "root of the relative decrease left"),
         SummaryRow::new(
             "iterations",
             s.iterations.to_string(),

@@ -4,6 +4,7 @@
 //! that weights mean the same at every step length. Hessians are those of Gauss and Newton, `Jᵀ w J` (6.4).
 
 use super::dense::add_transposed_mul_vector;
+use super::trajectory::Path;
 use super::{ControlError, expect_length};
 use crate::dynamics::Kinematics;
 use crate::lie::so3;
@@ -136,6 +137,20 @@ impl<'m> Costs<'m> {
     #[must_use]
     pub fn terms(&self) -> &[ControlTerm] {
         &self.terms
+    }
+
+    /// What each term costs on a path.
+    pub fn totals(&mut self, path: &Path) -> Vec<f64> {
+        let all = std::mem::take(&mut self.terms);
+        let mut totals = Vec::new();
+        for term in &all {
+            self.terms = vec![term.clone()];
+            let steps = path.steps();
+            let along: f64 = (0..steps).map(|k| self.stage(k, &path.states[k], path.u(k))).sum();
+            totals.push(along + path.states.last().map_or(0.0, |x| self.end(x)));
+        }
+        self.terms = all;
+        totals
     }
 
     fn value(&mut self, when: When, x: &State, u: &[f64]) -> f64 {

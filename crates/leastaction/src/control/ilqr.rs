@@ -3,19 +3,21 @@
 //! One iteration (6.6 to 6.14 of the theory page):
 //!
 //! 1. linearize every step exactly, expand the cost to second order (Gauss and Newton);
-//! 2. backward: the best change of input at each step as a function of the change of state, within the limits
-//!    (`backward.rs`), with a shift that holds the motion near the old one;
-//! 3. forward: the nonlinear motion under that feedback, shortened until a merit function falls.
+//! 2. backward: the best change of input at each step as a function of the change of state (`backward.rs`), with a
+//!    shift that holds the motion near the old one;
+//! 3. forward: the nonlinear motion under that feedback, shortened until a merit function falls (`sweep.rs`).
+//!
+//! Limits of inputs act first as a barrier that is lowered step by step (`barrier.rs`), then exactly: the last iterations
+//! solve a small program between bounds at every step (`box_qp.rs`).
 //!
 //! States may start anywhere (multiple shooting): a gap between a state and where the step before leads closes by the
 //! same fraction as the step taken, and is gone after the first full step.
 
-use super::backward::Backward;
+use super::ControlError;
 use super::cost::Objective;
-use super::dense::{add_transposed_mul_vector, axpy, dot};
 use super::plant::Plant;
-use super::trajectory::{Path, copy_state};
-use super::{ControlError, expect_length};
+use super::sweep::{Model, Sweeper};
+use super::trajectory::Path;
 use crate::mechanism::State;
 use crate::optimize::{SolveStatus, Wish};
 
@@ -35,17 +37,19 @@ pub struct ControlProblem {
 /// How the solver works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IlqrOptions {
-    /// Largest gradient accepted, relative to the two parts it is the sum of.
+    /// Largest residual accepted: root of the decrease that the next step promises, relative to the cost.
     pub tolerance: f64,
     /// Largest gap accepted.
     pub gap: f64,
     /// Iterations.
     pub max_iterations: usize,
+    /// Near the solution use the plant's curvature too, at `nx + nu` linearizations per step.
+    pub curvature: bool,
 }
 
 impl Default for IlqrOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-6, gap: 1e-9, max_iterations: 500 }
+        Self { tolerance: 1e-6, gap: 1e-9, max_iterations: 500, curvature: false }
     }
 }
 
@@ -56,14 +60,16 @@ pub struct ControlProgress {
     pub iteration: usize,
     /// Cost of the present motion.
     pub objective: f64,
-    /// Largest gradient by an input that is free to move, relative.
-    pub kkt: f64,
+    /// Root of the decrease that the next step promises, relative to the cost.
+    pub residual: f64,
     /// Largest gap between a step and the state after it.
     pub gap: f64,
     /// Fraction of the last step that was taken.
     pub step: f64,
-    /// Shift of the last backward sweep.
+    /// Shift of the backward sweep.
     pub shift: f64,
+    /// Height of the barrier at the limits; zero once they act exactly.
+    pub barrier: f64,
 }
 
 /// A controlled motion and how good it is.
@@ -75,8 +81,8 @@ pub struct ControlSolution {
     pub path: Path,
     /// Its cost.
     pub objective: f64,
-    /// Largest gradient by an input that is free to move, relative.
-    pub kkt: f64,
+    /// Root of the decrease that the next step promises, relative to the cost.
+    pub residual: f64,
     /// Largest gap between a step and the state after it.
     pub gap: f64,
     /// Iterations done.
@@ -87,9 +93,12 @@ pub struct ControlSolution {
 
 const SHIFT_MIN: f64 = 1e-8;
 const SHIFT_MAX: f64 = 1e10;
-const HALVINGS: usize = 12;
-/// Part of the predicted decrease that must be seen.
-const ARMIJO: f64 = 1e-4;
+/// Above this shift a small promise says nothing.
+const SHIFT_HONEST: f64 = 1e-3;
+/// Part of the barrier's gap to which it is worth solving before it is lowered.
+const CENTRED: f64 = 0.1;
+/// The barrier is lowered until its gap is this part of the cost.
+const BARRIER_END: f64 = 1e-7;
 
 /// Finds the best inputs from a first guess: a path whose states need not follow from its inputs.
 ///
@@ -105,319 +114,123 @@ pub fn solve_control<P: Plant, O: Objective>(
     options: &IlqrOptions,
     observe: &mut dyn FnMut(&ControlProgress) -> Wish,
 ) -> Result<ControlSolution, ControlError> {
-    let mut solver = Solver::new(plant, objective, problem, guess, options)?;
-    solver.run(observe)
+    let mut sweeper = Sweeper::new(plant, objective, problem, guess)?;
+    sweeper.linearize()?;
+    sweeper.raise_barrier();
+    sweeper.linearize()?;
+    sweeper.expand_costs();
+    let mut shift = Shift { value: 1e-6, factor: 1.0 };
+    let mut history: Vec<ControlProgress> = Vec::new();
+    let (mut iteration, mut step, mut penalty) = (0, 0.0, 0.0f64);
+    let mut residual = f64::INFINITY;
+    let status = loop {
+        let near = options.curvature && residual < 0.03 && sweeper.gap() == 0.0;
+        sweeper.expand_curvature(near);
+        let model = sweeper.sweep_shifted(&mut shift);
+        let cost = sweeper.cost;
+        residual = model.map_or(f64::INFINITY, |m| (-m.slope).max(0.0).sqrt() / cost.abs().max(1e-300).sqrt());
+        let gap = sweeper.gap();
+        let barrier = sweeper.barrier_height();
+        let progress =
+            ControlProgress { iteration, objective: cost, residual, gap, step, shift: shift.value, barrier };
+        history.push(progress);
+        if observe(&progress) == Wish::Stop {
+            break SolveStatus::Interrupted;
+        }
+        let honest = shift.value <= SHIFT_HONEST;
+        let promised = residual * residual * cost.abs();
+        if let Some(spread) = sweeper.barrier_gap() {
+            if honest && gap <= options.gap && promised <= (CENTRED * spread).max(1e-12 * cost.abs()) {
+                if spread <= BARRIER_END * cost.abs() { sweeper.drop_barrier() } else { sweeper.lower_barrier() }
+                sweeper.expand_costs();
+                continue;
+            }
+        } else if honest && residual <= options.tolerance && gap <= options.gap {
+            break SolveStatus::Solved;
+        }
+        if iteration >= options.max_iterations {
+            break SolveStatus::MaxIterations;
+        }
+        match improve(&mut sweeper, model, &mut shift, &mut penalty) {
+            Some(taken) => step = taken,
+            None if sweeper.barrier_gap().is_some() => {
+                sweeper.drop_barrier();
+                sweeper.expand_costs();
+                shift = Shift { value: 1e-6, factor: 1.0 };
+                continue;
+            }
+            None if residual <= 1e3 * options.tolerance && gap <= 1e3 * options.gap => {
+                break SolveStatus::AlmostSolved;
+            }
+            None => break SolveStatus::Stalled,
+        }
+        sweeper.linearize()?;
+        sweeper.expand_costs();
+        iteration += 1;
+    };
+    let last = history.last().copied().unwrap_or_default();
+    Ok(ControlSolution {
+        status,
+        path: std::mem::take(&mut sweeper.path),
+        objective: sweeper.cost,
+        residual: last.residual,
+        gap: last.gap,
+        iterations: iteration,
+        history,
+    })
 }
 
-struct Solver<'a, P, O> {
-    plant: &'a mut P,
-    objective: &'a mut O,
-    problem: &'a ControlProblem,
-    options: &'a IlqrOptions,
-    path: Path,
-    trial: Path,
-    /// `[A B]` of every step.
-    slopes: Vec<Vec<f64>>,
-    /// Gradients and Hessians of every step and of the end.
-    gradients: Vec<Vec<f64>>,
-    hessians: Vec<Vec<f64>>,
-    /// Tangent from state `k + 1` to where step `k` leads.
-    gaps: Vec<f64>,
-    backward: Backward,
-    costate: Vec<f64>,
-    scratch: Vec<f64>,
-    reached: State,
-    moved: Vec<f64>,
-    change: Vec<f64>,
-}
-
-/// Slopes of the model along the step: of the cost, and its curvature.
+/// The shift of the backward sweep: grows faster and faster while steps fail, falls likewise while they succeed.
 #[derive(Clone, Copy, Debug)]
-struct Model {
-    slope: f64,
-    curvature: f64,
+pub(crate) struct Shift {
+    pub(crate) value: f64,
+    factor: f64,
 }
 
-impl<'a, P: Plant, O: Objective> Solver<'a, P, O> {
-    fn new(
-        plant: &'a mut P,
-        objective: &'a mut O,
-        problem: &'a ControlProblem,
-        guess: Path,
-        options: &'a IlqrOptions,
-    ) -> Result<Self, ControlError> {
-        let (nx, nu, n) = (plant.nx(), plant.nu(), problem.steps);
-        if n == 0 || nu == 0 {
-            return Err(ControlError::NothingToControl { steps: n, inputs: nu });
-        }
-        expect_length("lower limits", problem.lower.len(), nu)?;
-        expect_length("upper limits", problem.upper.len(), nu)?;
-        for (input, (lower, upper)) in problem.lower.iter().zip(&problem.upper).enumerate() {
-            if lower.is_nan() || upper.is_nan() || lower > upper {
-                return Err(ControlError::EmptyLimit { input, lower: *lower, upper: *upper });
-            }
-        }
-        let mut path = guess;
-        expect_length("inputs of the first guess", path.inputs.len(), n * nu)?;
-        expect_length("states of the first guess", path.states.len(), n + 1)?;
-        copy_state(&mut path.states[0], &problem.start);
-        for (i, u) in path.inputs.iter_mut().enumerate() {
-            *u = u.clamp(problem.lower[i % nu], problem.upper[i % nu]);
-        }
-        let w = nx + nu;
-        Ok(Self {
-            trial: path.clone(),
-            path,
-            slopes: vec![vec![0.0; nx * w]; n],
-            gradients: vec![vec![0.0; w]; n + 1],
-            hessians: vec![vec![0.0; w * w]; n + 1],
-            gaps: vec![0.0; n * nx],
-            backward: Backward::new(nx, nu, n),
-            costate: vec![0.0; nx],
-            scratch: vec![0.0; w],
-            reached: problem.start.clone(),
-            moved: vec![0.0; nx],
-            change: vec![0.0; w],
-            plant,
-            objective,
-            problem,
-            options,
-        })
+impl Shift {
+    /// More of it; false at the end of sense.
+    pub(crate) fn grow(&mut self) -> bool {
+        self.factor = (2.0f64).max(2.0 * self.factor);
+        self.value = (self.value * self.factor).max(1e-6);
+        self.value <= SHIFT_MAX
     }
 
-    fn run(
-        &mut self,
-        observe: &mut dyn FnMut(&ControlProgress) -> Wish,
-    ) -> Result<ControlSolution, ControlError> {
-        let mut history: Vec<ControlProgress> = Vec::new();
-        let (mut shift, mut factor) = (1e-6, 1.0);
-        let mut penalty = 0.0f64;
-        let mut step = 0.0;
-        let mut iteration = 0;
-        let mut objective = self.cost_of_path();
-        let status = loop {
-            self.expand()?;
-            let (kkt, gap) = (self.kkt(), super::dense::largest(&self.gaps));
-            let progress = ControlProgress { iteration, objective, kkt, gap, step, shift };
-            history.push(progress);
-            let wish = observe(&progress);
-            if kkt <= self.options.tolerance && gap <= self.options.gap {
-                break SolveStatus::Solved;
+    fn shrink(&mut self) {
+        self.factor = (0.5f64).min(0.5 * self.factor);
+        self.value = (self.value * self.factor).max(SHIFT_MIN);
+    }
+}
+
+/// One step that lowers the merit, with as much shift as it takes; the fraction taken, or `None`.
+fn improve<P: Plant, O: Objective>(
+    sweeper: &mut Sweeper<'_, P, O>,
+    first: Option<Model>,
+    shift: &mut Shift,
+    penalty: &mut f64,
+) -> Option<f64> {
+    let gaps = sweeper.gaps();
+    let mut model = first;
+    loop {
+        if let Some(model) = model {
+            if gaps > 0.0 {
+                // Large enough that closing the gaps pays for the cost it brings.
+                *penalty = penalty.max(2.0 * (model.slope + 0.5 * model.curvature).max(0.0) / gaps);
             }
-            if wish == Wish::Stop {
-                break SolveStatus::Interrupted;
-            }
-            if iteration >= self.options.max_iterations {
-                break SolveStatus::MaxIterations;
-            }
-            match self.improve(&mut objective, &mut shift, &mut factor, &mut penalty) {
-                Some(taken) => step = taken,
-                None if kkt <= 1e3 * self.options.tolerance && gap <= 1e3 * self.options.gap => {
-                    break SolveStatus::AlmostSolved;
+            if let Some(alpha) = sweeper.search(model, gaps, *penalty) {
+                if alpha >= 0.25 {
+                    shift.shrink();
+                } else {
+                    *shift = Shift { value: 2.0 * shift.value, factor: 1.0 };
                 }
-                None => break SolveStatus::Stalled,
-            }
-            iteration += 1;
-        };
-        let last = history.last().copied().unwrap_or_default();
-        Ok(ControlSolution {
-            status,
-            path: std::mem::take(&mut self.path),
-            objective,
-            kkt: last.kkt,
-            gap: last.gap,
-            iterations: iteration,
-            history,
-        })
-    }
-
-    /// One step that lowers the merit, with as much shift as it takes; the fraction taken, or `None`.
-    fn improve(
-        &mut self,
-        objective: &mut f64,
-        shift: &mut f64,
-        factor: &mut f64,
-        penalty: &mut f64,
-    ) -> Option<f64> {
-        let gaps: f64 = self.gaps.iter().map(|x| x.abs()).sum();
-        loop {
-            let solved = self.backward.sweep(
-                &self.slopes,
-                &self.gradients,
-                &self.hessians,
-                &self.gaps,
-                &self.path.inputs,
-                (&self.problem.lower, &self.problem.upper),
-                *shift,
-            );
-            if solved {
-                let model = self.predict();
-                if gaps > 0.0 {
-                    // Large enough that closing the gaps pays for the cost it brings.
-                    *penalty = penalty.max(2.0 * (model.slope + 0.5 * model.curvature).max(0.0) / gaps);
-                }
-                if let Some((alpha, cost)) = self.search(*objective, model, gaps, *penalty) {
-                    self.path.copy_from(&self.trial);
-                    *objective = cost;
-                    if alpha >= 0.25 {
-                        *factor = (0.5f64).min(*factor / 2.0);
-                        *shift = if *shift * *factor > SHIFT_MIN { *shift * *factor } else { SHIFT_MIN };
-                    } else {
-                        *factor = 1.0;
-                        *shift = (*shift * 2.0).max(SHIFT_MIN);
-                    }
-                    return Some(alpha);
-                }
-            }
-            *factor = (2.0f64).max(*factor * 2.0);
-            *shift = (*shift * *factor).max(1e-6);
-            if *shift > SHIFT_MAX {
-                *shift = 1e-6;
-                *factor = 1.0;
-                return None;
+                return Some(alpha);
             }
         }
-    }
-
-    fn cost_of_path(&mut self) -> f64 {
-        let n = self.problem.steps;
-        let mut sum = 0.0;
-        for k in 0..n {
-            sum += self.objective.stage(k, &self.path.states[k], self.path.u(k));
-        }
-        sum + self.objective.end(&self.path.states[n])
-    }
-
-    /// Derivatives of all steps and costs at the present path, and the gaps.
-    fn expand(&mut self) -> Result<(), ControlError> {
-        let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
-        for k in 0..n {
-            let (x, u) = (&self.path.states[k], &self.path.inputs[k * nu..(k + 1) * nu]);
-            self.plant.linearize(x, u, &mut self.reached, &mut self.slopes[k])?;
-            let gap = &mut self.gaps[k * nx..(k + 1) * nx];
-            self.plant.difference(&self.path.states[k + 1], &self.reached, gap);
-            // What a restart from the same numbers leaves is rounding.
-            if super::dense::largest(gap) < 1e-12 {
-                gap.fill(0.0);
-            }
-            self.gradients[k].fill(0.0);
-            self.hessians[k].fill(0.0);
-            self.objective.expand_stage(k, x, u, &mut self.gradients[k], &mut self.hessians[k]);
-        }
-        self.gradients[n].fill(0.0);
-        self.hessians[n].fill(0.0);
-        let last = &self.path.states[n];
-        self.objective.expand_end(last, &mut self.gradients[n][..nx], &mut self.hessians[n][..nx * nx]);
-        Ok(())
-    }
-
-    /// Largest gradient by a free input over the largest of the parts it is made of (6.14).
-    fn kkt(&mut self) -> f64 {
-        let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
-        self.costate.copy_from_slice(&self.gradients[n][..nx]);
-        let (mut worst, mut scale) = (0.0f64, 0.0f64);
-        for k in (0..n).rev() {
-            self.scratch.fill(0.0);
-            add_transposed_mul_vector(&self.slopes[k], &self.costate, &mut self.scratch);
-            for i in 0..nu {
-                let (own, later) = (self.gradients[k][nx + i], self.scratch[nx + i]);
-                let (gradient, u) = (own + later, self.path.inputs[k * nu + i]);
-                let held = (u <= self.problem.lower[i] && gradient > 0.0)
-                    || (u >= self.problem.upper[i] && gradient < 0.0);
-                if !held {
-                    worst = worst.max(gradient.abs());
-                }
-                scale = scale.max(own.abs()).max(later.abs());
-            }
-            for i in 0..nx {
-                self.costate[i] = self.scratch[i] + self.gradients[k][i];
-            }
-        }
-        if worst == 0.0 { 0.0 } else { worst / scale }
-    }
-
-    /// Slope and curvature of the cost along the linear motion under the new feedback.
-    fn predict(&mut self) -> Model {
-        let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
-        let w = nx + nu;
-        let (mut slope, mut curvature) = (0.0, 0.0);
-        self.change.fill(0.0);
-        for k in 0..n {
-            let (dx, du) = self.change.split_at_mut(nx);
-            du.copy_from_slice(self.backward.feedforward(k));
-            super::dense::add_mul_vector(self.backward.gain(k), dx, du);
-            slope += dot(&self.gradients[k], &self.change);
-            curvature += quadratic(&self.hessians[k], &self.change);
-            self.scratch[..nx].copy_from_slice(&self.gaps[k * nx..(k + 1) * nx]);
-            super::dense::add_mul_vector(&self.slopes[k], &self.change, &mut self.scratch[..nx]);
-            self.change[..nx].copy_from_slice(&self.scratch[..nx]);
-            self.change[nx..w].fill(0.0);
-        }
-        slope += dot(&self.gradients[n][..nx], &self.change[..nx]);
-        curvature += quadratic(&self.hessians[n][..nx * nx], &self.change[..nx]);
-        Model { slope, curvature }
-    }
-
-    /// Shortens the step until the merit falls; the fraction and the cost there, with the motion in `trial`.
-    fn search(&mut self, before: f64, model: Model, gaps: f64, penalty: f64) -> Option<(f64, f64)> {
-        let descent = model.slope - penalty * gaps;
-        if descent.is_nan() || descent >= 0.0 {
+        if sweeper.uses_curvature() {
+            sweeper.expand_curvature(false);
+        } else if !shift.grow() {
+            *shift = Shift { value: 1e-6, factor: 1.0 };
             return None;
         }
-        let merit = before + penalty * gaps;
-        let mut alpha = 1.0;
-        for _ in 0..HALVINGS {
-            if let Some(cost) = self.forward(alpha) {
-                let after = cost + penalty * (1.0 - alpha) * gaps;
-                let wanted = ARMIJO * alpha * descent;
-                // Near the optimum the decrease drowns in rounding: then not rising is enough.
-                let noise = 1e-13 * merit.abs();
-                if after <= merit + wanted || (-descent * alpha < noise && after <= merit + noise) {
-                    return Some((alpha, cost));
-                }
-            }
-            alpha *= 0.5;
-        }
-        None
+        model = sweeper.sweep(shift.value);
     }
-
-    /// The motion under the new feedback with a fraction of the feedforward; its cost if every step can be taken.
-    fn forward(&mut self, alpha: f64) -> Option<f64> {
-        let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
-        let mut cost = 0.0;
-        copy_state(&mut self.trial.states[0], &self.problem.start);
-        for k in 0..n {
-            self.plant.difference(&self.path.states[k], &self.trial.states[k], &mut self.moved);
-            let u = &mut self.trial.inputs[k * nu..(k + 1) * nu];
-            u.copy_from_slice(&self.path.inputs[k * nu..(k + 1) * nu]);
-            axpy(alpha, self.backward.feedforward(k), u);
-            super::dense::add_mul_vector(self.backward.gain(k), &self.moved, u);
-            for (u, (lower, upper)) in u.iter_mut().zip(self.problem.lower.iter().zip(&self.problem.upper)) {
-                if u.is_nan() {
-                    return None;
-                }
-                *u = u.clamp(*lower, *upper);
-            }
-            cost += self.objective.stage(k, &self.trial.states[k], u);
-            self.plant.step(&self.trial.states[k], u, &mut self.reached).ok()?;
-            self.reached.t = self.path.states[k + 1].t;
-            let gap = &self.gaps[k * nx..(k + 1) * nx];
-            if alpha < 1.0 && gap.iter().any(|x| *x != 0.0) {
-                for (m, g) in self.moved.iter_mut().zip(gap) {
-                    *m = -(1.0 - alpha) * g;
-                }
-                self.plant.retract(&self.reached, &self.moved, &mut self.trial.states[k + 1]);
-            } else {
-                copy_state(&mut self.trial.states[k + 1], &self.reached);
-            }
-        }
-        cost += self.objective.end(&self.trial.states[n]);
-        cost.is_finite().then_some(cost)
-    }
-}
-
-/// `xᵀ H x`.
-fn quadratic(h: &[f64], x: &[f64]) -> f64 {
-    let n = x.len();
-    (0..n).map(|i| x[i] * dot(&h[i * n..(i + 1) * n], x)).sum()
 }

@@ -37,13 +37,16 @@
 //! ```
 
 mod backward;
+mod barrier;
 mod box_qp;
 mod cost;
+mod curvature;
 mod dense;
 mod ilqr;
 mod lqr;
 mod plant;
 mod policy;
+mod sweep;
 mod tracking;
 mod trajectory;
 

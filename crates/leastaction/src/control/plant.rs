@@ -82,7 +82,12 @@ impl<'m> MinimalPlant<'m> {
     /// # Errors
     /// If the engine cannot serve the mechanism, or an option is out of range.
     pub fn new(mechanism: &'m Mechanism, order: u32, h: f64) -> Result<Self, StepError> {
-        let integrator = MinimalIntegrator::new(MinimalOptions { order, ..MinimalOptions::default() })?;
+        let integrator = MinimalIntegrator::new(MinimalOptions {
+            order,
+            // Costs compare sums over hundreds of steps: what a step leaves open must not show there.
+            tolerance_q: 1e-12,
+            ..MinimalOptions::default()
+        })?;
         let mut workspace = integrator.workspace(mechanism)?;
         let inner = integrator.start(mechanism, &mut workspace, &mechanism.neutral_state())?;
         let slope = Linearization {
