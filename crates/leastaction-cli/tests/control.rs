@@ -32,7 +32,8 @@ fn every_wrong_control_problem_is_refused_with_file_line_key_and_remedy() {
             let line = text.lines().find_map(|l| l.strip_prefix(&format!("# {key}: ")));
             line.unwrap_or_else(|| panic!("{} has no `{key}`", path.display())).to_owned()
         };
-        let out = run(&["control", &path.display().to_string(), "--out", &folder("bad").display().to_string()]);
+        let out =
+            run(&["control", &path.display().to_string(), "--out", &folder("bad").display().to_string()]);
         let said = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{}: {said}", path.display());
         let place = format!("{}:{}:", path.display(), head("line"));
@@ -69,7 +70,8 @@ fn swing_up(example: &str, model: &str, limit: f64) {
     }
     assert!(number(&value["replay"]["open_loop"]["position"]).is_finite());
     let inputs = value["inputs"].as_array().expect("inputs");
-    let largest = inputs.iter().flat_map(|u| u.as_array().expect("row")).fold(0.0f64, |m, u| m.max(number(u).abs()));
+    let largest =
+        inputs.iter().flat_map(|u| u.as_array().expect("row")).fold(0.0f64, |m, u| m.max(number(u).abs()));
     assert!(largest <= limit && largest > 0.5 * limit, "{example}: {largest}");
     for file in ["solution.json", "policy.json", "trajectory.csv", "trajectory.npz", "report.html"] {
         assert!(out.join(file).exists(), "{file}");
@@ -93,13 +95,20 @@ fn swing_up(example: &str, model: &str, limit: f64) {
     assert!(number(&end["position"]) < 0.02 && number(&end["velocity"]) < 0.1, "{example}: {end}");
     assert!(number(&end["worst_position_afterwards"]) < 0.02, "{example}: {end}");
     assert!(number(&end["worst_velocity_afterwards"]) < 0.1, "{example}: {end}");
-    assert!(number(&closed["t_end"]) - number(&parsed["step"]) * parsed["steps"].as_array().map_or(0, Vec::len) as f64 > 4.999);
+    assert!(
+        number(&closed["t_end"])
+            - number(&parsed["step"]) * parsed["steps"].as_array().map_or(0, Vec::len) as f64
+            > 4.999
+    );
     // Feedback or not: the inputs that were planned, and what they come to alone.
     let open = replay(&["--open-loop"], "open");
     assert_eq!(open["policy"]["feedback"], false);
     assert!(open["policy"]["open_loop"].is_null());
     let beside = number(&closed["policy"]["open_loop"]["position"]);
-    assert!((number(&open["policy"]["end"]["position"]) - beside).abs() <= 1e-12 * beside.abs(), "{open} {closed}");
+    assert!(
+        (number(&open["policy"]["end"]["position"]) - beside).abs() <= 1e-12 * beside.abs(),
+        "{open} {closed}"
+    );
     std::fs::remove_dir_all(&out).expect("removed");
 }
 
@@ -129,7 +138,15 @@ fn a_policy_for_another_model_is_refused() {
         ("@double-pendulum".to_owned(), "its inputs are [push], those of `double-pendulum` are []"),
         (root().join("models/acrobot.json").display().to_string(), "does not fit"),
     ] {
-        let done = run(&["simulate", &model, "--policy", &policy, "--no-report", "--out", &out.join("x").display().to_string()]);
+        let done = run(&[
+            "simulate",
+            &model,
+            "--policy",
+            &policy,
+            "--no-report",
+            "--out",
+            &out.join("x").display().to_string(),
+        ]);
         let said = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(2), "{said}");
         assert!(said.contains(reason) && said.contains("help: "), "{said}");

@@ -114,8 +114,11 @@ fn solve<P: Plant>(
     let held = match held {
         Some(Ok(held)) => Some(held),
         Some(Err(error)) if wants_hold => {
-            return Err(Failure::caused_by("the goal can't be held, but a term's reference is \"hold\"", &error)
-                .help("give `reference` in numbers, or a goal at rest"));
+            return Err(Failure::caused_by(
+                "the goal can't be held, but a term's reference is \"hold\"",
+                &error,
+            )
+            .help("give `reference` in numbers, or a goal at rest"));
         }
         _ => None,
     };
@@ -160,15 +163,14 @@ fn solve<P: Plant>(
     let nx = plant.nx();
     let end = match &hold {
         Ok(hold) => hold.riccati.p.clone(),
-        Err(_) => (0..nx * nx).map(|i| if i % (nx + 1) == 0 { tracking.state[i / nx] } else { 0.0 }).collect(),
+        Err(_) => {
+            (0..nx * nx).map(|i| if i % (nx + 1) == 0 { tracking.state[i / nx] } else { 0.0 }).collect()
+        }
     };
     let gains = track(plant, &solution.path, tracking, &end).map_err(fail)?;
     let policy = make_policy(file, &solution, &gains, &goal, hold.as_ref().ok());
     let planned = policy.distance(&file.mechanism, &last);
-    let (method, fine) = match file.method {
-        Method::Minimal => (Method::Rk4, 0.1 * file.step),
-        other => (other, 0.1 * file.step),
-    };
+    let (method, fine) = (replay_method(file), 0.1 * file.step);
     let options = MethodOptions::default();
     let replay = |feedback: bool, after: f64| {
         policy::replay(&policy, &file.mechanism, (method, &options), fine, after, feedback).ok()
@@ -273,11 +275,26 @@ fn make_policy(
     }
 }
 
-/// Median of the iterations' times.
-pub(crate) fn median_time(times: &[f64]) -> f64 {
-    // The first entry has no iteration behind it.
-    let mut sorted: Vec<f64> = times.iter().skip(1).copied().collect();
+/// Another integrator than the plan's, where there is one that serves the mechanism.
+pub(crate) fn replay_method(file: &ControlFile) -> Method {
+    if file.method == Method::Minimal { Method::Rk4 } else { file.method }
+}
+
+/// Seconds of every iteration in rising order: an iteration may have several lines, one more each time the barrier is lowered.
+pub(crate) fn iteration_times(found: &Found) -> Vec<f64> {
+    let mut sums = vec![0.0; found.solution.iterations + 1];
+    for (progress, seconds) in found.solution.history.iter().zip(&found.times) {
+        sums[progress.iteration] += seconds;
+    }
+    // What comes before the first step is no iteration.
+    let mut sorted = sums.split_off(1);
     sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Median of the iterations' times.
+pub(crate) fn median_time(found: &Found) -> f64 {
+    let sorted = iteration_times(found);
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
@@ -302,9 +319,9 @@ fn to_json(file: &ControlFile, found: &Found) -> Value {
         "gap": s.gap,
         "wall_time": found.seconds,
         "iteration_time": {
-            "median": median_time(&found.times),
-            "least": found.times.iter().skip(1).copied().fold(f64::INFINITY, f64::min),
-            "most": found.times.iter().skip(1).copied().fold(0.0, f64::max),
+            "median": median_time(found),
+            "least": iteration_times(found).first(),
+            "most": iteration_times(found).last(),
         },
         "steps": file.steps,
         "step": file.step,
@@ -312,7 +329,7 @@ fn to_json(file: &ControlFile, found: &Found) -> Value {
         "steps_at_a_limit": at_limit(file, &s.path),
         "end": {"position": found.planned.0, "velocity": found.planned.1},
         "replay": {
-            "integrator": "rk4",
+            "integrator": replay_method(file).name(),
             "step": 0.1 * file.step,
             "feedback": found.feedback.map(Nearness::to_json),
             "open_loop": found.open_loop.map(Nearness::to_json),
@@ -347,12 +364,15 @@ fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mu
     for (draft, cost) in file.terms.iter().zip(&found.term_costs) {
         printer.line(format!("    {:<28} {cost:.9}", draft.name));
     }
-    printer.line(format!("  residual       {:.2e} (root of the relative decrease left), gap {:.1e}", s.residual, s.gap));
+    printer.line(format!(
+        "  residual       {:.2e} (root of the relative decrease left), gap {:.1e}",
+        s.residual, s.gap
+    ));
     printer.line(format!(
         "  iterations     {}, {:.0} ms; median {:.2} ms each, {} steps",
         s.iterations,
         1e3 * found.seconds,
-        1e3 * median_time(&found.times),
+        1e3 * median_time(found),
         file.steps
     ));
     printer.line(format!(
@@ -360,9 +380,12 @@ fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mu
         found.planned.0, found.planned.1
     ));
     if file.has_limits() {
-        printer.line(format!("  limits         inputs at a limit in {} steps, never beyond", at_limit(file, &s.path)));
+        printer.line(format!(
+            "  limits         inputs at a limit in {} steps, never beyond",
+            at_limit(file, &s.path)
+        ));
     }
-    let (method, fine) = ("rk4", 0.1 * file.step);
+    let (method, fine) = (replay_method(file).name(), 0.1 * file.step);
     match &found.feedback {
         Some(near) => {
             printer.line(format!("  feedback       {method} at {fine} s ends {}", near.sentence()));

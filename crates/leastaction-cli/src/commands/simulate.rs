@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use leastaction::integrator::Method;
 use leastaction::control::Policy;
+use leastaction::integrator::Method;
 use leastaction::io::{Clock, StateFile, write_atomically};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
@@ -19,10 +19,10 @@ use crate::model::{self, Model};
 use crate::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
 use crate::page::{PageHead, PageRecorder};
 use crate::printer::Printer;
+use crate::problem::control_file::add_motors;
 use crate::progress::Progress;
 use crate::run::{Finished, Outcome, Plan};
 use crate::serve::{self, Served};
-use crate::problem::control_file::add_motors;
 use crate::{config_toml, policy, report, run, start, summary};
 
 /// Simulate a model; write trajectory, state, summary and an HTML report

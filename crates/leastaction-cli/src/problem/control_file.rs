@@ -97,11 +97,7 @@ pub(crate) fn add_motors(description: &mut ModelDescription, motors: &[String]) 
     for joint in &mut description.joints {
         if motors.contains(&joint.name) && !description.inputs.contains(&joint.name) {
             description.inputs.push(joint.name.clone());
-            joint.actuators.push(ActuatorDescription {
-                input: joint.name.clone(),
-                coordinate: 0,
-                gear: 1.0,
-            });
+            joint.actuators.push(ActuatorDescription { input: joint.name.clone(), coordinate: 0, gear: 1.0 });
         }
     }
 }

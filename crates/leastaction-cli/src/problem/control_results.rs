@@ -6,7 +6,7 @@ use leastaction::optimize::SolveStatus;
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::control_file::ControlFile;
-use crate::commands::control::{Found, at_limit, median_time};
+use crate::commands::control::{Found, at_limit, median_time, replay_method};
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
@@ -19,7 +19,9 @@ pub(crate) fn write(out: &Path, file: &ControlFile, found: &Found, report: bool)
     let mut folder = RunFolder::create(out, &TrajectoryLayout::of(mechanism))?;
     let mut sampler = Sampler::new(mechanism);
     let mut frames = FrameThinner::new(mechanism.nb());
-    let plot = |id: &str, title: &str, unit: &str, names: Vec<String>| PlotThinner::new(id, title, unit, false, names);
+    let plot = |id: &str, title: &str, unit: &str, names: Vec<String>| {
+        PlotThinner::new(id, title, unit, false, names)
+    };
     let mut positions = plot("joint-positions", "Joint positions", "rad, m", mechanism.q_labels());
     let mut velocities = plot("joint-velocities", "Joint velocities", "rad/s, m/s", mechanism.v_labels());
     let (names, limits) = input_curves(file);
@@ -99,6 +101,7 @@ fn convergence(found: &Found) -> PlotThinner {
 
 fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
     let s = &found.solution;
+    let method = replay_method(file).name();
     let distance = |(q, v): (f64, f64)| format!("{q:.2e} rad or m, {v:.2e} rad/s or m/s");
     let mut rows = vec![
         SummaryRow::new("status", format!("{:?}", s.status), s.status.describe()),
@@ -107,22 +110,26 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
         SummaryRow::new(
             "iterations",
             s.iterations.to_string(),
-            format!("{:.0} ms, median {:.2} ms each", 1e3 * found.seconds, 1e3 * median_time(&found.times)),
+            format!("{:.0} ms, median {:.2} ms each", 1e3 * found.seconds, 1e3 * median_time(found)),
         ),
         SummaryRow::new("planned end, from the goal", distance(found.planned), "largest of all coordinates"),
     ];
     if let Some(near) = &found.feedback {
-        let note = "rk4 at a tenth of the step, with feedback";
-        rows.push(SummaryRow::new("replayed end", distance((near.position, near.velocity)), note));
+        let note = format!("{method} at a tenth of the step, with feedback");
+        rows.push(SummaryRow::new("replayed end", distance((near.position, near.velocity)), note.clone()));
         rows.push(SummaryRow::new("worst of 5 s more", distance(near.worst_after), note));
     }
     if let Some(near) = &found.open_loop {
-        let note = "rk4 at a tenth of the step, the same inputs without feedback";
+        let note = format!("{method} at a tenth of the step, the same inputs without feedback");
         rows.push(SummaryRow::new("open-loop end", distance((near.position, near.velocity)), note));
     }
     if file.has_limits() {
         let note = format!("of {}", file.steps);
-        rows.push(SummaryRow::new("steps with an input at its limit", at_limit(file, &s.path).to_string(), note));
+        rows.push(SummaryRow::new(
+            "steps with an input at its limit",
+            at_limit(file, &s.path).to_string(),
+            note,
+        ));
     }
     if let Ok(hold) = &found.hold {
         rows.push(SummaryRow::new(

@@ -91,7 +91,12 @@ impl Reader {
         let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
         if let Some(entry) = find("control") {
             let message = "this is a control problem";
-            self.values.problem(entry.0.span(), "table `control`", message, "run `leastaction control` on it");
+            self.values.problem(
+                entry.0.span(),
+                "table `control`",
+                message,
+                "run `leastaction control` on it",
+            );
             return Ok(None);
         }
         for entry in table {

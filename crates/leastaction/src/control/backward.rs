@@ -161,7 +161,11 @@ impl Backward {
         for i in 0..nu {
             let row = &self.square[(nx + i) * w..(nx + i) * w + nx];
             for a in 0..nx {
-                super::dense::axpy(row[a], &gain[i * nx..(i + 1) * nx], &mut self.curvature[a * nx..(a + 1) * nx]);
+                super::dense::axpy(
+                    row[a],
+                    &gain[i * nx..(i + 1) * nx],
+                    &mut self.curvature[a * nx..(a + 1) * nx],
+                );
             }
         }
         symmetrize(&mut self.curvature, nx);

@@ -91,7 +91,9 @@ pub struct ControlSolution {
     pub history: Vec<ControlProgress>,
 }
 
-const SHIFT_MIN: f64 = 1e-8;
+/// The first shift that is tried, and the one below which there is none.
+const SHIFT_FIRST: f64 = 1e-6;
+const SHIFT_LAST: f64 = 1e-8;
 const SHIFT_MAX: f64 = 1e10;
 /// Above this shift a small promise says nothing.
 const SHIFT_HONEST: f64 = 1e-3;
@@ -119,7 +121,7 @@ pub fn solve_control<P: Plant, O: Objective>(
     sweeper.raise_barrier();
     sweeper.linearize()?;
     sweeper.expand_costs();
-    let mut shift = Shift { value: 1e-6, factor: 1.0 };
+    let mut shift = Shift::default();
     let mut history: Vec<ControlProgress> = Vec::new();
     let (mut iteration, mut step, mut penalty) = (0, 0.0, 0.0f64);
     let mut residual = f64::INFINITY;
@@ -128,7 +130,8 @@ pub fn solve_control<P: Plant, O: Objective>(
         sweeper.expand_curvature(near);
         let model = sweeper.sweep_shifted(&mut shift);
         let cost = sweeper.cost;
-        residual = model.map_or(f64::INFINITY, |m| (-m.slope).max(0.0).sqrt() / cost.abs().max(1e-300).sqrt());
+        residual =
+            model.map_or(f64::INFINITY, |m| (-m.slope).max(0.0).sqrt() / cost.abs().max(1e-300).sqrt());
         let gap = sweeper.gap();
         let barrier = sweeper.barrier_height();
         let progress =
@@ -141,7 +144,11 @@ pub fn solve_control<P: Plant, O: Objective>(
         let promised = residual * residual * cost.abs();
         if let Some(spread) = sweeper.barrier_gap() {
             if honest && gap <= options.gap && promised <= (CENTRED * spread).max(1e-12 * cost.abs()) {
-                if spread <= BARRIER_END * cost.abs() { sweeper.drop_barrier() } else { sweeper.lower_barrier() }
+                if spread <= BARRIER_END * cost.abs() {
+                    sweeper.drop_barrier()
+                } else {
+                    sweeper.lower_barrier()
+                }
                 sweeper.expand_costs();
                 continue;
             }
@@ -156,7 +163,7 @@ pub fn solve_control<P: Plant, O: Objective>(
             None if sweeper.barrier_gap().is_some() => {
                 sweeper.drop_barrier();
                 sweeper.expand_costs();
-                shift = Shift { value: 1e-6, factor: 1.0 };
+                shift = Shift::default();
                 continue;
             }
             None if residual <= 1e3 * options.tolerance && gap <= 1e3 * options.gap => {
@@ -181,7 +188,7 @@ pub fn solve_control<P: Plant, O: Objective>(
 }
 
 /// The shift of the backward sweep: grows faster and faster while steps fail, falls likewise while they succeed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shift {
     pub(crate) value: f64,
     factor: f64,
@@ -191,13 +198,16 @@ impl Shift {
     /// More of it; false at the end of sense.
     pub(crate) fn grow(&mut self) -> bool {
         self.factor = (2.0f64).max(2.0 * self.factor);
-        self.value = (self.value * self.factor).max(1e-6);
+        self.value = (self.value * self.factor).max(SHIFT_FIRST);
         self.value <= SHIFT_MAX
     }
 
     fn shrink(&mut self) {
-        self.factor = (0.5f64).min(0.5 * self.factor);
-        self.value = (self.value * self.factor).max(SHIFT_MIN);
+        self.factor = if self.factor > 0.0 { (0.5f64).min(0.5 * self.factor) } else { 0.5 };
+        self.value *= self.factor;
+        if self.value < SHIFT_LAST {
+            *self = Self::default();
+        }
     }
 }
 
@@ -220,7 +230,7 @@ fn improve<P: Plant, O: Objective>(
                 if alpha >= 0.25 {
                     shift.shrink();
                 } else {
-                    *shift = Shift { value: 2.0 * shift.value, factor: 1.0 };
+                    *shift = Shift { value: (2.0 * shift.value).max(SHIFT_FIRST), factor: 1.0 };
                 }
                 return Some(alpha);
             }
@@ -228,7 +238,7 @@ fn improve<P: Plant, O: Objective>(
         if sweeper.uses_curvature() {
             sweeper.expand_curvature(false);
         } else if !shift.grow() {
-            *shift = Shift { value: 1e-6, factor: 1.0 };
+            *shift = Shift::default();
             return None;
         }
         model = sweeper.sweep(shift.value);

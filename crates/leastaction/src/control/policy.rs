@@ -104,7 +104,11 @@ impl Policy {
             return Err(format!("its joints are not those of `{}`", mechanism.name()));
         }
         if self.lower.len() != nu || self.upper.len() != nu {
-            return Err(format!("it has {} and {} limits for {nu} inputs", self.lower.len(), self.upper.len()));
+            return Err(format!(
+                "it has {} and {} limits for {nu} inputs",
+                self.lower.len(),
+                self.upper.len()
+            ));
         }
         for (name, low, high) in
             self.inputs.iter().zip(&self.lower).zip(&self.upper).map(|((n, l), u)| (n, l, u))

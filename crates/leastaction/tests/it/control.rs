@@ -9,12 +9,10 @@ use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{
     ActuatorDescription, JointDescription, JointType, Mechanism, MechanismBuilder, ModelDescription, State,
-    ThrusterDescription, samples,
-    samples::Random,
+    ThrusterDescription, samples, samples::Random,
 };
 use leastaction::optimize::{SolveStatus, Wish};
 use leastaction::spatial::{Quat, Vec3};
-
 
 fn driven(mut model: ModelDescription, joints: &[usize]) -> Mechanism {
     for j in joints {
@@ -94,7 +92,11 @@ fn gradients_of_every_term_agree_with_differences() {
     for i in 0..nx + nu {
         let mut value = |s: f64| {
             let (mut tangent, mut input) = (vec![0.0; nx], u);
-            if i < nx { tangent[i] = s } else { input[i - nx] += s }
+            if i < nx {
+                tangent[i] = s
+            } else {
+                input[i - nx] += s
+            }
             state_retract(&mechanism, &x, &tangent, &mut moved);
             (costs.stage(0, &moved, &input), costs.end(&moved))
         };
@@ -166,7 +168,11 @@ fn the_plant_and_its_slope_agree_with_differences() {
         for i in 0..nx + nu {
             let mut value = |s: f64| {
                 let (mut tangent, mut input) = (vec![0.0; nx], u);
-                if i < nx { tangent[i] = s } else { input[i - nx] += s }
+                if i < nx {
+                    tangent[i] = s
+                } else {
+                    input[i - nx] += s
+                }
                 plant.retract(&x, &tangent, &mut moved);
                 plant.step(&moved, &input, &mut reached).unwrap();
                 plant.difference(&next, &reached, &mut out);
@@ -176,7 +182,10 @@ fn the_plant_and_its_slope_agree_with_differences() {
             for r in 0..nx {
                 let difference = (plus[r] - minus[r]) / (2.0 * d);
                 let exact = slope[r * (nx + nu) + i];
-                assert!((difference - exact).abs() < 2e-8 * (1.0 + exact.abs()), "{r} {i}: {difference} {exact}");
+                assert!(
+                    (difference - exact).abs() < 2e-8 * (1.0 + exact.abs()),
+                    "{r} {i}: {difference} {exact}"
+                );
             }
         }
     }
@@ -273,7 +282,10 @@ fn what_no_input_reaches_cannot_be_held() {
     let mechanism = driven(samples::chain(2), &[1]);
     let mut plant = MinimalPlant::new(&mechanism, 4, 0.01).unwrap();
     let tilted = State { q: vec![0.3, 0.0], v: vec![0.0; 2], ..State::default() };
-    assert!(matches!(equilibrium_input(&mut plant, &tilted, &[0.0]), Err(ControlError::NoEquilibrium { .. })));
+    assert!(matches!(
+        equilibrium_input(&mut plant, &tilted, &[0.0]),
+        Err(ControlError::NoEquilibrium { .. })
+    ));
 }
 
 #[test]
@@ -474,7 +486,10 @@ fn reach(mechanism: &Mechanism, goal: &[f64]) -> Vec<ControlTerm> {
         term(When::End, ControlTermKind::Velocity { goal: vec![0.0; n], weights: weights(1e3) }),
         term(
             When::Path,
-            ControlTermKind::Input { reference: vec![0.0; mechanism.nu()], weights: vec![1e-2; mechanism.nu()] },
+            ControlTermKind::Input {
+                reference: vec![0.0; mechanism.nu()],
+                weights: vec![1e-2; mechanism.nu()],
+            },
         ),
     ]
 }
@@ -487,8 +502,7 @@ fn states_on_a_line_and_states_rolled_out_lead_to_the_same_reach() {
     let (steps, h) = (60, 0.02);
     let mut plant = MinimalPlant::new(&mechanism, 4, h).unwrap();
     let mut costs = Costs::new(&mechanism, reach(&mechanism, &goal.q), h).unwrap();
-    let problem =
-        ControlProblem { start: start.clone(), steps, lower: vec![-30.0; 3], upper: vec![30.0; 3] };
+    let problem = ControlProblem { start: start.clone(), steps, lower: vec![-30.0; 3], upper: vec![30.0; 3] };
     let rolled = Path::roll_out(&mut plant, &start, vec![0.0; 3 * steps]).unwrap();
     let mut line = rolled.clone();
     for (k, state) in line.states.iter_mut().enumerate() {
@@ -504,7 +518,8 @@ fn states_on_a_line_and_states_rolled_out_lead_to_the_same_reach() {
             })
             .unwrap();
         assert_eq!(solution.status, SolveStatus::Solved, "{:?}", solution.history.last());
-        assert_eq!(seen, solution.iterations + 1);
+        // Once more where the barrier is lowered.
+        assert!(seen > solution.iterations && seen == solution.history.len());
         assert!(solution.gap <= 1e-9);
         // What is returned is a motion of the plant.
         let again = Path::roll_out(&mut plant, &start, solution.path.inputs.clone()).unwrap();
@@ -524,11 +539,10 @@ fn a_search_that_is_stopped_returns_the_best_motion_so_far() {
     let mut costs = Costs::new(&mechanism, reach(&mechanism, &[2.5]), 0.02).unwrap();
     let problem = ControlProblem { start: start.clone(), steps: 50, lower: vec![-3.0], upper: vec![3.0] };
     let guess = Path::roll_out(&mut plant, &start, vec![0.0; 50]).unwrap();
-    let found =
-        solve_control(&mut plant, &mut costs, &problem, guess, &IlqrOptions::default(), &mut |p| {
-            if p.iteration == 2 { Wish::Stop } else { Wish::Continue }
-        })
-        .unwrap();
+    let found = solve_control(&mut plant, &mut costs, &problem, guess, &IlqrOptions::default(), &mut |p| {
+        if p.iteration == 2 { Wish::Stop } else { Wish::Continue }
+    })
+    .unwrap();
     assert_eq!((found.status, found.iterations), (SolveStatus::Interrupted, 2));
     assert!(found.objective < found.history[0].objective);
     assert!(found.path.inputs.iter().all(|u| u.abs() <= 3.0));
