@@ -158,7 +158,9 @@ pub fn solve_control<P: Plant, O: Objective>(
         if iteration >= options.max_iterations {
             break SolveStatus::MaxIterations;
         }
-        match improve(&mut sweeper, model, &mut shift, &mut penalty) {
+        // Where next to nothing is promised and nothing is seen, rounding has the word: no use in trying harder.
+        let patient = residual > 1e2 * options.tolerance;
+        match improve(&mut sweeper, model, &mut shift, &mut penalty, patient) {
             Some(taken) => step = taken,
             None if sweeper.barrier_gap().is_some() => {
                 sweeper.drop_barrier();
@@ -217,6 +219,7 @@ fn improve<P: Plant, O: Objective>(
     first: Option<Model>,
     shift: &mut Shift,
     penalty: &mut f64,
+    patient: bool,
 ) -> Option<f64> {
     let gaps = sweeper.gaps();
     let mut model = first;
@@ -237,7 +240,7 @@ fn improve<P: Plant, O: Objective>(
         }
         if sweeper.uses_curvature() {
             sweeper.expand_curvature(false);
-        } else if !shift.grow() {
+        } else if !shift.grow() || (!patient && shift.value > SHIFT_HONEST) {
             *shift = Shift::default();
             return None;
         }
