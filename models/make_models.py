@@ -203,7 +203,8 @@ def pantograph():
         m.rods(r, [(right, [0, -half, hi])], color=GREEN)
         if k == 0:
             m.hinge("foot", "world", p, left)
-            m.hinge("cross0", p, r, mid)
+            # A spring carries the weight; without it the scissors would fold through themselves.
+            m.hinge("cross0", p, r, mid, spring={"stiffness": 1200.0, "rest": 0.0}, damping=15.0)
             m.joint("rail", "point_on_line", "world", r, right, Y, role="loop")
         else:
             m.hinge(f"left{k}", prev[1], p, left)
@@ -258,6 +259,10 @@ def delta():
     drop = math.sqrt(fore**2 - (elbow_out - plate) ** 2)
     z = elbow_down - drop
     ring = [[plate * 1.4 * math.cos(2 * math.pi * i / 3), plate * 1.4 * math.sin(2 * math.pi * i / 3), z] for i in range(3)]
+    # The frame that carries the motors.
+    corner = [[reach * math.cos(2 * math.pi * i / 3), reach * math.sin(2 * math.pi * i / 3), top] for i in range(3)]
+    m.rods("base", [(corner[i], corner[(i + 1) % 3]) for i in range(3)], radius=0.02, density=4, color=GREY)
+    m.joint("mount", "fixed", "world", "base", [0, 0, top])
     m.rods("plate", [(ring[i], ring[(i + 1) % 3]) for i in range(3)], radius=0.015, density=2, color=GOLD)
     for i in range(3):
         t = 2 * math.pi * i / 3
@@ -265,7 +270,7 @@ def delta():
         at = lambda r, zz, s: [r * out[0] + s * along[0], r * out[1] + s * along[1], zz]
         m.rods(f"arm{i}", [(at(reach, top, 0), at(elbow_out, elbow_down, 0)),
                            (at(elbow_out, elbow_down, -half), at(elbow_out, elbow_down, half))], radius=0.015, color=RED)
-        m.hinge(f"motor{i}", "world", f"arm{i}", at(reach, top, 0), along, damping=0.2,
+        m.hinge(f"motor{i}", "base", f"arm{i}", at(reach, top, 0), along, damping=0.2,
                 actuators=[{"input": f"torque{i}"}])
         for k, s in enumerate((-half, half)):
             name = f"rod{i}{'ab'[k]}"
@@ -374,7 +379,7 @@ def ball_chain(n):
     length = 0.1
     for i in range(n):
         a, b = [0, i * length, 0], [0, (i + 1) * length, 0]
-        m.rods(f"link{i}", [(a, b)], radius=0.015, density=1.0, color=[0.2 + 0.6 * i / n, 0.4, 0.8 - 0.6 * i / n, 1])
+        m.rods(f"link{i}", [(a, b)], radius=0.04, density=1.0, color=[0.2 + 0.6 * i / n, 0.4, 0.8 - 0.6 * i / n, 1])
         m.joint(f"ball{i}", "spherical", "world" if i == 0 else f"link{i - 1}", f"link{i}", a)
     m.write()
 

@@ -1,10 +1,10 @@
-"""CasADi: Jacobians of torque and torque rate of a serial arm of hinges, generated as C, compiled, timed.
+"""CasADi: Jacobians of torque and torque rate of an arm (interpreted, and generated as C and compiled), and the reach of reach.py by IPOPT.
 
-The equations are a recursive Newton-Euler sweep on CasADi symbols, from a JSON model written by `leastaction convert`.
+The equations are a Newton-Euler sweep on CasADi symbols, see arm.py.
 """
 
 import ctypes
-import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -14,95 +14,97 @@ import time
 import casadi as ca
 import numpy as np
 
+from arm import read, torques
 from timing import emit, line, timed
 
-
-def rotation(quaternion):
-    w, x, y, z = quaternion
-    return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                     [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                     [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]])
-
-
-def about(axis, angle):
-    """Rotation by an angle about a constant unit axis."""
-    k = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
-    return ca.DM_eye(3) + ca.sin(angle) * ca.DM(k) + (1 - ca.cos(angle)) * ca.DM(k @ k)
-
-
-def torques(model, q, v, a):
-    """Inverse dynamics in body frames of a chain of hinges."""
-    w, dw, acc = ca.DM.zeros(3), ca.DM.zeros(3), -ca.DM(model["gravity"])
-    links = []
-    for i, joint in enumerate(model["joints"]):
-        place = joint.get("parent_placement", {})
-        axis = np.array(joint["axis"], float)
-        axis /= np.linalg.norm(axis)
-        turn = ca.DM(rotation(place.get("q", [1, 0, 0, 0]))) @ about(axis, q[i])
-        arm = ca.DM(place.get("p", [0, 0, 0]))
-        acc = turn.T @ (acc + ca.cross(dw, arm) + ca.cross(w, ca.cross(w, arm)))
-        w, dw = turn.T @ w, turn.T @ dw
-        z = ca.DM(axis)
-        dw = dw + z * a[i] + ca.cross(w, z * v[i])
-        w = w + z * v[i]
-        body = model["bodies"][i]
-        com = ca.DM(body["com"])
-        xx, yy, zz, xy, xz, yz = body["inertia"]
-        inertia = ca.DM([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        force = body["mass"] * (acc + ca.cross(dw, com) + ca.cross(w, ca.cross(w, com)))
-        moment = inertia @ dw + ca.cross(w, inertia @ w) + ca.cross(com, force)
-        links.append((turn, arm, z, force, moment))
-    result, force, moment = [], ca.DM.zeros(3), ca.DM.zeros(3)
-    for turn, arm, z, f, m in reversed(links):
-        force, moment = force + f, moment + m
-        result.append(ca.dot(z, moment))
-        force, moment = turn @ force, turn @ moment
-        moment = moment + ca.cross(arm, force)
-    return ca.vertcat(*reversed(result))
+# Timed in C: a call through ctypes would cost a third of a microsecond.
+TIMER = """
+#include <time.h>
+double spent(const double *x, int n, int arguments, double *out, long long *iw, double *w, int calls) {
+  const double *arg[ARGUMENTS]; double *res[RESULTS]; struct timespec a, b;
+  clock_gettime(CLOCK_MONOTONIC, &a);
+  for (int k = 0; k < calls; k++) {
+    for (int i = 0; i < arguments; i++) arg[i] = x + i * n;
+    res[0] = out;
+    f(arg, res, (casadi_int *)iw, w, 0);
+  }
+  clock_gettime(CLOCK_MONOTONIC, &b);
+  return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+}
+"""
 
 
-def jacobian(folder, names):
+class Symbols:
+    """Arrays of arm.py."""
+    constant, sin, cos, cross, times, dot = map(staticmethod, (ca.DM, ca.sin, ca.cos, ca.cross, ca.mtimes, ca.dot))
+
+
+def expressions(links):
+    n = len(links)
+    x = [ca.SX.sym(s, n) for s in ("q", "v", "a", "j")]
+    tau = ca.vertcat(*torques(links, *x[:3], Symbols))
+    rate = ca.jtimes(tau, ca.vertcat(*x[:3]), ca.vertcat(*x[1:]))
+    return x, tau, rate
+
+
+def derivative(folder, names):
     for name in names:
-        model = json.loads((folder / f"{name}.json").read_text())
-        n = len(model["joints"])
-        x = [ca.SX.sym(s, n) for s in ("q", "v", "a", "j")]
-        tau = torques(model, *x[:3])
-        rate = sum((ca.jtimes(tau, x[k], x[k + 1]) for k in range(3)), ca.SX.zeros(n))
+        links = read(folder / f"{name}.txt")
+        n = len(links)
+        x, tau, rate = expressions(links)
         state = np.random.default_rng(1).uniform(-1, 1, (4, n))
-        for variant, expression, count in (("torque Jacobian, compiled C", tau, 3), ("torque-rate Jacobian, compiled C", rate, 4)):
+        for what, expression, count in (("torque Jacobian", tau, 3), ("torque-rate Jacobian", rate, 4)):
             begin = time.perf_counter()
-            arguments = x[:count]
-            function = ca.Function("f", arguments, [ca.jacobian(expression, ca.vertcat(*arguments))])
+            jacobian = ca.densify(ca.jacobian(expression, ca.vertcat(*x[:count])))
+            function = ca.Function("f", x[:count], [jacobian])
+            many = function.map(20)
+            stacked = [np.repeat(state[k][:, None], 20, 1) for k in range(count)]
+            best, median = timed(lambda k: [many(*stacked) for _ in range(k)])
+            yield line("derivative", "casadi", f"{what}, interpreted", name, n, best / 20, median / 20)
             with tempfile.TemporaryDirectory() as scratch:
-                function.generate("f.c", {"with_header": False})
+                os.chdir(scratch)
+                function.generate("f.c")
                 source = pathlib.Path(scratch) / "f.c"
-                pathlib.Path("f.c").rename(source)
+                timer = TIMER.replace("ARGUMENTS", str(max(function.sz_arg(), count))).replace("RESULTS", str(max(function.sz_res(), 1)))
+                source.write_text(source.read_text() + timer)
                 library = source.with_suffix(".so")
                 subprocess.run(["cc", "-O3", "-march=native", "-fPIC", "-shared", str(source), "-o", str(library), "-lm"], check=True)
                 built = time.perf_counter() - begin
-                c = ctypes.CDLL(str(library)).f
-                double = ctypes.POINTER(ctypes.c_double)
-                vectors = [np.ascontiguousarray(state[k]) for k in range(count)]
-                out = np.zeros(function.nnz_out(0))
-                arg = (double * max(function.sz_arg(), count))(*[vec.ctypes.data_as(double) for vec in vectors])
-                res = (double * max(function.sz_res(), 1))(out.ctypes.data_as(double))
-                iw = (ctypes.c_longlong * max(function.sz_iw(), 1))()
-                w = (ctypes.c_double * max(function.sz_w(), 1))()
+                spent = ctypes.CDLL(str(library)).spent
+                spent.restype = ctypes.c_double
+                pointer = lambda array: array.ctypes.data_as(ctypes.c_void_p)  # noqa: E731
+                flat, out = np.ascontiguousarray(state[:count]), np.zeros(function.nnz_out(0))
+                iw, w = np.zeros(max(function.sz_iw(), 1), np.int64), np.zeros(max(function.sz_w(), 1))
+                times = sorted(spent(pointer(flat), n, count, pointer(out), pointer(iw), pointer(w), 50) / 50 * 1e6 for _ in range(300))
+                exact = np.array(function(*state[:count])).T.ravel()
+                if not np.allclose(out, exact, rtol=1e-9, atol=1e-9):
+                    raise ValueError("the compiled function differs from the interpreted one")
+                yield line("derivative", "casadi", f"{what}, compiled C", name, n, times[0], times[150], build_seconds=built)
 
-                def call(k):
-                    for _ in range(k):
-                        c(arg, res, iw, w, 0)
 
-                best, median = timed(call)
-                # A call through ctypes costs about a third of a microsecond; an empty one is measured and taken off.
-                empty = ctypes.CDLL(None).abs
+def optimum(folder, names):
+    from reach import END, JERK, SAMPLES, SPACING, START, TORQUE, tables
 
-                def idle(k):
-                    for _ in range(k):
-                        empty(1)
-
-                off, _ = timed(idle)
-                yield line("derivative", "casadi", variant, name, n, best - off, median - off, build_seconds=built)
+    basis, points = tables()
+    for name in names:
+        begin = time.perf_counter()
+        links = read(folder / f"{name}.txt")
+        x, tau, _ = expressions(links)
+        inverse = ca.Function("inverse", x[:3], [tau])
+        inner = ca.MX.sym("x", len(links), points.shape[0] - 6)
+        ends = [ca.DM(np.tile(q, (3, 1)).T) for q in (START, END)]
+        full = ca.horzcat(ends[0], inner, ends[1])
+        q, v, a, j = (ca.mtimes(full, ca.sparsify(ca.DM(b.T))) for b in basis)
+        cost = 0.5 * SPACING * (TORQUE * ca.sumsqr(inverse.map(SAMPLES)(q, v, a)) + JERK * ca.sumsqr(j))
+        solver = ca.nlpsol("s", "ipopt", {"x": ca.vec(inner), "f": cost},
+                           {"ipopt": {"print_level": 0, "tol": 1e-8, "max_iter": 1000}, "print_time": 0})
+        built, best, cpu = time.perf_counter() - begin, float("inf"), float("inf")
+        for _ in range(2):
+            begin, used = time.perf_counter(), time.process_time()
+            found = solver(x0=points[3:-3].ravel())
+            best, cpu = min(best, time.perf_counter() - begin), min(cpu, time.process_time() - used)
+        yield line("optimum", "casadi", "IPOPT, exact Hessian", name, len(links), best * 1e6, cpu_us=cpu * 1e6, cost=float(found["f"]),
+                   iterations=int(solver.stats()["iter_count"]), build_seconds=built)
 
 
 if __name__ == "__main__":

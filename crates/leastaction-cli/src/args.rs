@@ -106,12 +106,26 @@ pub(crate) struct StepArgs {
     /// Tolerance of the nonlinear solve or of the error control
     #[arg(long, value_name = "X", value_parser = positive)]
     pub(crate) tolerance: Option<f64>,
+    /// How the minimal integrator solves the equations of a step [default: automatic]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) iteration: Option<IterationName>,
     /// How the maximal integrator turns bodies [default: sine]
     #[arg(long, value_enum, value_name = "MAP")]
     pub(crate) rotation_map: Option<MapName>,
     /// How the maximal integrator reaches order 4 [default: suzuki]
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) composition: Option<CompositionName>,
+}
+
+/// Iteration policies of the minimal integrator; all find the same motion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IterationName {
+    /// The mass-matrix iteration, and chord where it contracts slowly
+    Automatic,
+    /// A new factorisation in every iteration
+    Newton,
+    /// One factorisation, kept while it contracts well
+    Chord,
 }
 
 /// Rotation maps of the maximal integrator.
@@ -141,6 +155,9 @@ pub(crate) struct StartArgs {
     /// Velocity of a joint (may be given several times)
     #[arg(long = "v", value_name = "JOINT=V[,V]", value_parser = assignment, allow_hyphen_values = true)]
     pub(crate) v: Vec<Assignment>,
+    /// Random joint velocities of at most MAX rad/s or m/s, floating joints left alone; the same for the same seed
+    #[arg(long, value_name = "SEED,MAX", value_parser = random_velocity)]
+    pub(crate) random_velocity: Option<RandomVelocity>,
     /// State file to continue, or the name of a state of the model
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "state")]
     pub(crate) start: Option<String>,
@@ -167,6 +184,21 @@ pub(crate) struct Assignment {
     pub(crate) name: String,
     /// Its numbers.
     pub(crate) values: Vec<f64>,
+}
+
+/// `SEED,MAX`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RandomVelocity {
+    /// What the numbers are drawn from.
+    pub(crate) seed: u32,
+    /// Their largest magnitude.
+    pub(crate) most: f64,
+}
+
+fn random_velocity(text: &str) -> Result<RandomVelocity, String> {
+    let (seed, most) = text.split_once(',').ok_or("write SEED,MAX")?;
+    let seed = seed.trim().parse().map_err(|_| format!("`{seed}` is not a whole number below 2^32"))?;
+    Ok(RandomVelocity { seed, most: positive(most)? })
 }
 
 fn method_parser() -> impl TypedValueParser<Value = Method> {

@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use leastaction::integrator::Method;
 
 use crate::args::{
-    Assignment, Base, CompositionName, Ignore, InputArgs, LimitMode, MapName, ModelArgs, StartArgs, StepArgs,
+    Assignment, Base, CompositionName, Ignore, InputArgs, IterationName, LimitMode, MapName, ModelArgs,
+    RandomVelocity, StartArgs, StepArgs,
 };
 use crate::failure::Failure;
 
@@ -27,6 +28,7 @@ pub(crate) struct Settings {
     pub(crate) duration: Option<f64>,
     pub(crate) every: Option<u64>,
     pub(crate) tolerance: Option<f64>,
+    pub(crate) iteration: Option<IterationName>,
     pub(crate) rotation_map: Option<MapName>,
     pub(crate) composition: Option<CompositionName>,
     pub(crate) gravity: Option<[f64; 3]>,
@@ -35,6 +37,7 @@ pub(crate) struct Settings {
     pub(crate) undamped: Option<bool>,
     pub(crate) start: Option<String>,
     pub(crate) state: Option<String>,
+    pub(crate) random_velocity: Option<RandomVelocity>,
     pub(crate) q: Vec<Assignment>,
     pub(crate) v: Vec<Assignment>,
     pub(crate) inputs: Vec<Assignment>,
@@ -43,6 +46,7 @@ pub(crate) struct Settings {
     pub(crate) open_loop: Option<bool>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) report: Option<bool>,
+    pub(crate) forces: Option<bool>,
 }
 
 impl Settings {
@@ -64,8 +68,10 @@ impl Settings {
             order: step.order,
             step: step.step,
             tolerance: step.tolerance,
+            iteration: step.iteration,
             rotation_map: step.rotation_map,
             composition: step.composition,
+            random_velocity: start.random_velocity,
             q: start.q.clone(),
             v: start.v.clone(),
             start: start.start.clone(),
@@ -106,6 +112,7 @@ impl Settings {
             duration: self.duration.or(below.duration),
             every: self.every.or(below.every),
             tolerance: self.tolerance.or(below.tolerance),
+            iteration: self.iteration.or(below.iteration),
             rotation_map: self.rotation_map.or(below.rotation_map),
             composition: self.composition.or(below.composition),
             gravity: self.gravity.or(below.gravity),
@@ -114,6 +121,7 @@ impl Settings {
             undamped: self.undamped.or(below.undamped),
             start,
             state,
+            random_velocity: self.random_velocity.or(below.random_velocity),
             q: by_name(self.q, below.q),
             v: by_name(self.v, below.v),
             inputs: by_name(self.inputs, below.inputs),
@@ -122,6 +130,7 @@ impl Settings {
             open_loop: self.open_loop.or(below.open_loop),
             out: self.out.or(below.out),
             report: self.report.or(below.report),
+            forces: self.forces.or(below.forces),
         }
     }
 
@@ -154,6 +163,7 @@ impl Settings {
         top.number("duration", self.duration);
         top.value("every", self.every);
         top.number("tolerance", self.tolerance);
+        top.text("iteration", self.iteration.map(word).as_deref());
         top.text("rotation_map", self.rotation_map.map(word).as_deref());
         top.text("composition", self.composition.map(word).as_deref());
         top.list("gravity", self.gravity.iter().flatten().map(|x| float(*x)));
@@ -166,9 +176,12 @@ impl Settings {
         let mut initial = Table::default();
         initial.text("start", self.start.as_deref());
         initial.text("state", self.state.as_deref());
+        let random = self.random_velocity.iter();
+        initial.list("random_velocity", random.flat_map(|r| [r.seed.to_string(), float(r.most)]));
         let mut output = Table::default();
         output.text("dir", self.out.as_ref().map(|p| p.display().to_string()).as_deref());
         output.value("report", self.report);
+        output.value("forces", self.forces);
         let mut text = top.0;
         for (name, body) in [
             ("initial", initial.0),
@@ -272,6 +285,7 @@ mod tests {
             duration: Some(1e-7),
             every: Some(3),
             tolerance: Some(1e-12),
+            iteration: Some(IterationName::Newton),
             rotation_map: Some(MapName::Cayley),
             composition: Some(CompositionName::Yoshida),
             gravity: Some([0.0, -1.5, 1e20]),
@@ -280,6 +294,7 @@ mod tests {
             undamped: Some(true),
             start: Some("s.json".into()),
             state: None,
+            random_velocity: Some(RandomVelocity { seed: 7, most: 0.5 }),
             q: vec![Assignment { name: "joint.1".into(), values: vec![1.0, 0.0, 0.0, 0.0] }],
             v: vec![Assignment { name: "j-2".into(), values: vec![-3.0] }],
             inputs: vec![Assignment { name: "µ".into(), values: vec![2.5] }],
@@ -288,6 +303,7 @@ mod tests {
             open_loop: Some(true),
             out: Some("o".into()),
             report: Some(false),
+            forces: Some(true),
         }
     }
 

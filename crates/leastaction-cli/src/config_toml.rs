@@ -10,7 +10,7 @@ use leastaction::mechanism::Origin;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::args::Assignment;
+use crate::args::{Assignment, RandomVelocity};
 use crate::config::{Settings, word};
 use crate::failure::{Failure, suggestion};
 
@@ -52,7 +52,7 @@ struct Reader {
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 /// Keys outside tables.
-const TOP: [&str; 21] = [
+const TOP: [&str; 22] = [
     "model",
     "base",
     "package_path",
@@ -62,6 +62,7 @@ const TOP: [&str; 21] = [
     "duration",
     "every",
     "tolerance",
+    "iteration",
     "rotation_map",
     "composition",
     "gravity",
@@ -75,8 +76,8 @@ const TOP: [&str; 21] = [
     "inputs",
     "output",
 ];
-const INITIAL: [&str; 4] = ["start", "state", "q", "v"];
-const OUTPUT: [&str; 2] = ["dir", "report"];
+const INITIAL: [&str; 5] = ["start", "state", "random_velocity", "q", "v"];
+const OUTPUT: [&str; 3] = ["dir", "report", "forces"];
 
 impl Reader {
     fn problem(
@@ -111,6 +112,7 @@ impl Reader {
                 "duration" => self.settings.duration = self.positive(entry),
                 "every" => self.settings.every = self.count(entry),
                 "tolerance" => self.settings.tolerance = self.positive(entry),
+                "iteration" => self.settings.iteration = self.choice(entry),
                 "rotation_map" => self.settings.rotation_map = self.choice(entry),
                 "composition" => self.settings.composition = self.choice(entry),
                 "gravity" => self.settings.gravity = self.triple(entry),
@@ -134,6 +136,7 @@ impl Reader {
             match entry.0.get_ref().as_ref() {
                 "start" => self.settings.start = self.text(entry),
                 "state" => self.settings.state = self.text(entry),
+                "random_velocity" => self.settings.random_velocity = self.random_velocity(entry),
                 "q" => self.settings.q = self.assignments(entry),
                 "v" => self.settings.v = self.assignments(entry),
                 _ => self.unknown(entry.0, &INITIAL),
@@ -147,6 +150,7 @@ impl Reader {
             match entry.0.get_ref().as_ref() {
                 "dir" => self.settings.out = self.text(entry).map(PathBuf::from),
                 "report" => self.settings.report = self.boolean(entry),
+                "forces" => self.settings.forces = self.boolean(entry),
                 _ => self.unknown(entry.0, &OUTPUT),
             }
         }
@@ -241,6 +245,16 @@ impl Reader {
     fn triple(&mut self, entry: Entry<'_, '_>) -> Option<[f64; 3]> {
         let values = self.numbers(entry)?;
         values.try_into().ok().or_else(|| self.mistyped(entry, "three numbers"))
+    }
+
+    fn random_velocity(&mut self, entry: Entry<'_, '_>) -> Option<RandomVelocity> {
+        let needed = "`[SEED, MAX]`: a whole number below 2^32 and a number greater than 0";
+        match self.numbers(entry)?.as_slice() {
+            [seed, most] if seed.fract() == 0.0 && (0.0..4294967296.0).contains(seed) && *most > 0.0 => {
+                Some(RandomVelocity { seed: *seed as u32, most: *most })
+            }
+            _ => self.mistyped(entry, needed),
+        }
     }
 
     fn texts(&mut self, entry: Entry<'_, '_>) -> Vec<(String, Range<usize>)> {

@@ -21,12 +21,14 @@ pub(crate) struct PageRecorder {
     positions: PlotThinner,
     gap: PlotThinner,
     iterations: PlotThinner,
+    forces: Option<PlotThinner>,
     initial_energy: Option<f64>,
+    is_conservative: bool,
 }
 
 impl PageRecorder {
     /// A recorder for a mechanism. Where energy is not kept by nature its change is no error.
-    pub(crate) fn new(mechanism: &Mechanism, is_conservative: bool) -> Self {
+    pub(crate) fn new(mechanism: &Mechanism, is_conservative: bool, forces: Option<&[String]>) -> Self {
         let title = if is_conservative { "Energy error" } else { "Energy change" };
         Self {
             frames: FrameThinner::new(mechanism.nb()),
@@ -48,7 +50,10 @@ impl PageRecorder {
             ),
             gap: PlotThinner::new("gap", "Constraint violation", "m", true, ["worst gap"]),
             iterations: PlotThinner::new("iterations", "Iterations", "", false, ["iterations"]),
+            forces: forces
+                .map(|names| PlotThinner::new("forces", "Joint forces", "N", false, names.iter().cloned())),
             initial_energy: None,
+            is_conservative,
         }
     }
 
@@ -64,6 +69,9 @@ impl PageRecorder {
         self.positions.push(t, &sample.state.q);
         self.gap.push(t, &[sample.gap]);
         self.iterations.push(t, &[f64::from(sample.iterations)]);
+        if let Some(forces) = &mut self.forces {
+            forces.push(t, sample.forces);
+        }
     }
 
     /// The page of a finished run.
@@ -73,6 +81,7 @@ impl PageRecorder {
         if mechanism.nq() > 0 {
             plots.push(self.positions.plot());
         }
+        plots.extend(self.forces.as_ref().map(PlotThinner::plot));
         if statistics.worst_gap > 0.0 {
             plots.push(self.gap.plot());
         }
@@ -81,10 +90,18 @@ impl PageRecorder {
         }
         let mut warnings = head.warnings;
         warnings.extend(finished.passings.iter().map(|passing| passing.sentence()));
+        if finished.moved > 1e-12 {
+            warnings
+                .push(format!("the start was moved by up to {} to close the loops", figure(finished.moved)));
+        }
+        let redundant = finished.forces.as_ref().map(crate::forces::ForceLog::redundant).unwrap_or_default();
+        if !redundant.is_empty() {
+            warnings.push(format!("redundant: forces of {} are of minimum norm", redundant.join(", ")));
+        }
         ReportData {
             title: mechanism.name().to_owned(),
             subtitle: head.subtitle,
-            summary: rows(statistics, finished),
+            summary: rows(statistics, finished, self.is_conservative),
             warnings,
             configuration: head.configuration,
             versions: vec![("leastaction".into(), env!("CARGO_PKG_VERSION").into())],
@@ -92,6 +109,7 @@ impl PageRecorder {
             scene: scene(mechanism),
             frames: self.frames.frames(),
             plots,
+            ..ReportData::default()
         }
     }
 }
@@ -105,7 +123,8 @@ pub(crate) struct PageHead {
     pub(crate) model_hash: String,
 }
 
-fn rows(statistics: &Statistics, finished: &Finished) -> Vec<SummaryRow> {
+fn rows(statistics: &Statistics, finished: &Finished, is_conservative: bool) -> Vec<SummaryRow> {
+    let energy = if is_conservative { "energy error" } else { "energy change" };
     let (max, rms) = (statistics.max_energy_error(), statistics.rms_energy_error());
     let rate = statistics.steps as f64 / finished.wall.as_secs_f64().max(1e-9);
     let mut rows = vec![
@@ -116,11 +135,11 @@ fn rows(statistics: &Statistics, finished: &Finished) -> Vec<SummaryRow> {
             format!("{rate:.0} steps/s"),
         ),
         SummaryRow::new(
-            "energy error, largest",
+            format!("{energy}, largest"),
             format!("{} J", figure(max)),
             format!("{} of the largest kinetic energy", figure(statistics.relative(max))),
         ),
-        SummaryRow::new("energy error, rms", format!("{} J", figure(rms)), ""),
+        SummaryRow::new(format!("{energy}, rms"), format!("{} J", figure(rms)), ""),
     ];
     if statistics.worst_gap > 0.0 {
         rows.push(SummaryRow::new("worst gap", format!("{} m", figure(statistics.worst_gap)), ""));

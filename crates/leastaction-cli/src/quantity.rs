@@ -88,6 +88,24 @@ impl QuantityArgs {
         Ok((jets, Request { quantity: self.quantity, frame, target }))
     }
 
+    /// Unit of a value at one order, for plots.
+    pub(crate) fn unit(&self, order: usize) -> String {
+        let per = match order {
+            0 => String::new(),
+            1 => "/s".to_owned(),
+            order => format!("/s^{order}"),
+        };
+        let parts: &[&str] = match self.quantity {
+            Quantity::Pose => &["1", "m"],
+            Quantity::Orientation => &["1"],
+            Quantity::Point | Quantity::Com => &["m"],
+            Quantity::Velocity => &["rad/s", "m/s"],
+            Quantity::Torque | Quantity::LinkForce | Quantity::JointForce => &["N m", "N"],
+            _ => &["kg m²/s", "kg m/s"],
+        };
+        parts.iter().map(|part| format!("{part}{per}")).collect::<Vec<_>>().join(", ")
+    }
+
     /// Names of the rows of a value (or of its Jacobian) at one order.
     pub(crate) fn rows(&self, mechanism: &Mechanism, order: usize, of_jacobian: bool) -> Vec<String> {
         let parts: Vec<String> = match (self.quantity, of_jacobian) {

@@ -10,6 +10,7 @@ use leastaction::mechanism::{Mechanism, State};
 use leastaction::trajectory::{Recorded, Sampler};
 
 use crate::failure::Failure;
+use crate::forces::ForceLog;
 use crate::inputs::Inputs;
 use crate::limits::{LimitMonitor, Passing};
 use crate::policy::Nearness;
@@ -34,6 +35,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) inputs: Inputs,
     /// Whether limits are watched.
     pub(crate) watch_limits: bool,
+    /// Constraint forces to gather.
+    pub(crate) forces: Option<ForceLog>,
 }
 
 /// How a run ended.
@@ -59,6 +62,10 @@ pub(crate) struct Finished {
     pub(crate) passings: Vec<Passing>,
     /// How near the goal of a policy it came.
     pub(crate) nearness: Option<Nearness>,
+    /// Constraint forces, if asked for.
+    pub(crate) forces: Option<ForceLog>,
+    /// How far closing the loops moved a joint coordinate of the start.
+    pub(crate) moved: f64,
     /// Time the loop took.
     pub(crate) wall: Duration,
 }
@@ -80,6 +87,37 @@ pub(crate) struct Sample<'a> {
     pub(crate) gap: f64,
     /// Most iterations since the last row.
     pub(crate) iterations: u32,
+    /// Sizes of the constraint forces, if asked for.
+    pub(crate) forces: &'a [f64],
+}
+
+/// A row that waits for its forces: they are known once the step from it is taken.
+#[derive(Debug, Default)]
+struct Waiting {
+    row: Vec<f64>,
+    poses: Vec<f64>,
+    t: f64,
+    state: State,
+    observed: Observables,
+    gap: f64,
+    iterations: u32,
+}
+
+impl Waiting {
+    /// The sample with the forces in place.
+    fn sample<'a>(&'a mut self, forces: &'a ForceLog) -> Sample<'a> {
+        self.row.extend_from_slice(&forces.columns);
+        Sample {
+            row: &self.row,
+            poses: &self.poses,
+            t: self.t,
+            state: &self.state,
+            observed: &self.observed,
+            gap: self.gap,
+            iterations: self.iterations,
+            forces: &forces.sizes,
+        }
+    }
 }
 
 /// Runs the plan; every `every`-th state goes to `record`.
@@ -100,18 +138,33 @@ pub(crate) fn run(
     let observed = sampler.observe(simulator.state());
     let mut statistics = Statistics::new(plan.steps, &observed, gap);
     let mut iterations = 0;
-    let mut record_state =
-        |sampler: &mut Sampler<'_>, state: &State, observed: &Observables, t, u: &[f64], gap, iterations| {
-            sampler.row(state, observed, Recorded { t, u, gap, iterations });
-            let (row, poses) = (sampler.last_row(), sampler.poses());
-            record(&Sample { row, poses, t, state, observed, gap, iterations })
-        };
+    let moved = simulator.moved_at_start();
+    let mut forces = plan.forces.take();
+    let with_forces = forces.is_some();
+    let mut waiting: Option<Waiting> = None;
+    let record_state = |sampler: &mut Sampler<'_>,
+                        state: &State,
+                        observed: &Observables,
+                        t,
+                        u: &[f64],
+                        gap,
+                        iterations,
+                        record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
+        sampler.row(state, observed, Recorded { t, u, gap, iterations });
+        let (row, poses) = (sampler.last_row(), sampler.poses());
+        if with_forces {
+            let (row, poses, state) = (row.to_vec(), poses.to_vec(), state.clone());
+            return Ok(Some(Waiting { row, poses, t, state, observed: *observed, gap, iterations }));
+        }
+        record(&Sample { row, poses, t, state, observed, gap, iterations, forces: &[] }).map(|()| None)
+    };
 
     let t = plan.clock.after(0);
     monitor.look(t, simulator.state());
     let mut nearness = plan.inputs.player().map(|_| Nearness::new());
     let state = simulator.state();
-    record_state(&mut sampler, state, &observed, t, plan.inputs.at(mechanism, t, state), gap, 0)?;
+    let u = plan.inputs.at(mechanism, t, state);
+    waiting = record_state(&mut sampler, state, &observed, t, u, gap, 0, &mut record)?.or(waiting);
     let mut outcome = Outcome::Done;
     for k in 0..plan.steps {
         if stop.load(Ordering::Relaxed) {
@@ -126,6 +179,10 @@ pub(crate) fn run(
                 break;
             }
         };
+        if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
+            forces.take(&mut simulator, row.t);
+            record(&row.sample(forces))?;
+        }
         let t = plan.clock.after(k + 1);
         let gap = simulator.gap();
         let state = simulator.state();
@@ -138,7 +195,7 @@ pub(crate) fn run(
         iterations = iterations.max(report.iterations);
         if (k + 1).is_multiple_of(plan.every) {
             let u = plan.inputs.at(mechanism, t, state);
-            record_state(&mut sampler, state, &observed, t, u, gap, iterations)?;
+            waiting = record_state(&mut sampler, state, &observed, t, u, gap, iterations, &mut record)?;
             iterations = 0;
         }
         progress.at(k + 1);
@@ -146,5 +203,15 @@ pub(crate) fn run(
     let clock = Clock { steps: plan.clock.steps + statistics.steps, ..plan.clock };
     let last = State { t: clock.after(0), ..simulator.checkpoint() };
     let passings = monitor.passings().to_vec();
-    Ok(Finished { outcome, last, clock, statistics, passings, nearness, wall: begin.elapsed() })
+    let wall = begin.elapsed();
+    // The forces of the last row take one step more, which nothing else sees.
+    if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
+        let u = plan.inputs.at(mechanism, clock.after(0), simulator.state());
+        match simulator.step(u, plan.clock.step) {
+            Ok(_) => forces.take(&mut simulator, row.t),
+            Err(_) => forces.unknown(),
+        }
+        record(&row.sample(forces))?;
+    }
+    Ok(Finished { outcome, last, clock, statistics, passings, nearness, forces, moved, wall })
 }

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use leastaction::integrator::maximal::{Composition, MaximalOptions, RotationMap};
+use leastaction::integrator::minimal::Policy;
 use leastaction::integrator::{Method, MethodOptions};
 use leastaction::io::{Diagnostic, SourceMap};
 use leastaction::mechanism::{
     JointRole, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
-use crate::args::{CompositionName, Ignore, LimitMode, MapName};
+use crate::args::{CompositionName, Ignore, IterationName, LimitMode, MapName};
 use crate::config::{Settings, word};
 use crate::failure::Failure;
 use crate::model::Model;
@@ -95,6 +96,15 @@ pub(crate) fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> R
     }
     let order = settings.order.or((method == Method::Minimal).then_some(4));
     let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
+    options.policy = match settings.iteration {
+        Some(IterationName::Newton) => Policy::Newton,
+        Some(IterationName::Chord) => Policy::Chord,
+        Some(IterationName::Automatic) | None => Policy::Automatic,
+    };
+    if settings.iteration.is_some() && method != Method::Minimal {
+        return Err(Failure::new(format!("the {} integrator has no `--iteration`", method.name()))
+            .help("use `--integrator minimal`, or leave the flag out"));
+    }
     options.maximal = MaximalOptions {
         rotation_map: match settings.rotation_map {
             Some(MapName::Cayley) => RotationMap::Cayley,

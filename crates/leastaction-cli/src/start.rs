@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use leastaction::io::{Clock, StateFile};
-use leastaction::mechanism::{Coordinates, Mechanism, State, StateDescription};
+use leastaction::mechanism::{Coordinates, JointType, Mechanism, State, StateDescription, samples};
 
 use crate::args::Assignment;
 use crate::config::Settings;
@@ -31,6 +31,17 @@ pub(crate) fn resolve(
         (None, Some(name)) => named(mechanism, name)?,
         (None, None) => mechanism.start_state(),
     };
+    if let Some(random) = settings.random_velocity {
+        let mut numbers = samples::Random::new(u64::from(random.seed));
+        for id in mechanism.tree_joints() {
+            if mechanism.joint(id).kind != JointType::Floating {
+                let range = mechanism.v_range(id);
+                state.v[range].iter_mut().for_each(|v| *v = numbers.range(-random.most, random.most));
+            }
+        }
+        state.warm = None;
+        clock = None;
+    }
     if !settings.q.is_empty() || !settings.v.is_empty() {
         let mut description = mechanism.describe_state(&state);
         assign(mechanism, &mut description, settings)?;

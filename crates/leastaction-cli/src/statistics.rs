@@ -18,6 +18,10 @@ pub(crate) struct Tenth {
     pub(crate) rms: f64,
     /// Mean of the total energy.
     pub(crate) mean: f64,
+    /// Lowest total energy.
+    pub(crate) lowest: f64,
+    /// Highest total energy.
+    pub(crate) highest: f64,
 }
 
 /// Figures of a run.
@@ -49,6 +53,8 @@ pub(crate) struct Statistics {
     pub(crate) dropped_rank: u32,
     /// Internal steps of adaptive methods.
     pub(crate) substeps: u64,
+    /// Largest constraint value left in directions dropped as redundant.
+    pub(crate) inconsistency: f64,
     planned: u64,
 }
 
@@ -69,6 +75,9 @@ impl Statistics {
         let part = (u128::from(self.steps) * PARTS as u128 / u128::from(self.planned)) as usize;
         let tenth = &mut self.tenths[part.min(PARTS - 1)];
         let error = observed.total() - self.initial_energy;
+        let total = observed.total();
+        tenth.lowest = if tenth.steps == 0 { total } else { tenth.lowest.min(total) };
+        tenth.highest = if tenth.steps == 0 { total } else { tenth.highest.max(total) };
         tenth.steps += 1;
         tenth.max = tenth.max.max(error.abs());
         // Running means, so that a million steps lose no digits.
@@ -87,6 +96,14 @@ impl Statistics {
         self.splits += u64::from(report.splits);
         self.dropped_rank = self.dropped_rank.max(report.dropped_rank);
         self.substeps += u64::from(report.substeps);
+        self.inconsistency = self.inconsistency.max(report.inconsistency);
+    }
+
+    /// True if the mean energy of every tenth lies within the range of the first: no drift.
+    pub(crate) fn means_within_first_range(&self) -> bool {
+        let first = &self.tenths[0];
+        let within = |t: &Tenth| (first.lowest..=first.highest).contains(&t.mean);
+        self.tenths.iter().filter(|t| t.steps > 0).all(within)
     }
 
     /// Largest energy error of the run.
@@ -127,6 +144,8 @@ mod tests {
         assert_eq!(statistics.tenths[3].max, 7.0);
         assert!((statistics.tenths[3].rms - 42.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(statistics.tenths[3].mean, 8.5);
+        assert_eq!((statistics.tenths[3].lowest, statistics.tenths[3].highest), (8.0, 9.0));
+        assert!(!statistics.means_within_first_range());
         assert_eq!((statistics.max_energy_error(), statistics.max_iterations), (19.0, 2));
         let squares: f64 = (0..20).map(|k| f64::from(k * k)).sum();
         assert!((statistics.rms_energy_error() - (squares / 20.0).sqrt()).abs() < 1e-12);

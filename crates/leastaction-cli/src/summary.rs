@@ -58,7 +58,9 @@ pub(crate) fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "max_relative_error": s.relative(max),
             "rms_relative_error": s.relative(rms),
             "tenths": s.tenths,
+            "means_within_first_tenth": s.means_within_first_range(),
         },
+        "moved_at_start": finished.moved,
         "worst_gap": s.worst_gap,
         "iterations": {"mean": s.mean_iterations(), "max": s.max_iterations},
         "retries": s.retries,
@@ -66,6 +68,8 @@ pub(crate) fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
         "fallbacks": s.fallbacks,
         "splits": s.splits,
         "dropped_rank": s.dropped_rank,
+        "inconsistency": s.inconsistency,
+        "forces": finished.forces.as_ref().map(crate::forces::ForceLog::to_json),
         "substeps": s.substeps,
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
         "policy": finished.nearness.map(|near| json!({
@@ -125,6 +129,18 @@ pub(crate) fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     }
     if let Some(near) = finished.nearness {
         lines.extend(policy_lines(&near, context));
+    }
+    if finished.moved > 1e-12 {
+        lines.push(format!("  start          moved by up to {} to close the loops", figure(finished.moved)));
+    }
+    if let Some(forces) = &finished.forces {
+        if let Some((joint, force, time)) = forces.largest() {
+            lines.push(format!("  largest force  {} N at `{joint}`, t = {time:.6} s", figure(force)));
+        }
+        let redundant = forces.redundant();
+        if !redundant.is_empty() {
+            lines.push(format!("  redundant      forces of {} are of minimum norm", redundant.join(", ")));
+        }
     }
     lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));

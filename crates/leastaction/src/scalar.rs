@@ -45,6 +45,19 @@ pub trait Real:
         self.value() == 0.0
     }
 
+    /// `self * b + c`. Plain numbers round twice, as written; lanes on a processor that can round once.
+    #[must_use]
+    #[inline(always)]
+    fn mul_plus(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+    /// `self * b − c`, rounded like [`mul_plus`](Self::mul_plus).
+    #[must_use]
+    #[inline(always)]
+    fn mul_minus(self, b: Self, c: Self) -> Self {
+        self * b - c
+    }
+
     /// Zero.
     #[must_use]
     #[inline(always)]

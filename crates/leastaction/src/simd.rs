@@ -27,6 +27,10 @@ pub(crate) trait Simd: Real {
     fn store(self, out: &mut [f64]);
     /// `self * b + c`, rounded once where the processor can.
     fn fma(self, b: Self, c: Self) -> Self;
+    /// `self * b − c`, rounded once where the processor can.
+    fn fms(self, b: Self, c: Self) -> Self;
+    /// The first three lanes turned by one place: `y, z, x`; the last one stays.
+    fn yzx(self) -> Self;
     /// Rows to columns of a 4×4 block.
     fn transpose(rows: [Self; LANES]) -> [Self; LANES];
 }
@@ -124,6 +128,15 @@ impl Simd for Portable {
         self * b + c
     }
     #[inline(always)]
+    fn fms(self, b: Self, c: Self) -> Self {
+        self * b - c
+    }
+    #[inline(always)]
+    fn yzx(self) -> Self {
+        let [x, y, z, w] = self.0;
+        Self([y, z, x, w])
+    }
+    #[inline(always)]
     fn transpose(rows: [Self; LANES]) -> [Self; LANES] {
         std::array::from_fn(|i| Self(std::array::from_fn(|j| rows[j].0[i])))
     }
@@ -160,6 +173,14 @@ macro_rules! real_by_lanes {
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
                 Self::splat(x)
+            }
+            #[inline(always)]
+            fn mul_plus(self, b: Self, c: Self) -> Self {
+                self.fma(b, c)
+            }
+            #[inline(always)]
+            fn mul_minus(self, b: Self, c: Self) -> Self {
+                self.fms(b, c)
             }
             /// The first lane: what a choice common to all lanes is made on.
             #[inline(always)]
@@ -215,9 +236,9 @@ real_by_lanes!(Portable);
 #[cfg(target_arch = "x86_64")]
 mod avx {
     use std::arch::x86_64::{
-        __m256d, _mm256_add_pd, _mm256_div_pd, _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_mul_pd,
-        _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm256_unpackhi_pd,
-        _mm256_unpacklo_pd, _mm256_xor_pd,
+        __m256d, _mm256_add_pd, _mm256_div_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_loadu_pd,
+        _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_permute4x64_pd, _mm256_set1_pd, _mm256_storeu_pd,
+        _mm256_sub_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd, _mm256_xor_pd,
     };
 
     use super::{Add, AddAssign, Div, LANES, Mul, MulAssign, Neg, Real, Simd, Sub, SubAssign};
@@ -273,6 +294,16 @@ mod avx {
         fn fma(self, b: Self, c: Self) -> Self {
             // SAFETY: the instruction exists (see `Avx`).
             Self(unsafe { _mm256_fmadd_pd(self.0, b.0, c.0) })
+        }
+        #[inline(always)]
+        fn fms(self, b: Self, c: Self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_fmsub_pd(self.0, b.0, c.0) })
+        }
+        #[inline(always)]
+        fn yzx(self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_permute4x64_pd::<0b11_00_10_01>(self.0) })
         }
         #[inline(always)]
         fn transpose([a, b, c, d]: [Self; LANES]) -> [Self; LANES] {

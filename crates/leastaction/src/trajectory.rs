@@ -2,7 +2,7 @@
 //!
 //! A trajectory is a table. Its columns have the same names in CSV files and as labels in NPZ files: `t`,
 //! `q.JOINT[.part]`, `v.JOINT[.part]`, `x.BODY.{px,py,pz,qw,qx,qy,qz}`, `u.INPUT`, `energy.…`, `momentum.…`, `gap`,
-//! `iterations`.
+//! `iterations`, and `f.JOINT.{tx,ty,tz,fx,fy,fz}` where forces were asked for.
 
 use crate::dynamics::{Dynamics, Observables};
 use crate::mechanism::{Mechanism, State};
@@ -51,6 +51,15 @@ impl TrajectoryLayout {
             .map(|(name, columns)| ColumnGroup { name: name.to_owned(), columns })
             .collect();
         Self { groups }
+    }
+
+    /// These columns and a group more at the end; nothing if it has no columns.
+    #[must_use]
+    pub fn with(mut self, name: &str, columns: Vec<String>) -> Self {
+        if !columns.is_empty() {
+            self.groups.push(ColumnGroup { name: name.to_owned(), columns });
+        }
+        self
     }
 
     /// The layout of a table with these columns: neighbours with the same first part form a group.

@@ -8,10 +8,12 @@ use clap::ValueEnum;
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::minimal::{Coordinates as StateCoordinates, MinimalIntegrator, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, Simulator, StepError};
-use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Request, TorqueJacobian};
 use leastaction::mechanism::{Mechanism, State, samples};
 use serde_json::{Value, json};
 
+use super::bench_jacobian::JacobianBench;
+use super::bench_newton::NewtonBench;
+use super::bench_optimize::OptimizeBench;
 use crate::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
 use crate::bench_compare::{Baseline, PeerArgs};
 use crate::config::{Settings, word};
@@ -44,10 +46,14 @@ enum What {
     Step(StepBench),
     /// Time per call of rnea, aba or crba: the minimum over many batches of 2 ms
     Kernel(KernelBench),
-    /// Time per Jacobian of torques (with rates to order K) and of the last link's velocity and acceleration
+    /// Time per Jacobian of torques (with rates to order K), per product, gradient and Jacobian of the last link
     Jacobian(JacobianBench),
     /// Time of a linearised step of the minimal integrator
     Linearize(LinearizeBench),
+    /// Time of the residual of a variational step, or of residual and full Newton direction
+    Newton(NewtonBench),
+    /// Time to the solution of a problem file: the median of several solves
+    Optimize(OptimizeBench),
 }
 
 #[derive(Debug, clap::Args)]
@@ -82,20 +88,6 @@ struct KernelBench {
     /// Make exactly N calls and time them together, for instruction counts
     #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
-    #[command(flatten)]
-    read: ReadArgs,
-}
-
-#[derive(Debug, clap::Args)]
-struct JacobianBench {
-    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    models: Vec<String>,
-    /// Highest time derivative of the torque
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    order: u8,
-    /// Number of batches
-    #[arg(long, value_name = "B", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    batches: u64,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -139,6 +131,8 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         Some(What::Kernel(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Jacobian(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Linearize(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Newton(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Optimize(bench)) => (&bench.problems, &|name| bench.run(name)),
         None if args.peers.peers => return args.peers.run(),
         None => {
             return Err(Failure::new("nothing to time")
@@ -262,7 +256,7 @@ impl KernelBench {
 }
 
 /// Least and median microseconds per call.
-fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
+pub(super) fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
     let mut timed = |calls: u64| {
         let begin = Instant::now();
         (0..calls).for_each(|_| call());
@@ -276,55 +270,6 @@ fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
     let mut results: Vec<f64> =
         (0..number).map(|_| timed(calls).as_secs_f64() * 1e6 / calls as f64).collect();
     best_and_median(&mut results)
-}
-
-impl JacobianBench {
-    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
-        let (_, mechanism) = model::load(name, &self.read)?;
-        let failed =
-            |error: leastaction::jet::JetError| Failure::caused_by("the Jacobian can't be evaluated", &error);
-        let mut random = samples::Random::new(1);
-        let mut vector = |_| -> Vec<f64> { (0..mechanism.nv()).map(|_| random.range(-1.0, 1.0)).collect() };
-        let mut q = mechanism.neutral_state().q;
-        mechanism.retract(&q.clone(), &vector(0), &mut q);
-        let derivatives: Vec<Vec<f64>> = (0..usize::from(self.order) + 2).map(&mut vector).collect();
-        let rows: Vec<&[f64]> = derivatives.iter().map(Vec::as_slice).collect();
-        let line = |variant: String, (us, median): (f64, f64)| {
-            json!({
-                "section": "D",
-                "system": "leastaction",
-                "variant": variant,
-                "model": peer_name(name),
-                "n": mechanism.nv(),
-                "us": us,
-                "us_median": median,
-            })
-        };
-        let mut lines = Vec::new();
-        for k in 0..=self.order {
-            let mut jacobian = TorqueJacobian::new(&mechanism, i32::from(k)).map_err(failed)?;
-            let rows = &rows[..usize::from(k) + 2];
-            jacobian.evaluate(&q, rows).map_err(failed)?;
-            let time = batches(self.batches, || {
-                let _ = black_box(jacobian.evaluate(black_box(&q), black_box(rows)));
-            });
-            lines.push(line(format!("torque Jacobian, order {k}"), time));
-        }
-        if let Some(last) = mechanism.body_ids().last() {
-            let mut jets = JetWorkspace::<f64>::new(&mechanism, 0);
-            let request = Request::local(Quantity::Velocity, jets.body(last));
-            jets.forward_motion(&q, &rows[..2]).map_err(failed)?;
-            let size = jets.value_count(Quantity::Velocity) * jets.jacobian_rows(Quantity::Velocity);
-            let mut out = vec![0.0; size * jets.jacobian_columns()];
-            jets.jacobian_into(&request, Coordinates::Tangent, &mut out).map_err(failed)?;
-            let time = batches(self.batches, || {
-                let _ = jets.forward_motion(black_box(&q), black_box(&rows[..2]));
-                let _ = black_box(jets.jacobian_into(&request, Coordinates::Tangent, &mut out));
-            });
-            lines.push(line("velocity and acceleration of the last body".into(), time));
-        }
-        Ok(lines)
-    }
 }
 
 impl LinearizeBench {
@@ -404,7 +349,7 @@ fn best_and_median(values: &mut [f64]) -> (f64, f64) {
 }
 
 /// The name the peers' tables use: `@chain/10` is their `chain10`.
-fn peer_name(name: &str) -> String {
+pub(super) fn peer_name(name: &str) -> String {
     let Some(built_in) = name.strip_prefix('@') else { return model::slug(name) };
     let (kind, size) = built_in.split_once('/').unwrap_or((built_in, ""));
     match kind {

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use leastaction::control::{
-    ControlError, ControlProblem, ControlProgress, ControlSolution, Costs, Hold, MinimalPlant, POLICY_SCHEMA,
-    Path as Motion, Plant, Policy, PolicyEnd, Regulator, equilibrium_input, regulate, solve_control, track,
+    ControlError, ControlProblem, ControlProgress, ControlSolution, Costs, Hold, MaximalPlant, MinimalPlant,
+    POLICY_SCHEMA, Path as Motion, Plant, Policy, PolicyEnd, Regulator, equilibrium_input, regulate,
+    solve_control, track,
 };
 use leastaction::integrator::{Method, MethodOptions};
 use leastaction::mechanism::State;
@@ -73,9 +74,10 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
             let mut plant = MinimalPlant::new(&file.mechanism, file.order, file.step).map_err(fail)?;
             solve(&file, &mut plant, args.trace, &stop, printer)?
         }
-        method => {
-            return Err(Failure::new(format!("the {} integrator can't be controlled yet", method.name()))
-                .help("leave loops out with `ignore = [\"loops\"]` in [control]"));
+        _ => {
+            refuse_for_loops(&file)?;
+            let mut plant = MaximalPlant::new(&file.mechanism, file.step).map_err(fail)?;
+            solve(&file, &mut plant, args.trace, &stop, printer)?
         }
     };
     std::fs::create_dir_all(&out).map_err(|error| {
@@ -178,6 +180,19 @@ fn solve<P: Plant>(
     let (feedback, open_loop) = (replay(true, HOLD_SECONDS), replay(false, 0.0));
     let term_costs = costs.totals(&solution.path);
     Ok(Found { solution, policy, hold, planned, feedback, open_loop, times, term_costs, seconds })
+}
+
+/// What needs states beside those of a motion: with loops there are none.
+fn refuse_for_loops(file: &ControlFile) -> Result<(), Failure> {
+    for (asked, key) in [(file.options.curvature, "curvature"), (file.guess.line, "states = \"line\"")] {
+        if asked {
+            return Err(Failure::new(format!(
+                "`{key}` is for the minimal integrator: it leaves the poses that close loops"
+            ))
+            .help("leave it out"));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a goal that takes more input than there is.

@@ -1,14 +1,16 @@
 //! `experiment`: makes published results again, with pages, numbers and a verdict.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::Instant;
 
 use leastaction::io::write_atomically;
 use serde_json::json;
 
 use crate::experiments::{
-    Context, EXPERIMENTS, Experiment, Machine, Outcome, RunInfo, Verdict, image_name, index_page, publish,
-    result_page,
+    Context, EXPERIMENTS, Experiment, Machine, Outcome, RunInfo, TIMED, Verdict, image_name, index_page,
+    publish, result_page,
 };
 use crate::failure::{CHECK_FAILED, DONE, Failure, suggestion};
 use crate::output::{DEFAULT_FOLDER, cannot_write};
@@ -26,7 +28,7 @@ pub(crate) struct Args {
     /// Folder for pages and numbers [default: leastaction-out/experiments]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Folder with URDF files of large robots (talos.urdf)
+    /// Folder of robots: that of example-robot-data, or one with talos.urdf
     #[arg(long, value_name = "DIR")]
     robots: Option<PathBuf>,
     /// With `results`: folder the JSON files are read from [default: --out]
@@ -95,50 +97,96 @@ fn run_all(
     std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     let context = Context { quick: args.quick, robots: args.robots.clone() };
     let machine = Machine::this();
-    let mut done: Vec<(&Experiment, Verdict, f64)> = Vec::new();
+    let begin = Instant::now();
+    let mut done: Vec<(usize, &Experiment, Verdict, f64)> = Vec::new();
     let mut results = Vec::new();
-    for (k, experiment) in chosen.iter().enumerate() {
-        printer.line(format!("[{}/{}] {}: {}", k + 1, chosen.len(), experiment.name, experiment.statement));
-        let begin = Instant::now();
-        let outcome = (experiment.run)(&context)?;
-        let seconds = begin.elapsed().as_secs_f64();
+    let mut finish = |k: usize, outcome: Outcome, seconds: f64| -> Result<(), Failure> {
+        let experiment = chosen[k];
         let info = RunInfo { quick: args.quick, seconds, machine: machine.clone() };
-        for check in &outcome.checks {
-            printer.line(format!(
-                "  {:<4}  {}: {} (expected {})",
-                check.verdict().word(),
-                check.what(),
-                check.measured(),
-                check.bound()
-            ));
-            if let Some(reason) = check.reason() {
-                printer.line(format!("        because {reason}"));
-            }
-        }
-        for note in &outcome.notes {
-            printer.note(note);
-        }
-        printer.line(format!("  {:.1} s", seconds));
+        let place = format!("[{}/{}]", results.len() + 1, chosen.len());
+        printer.line(format!("{place} {}: {} ({seconds:.1} s)", experiment.name, experiment.statement));
+        show(&outcome, printer);
         let object = outcome.to_json(experiment, &info);
         write_files(folder, experiment, &outcome, &info, &object)?;
-        results.push(object);
-        done.push((experiment, outcome.verdict(), seconds));
+        results.push((k, object));
+        done.push((k, experiment, outcome.verdict(), seconds));
+        Ok(())
+    };
+    let (timed, others): (Vec<usize>, Vec<usize>) =
+        (0..chosen.len()).partition(|&k| TIMED.contains(&chosen[k].name));
+    two_at_a_time(&others, |k| (chosen[k].run)(&context), &mut finish)?;
+    for k in timed {
+        let begin = Instant::now();
+        let outcome = (chosen[k].run)(&context)?;
+        finish(k, outcome, begin.elapsed().as_secs_f64())?;
     }
+    done.sort_by_key(|row| row.0);
+    results.sort_by_key(|row| row.0);
+    let rows: Vec<(&Experiment, Verdict, f64)> =
+        done.iter().map(|&(_, e, verdict, s)| (e, verdict, s)).collect();
     let index = folder.join("index.html");
-    write(&index, index_page(&done, &machine.line()).as_bytes())?;
+    write(&index, index_page(&rows, &machine.line()).as_bytes())?;
     let failed: Vec<&str> =
-        done.iter().filter(|(_, verdict, _)| *verdict == Verdict::Fails).map(|(e, _, _)| e.name).collect();
-    let seconds: f64 = done.iter().map(|(_, _, seconds)| seconds).sum();
+        rows.iter().filter(|(_, verdict, _)| *verdict == Verdict::Fails).map(|(e, _, _)| e.name).collect();
+    let seconds = begin.elapsed().as_secs_f64();
     printer.line(if failed.is_empty() {
-        format!("{} experiments in {seconds:.0} s, every expectation holds or is a known loss", done.len())
+        format!("{} experiments in {seconds:.0} s, every expectation holds or is a known loss", rows.len())
     } else {
-        format!("{} of {} experiments fail: {}", failed.len(), done.len(), failed.join(", "))
+        format!("{} of {} experiments fail: {}; {seconds:.0} s", failed.len(), rows.len(), failed.join(", "))
     });
     printer.line(format!("open {}", index.display()));
+    let results: Vec<_> = results.into_iter().map(|(_, object)| object).collect();
     printer.object(
         &json!({"passed": failed.is_empty(), "failed": failed, "seconds": seconds, "results": results}),
     );
     Ok(if failed.is_empty() { DONE } else { CHECK_FAILED })
+}
+
+/// Runs experiments on two threads; `finish` sees each as it ends, with its seconds.
+fn two_at_a_time(
+    which: &[usize],
+    run: impl Fn(usize) -> Result<Outcome, Failure> + Sync,
+    finish: &mut impl FnMut(usize, Outcome, f64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let next = AtomicUsize::new(0);
+    let (send, receive) = mpsc::channel();
+    let work = |send: mpsc::Sender<_>| {
+        while let Some(&k) = which.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let begin = Instant::now();
+            let outcome = run(k);
+            if send.send((k, outcome, begin.elapsed().as_secs_f64())).is_err() {
+                break;
+            }
+        }
+    };
+    let work = &work;
+    std::thread::scope(|scope| {
+        for send in [send.clone(), send] {
+            scope.spawn(move || work(send));
+        }
+        for (k, outcome, seconds) in receive {
+            finish(k, outcome?, seconds)?;
+        }
+        Ok(())
+    })
+}
+
+fn show(outcome: &Outcome, printer: &mut Printer) {
+    for check in &outcome.checks {
+        printer.line(format!(
+            "  {:<4}  {}: {} (expected {})",
+            check.verdict().word(),
+            check.what(),
+            check.measured(),
+            check.bound()
+        ));
+        if let Some(reason) = check.reason() {
+            printer.line(format!("        because {reason}"));
+        }
+    }
+    for note in &outcome.notes {
+        printer.note(note);
+    }
 }
 
 fn write_files(

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use leastaction::optimize::{
-    BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Transcription, infer,
-    infer_noisy,
+    BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Observation,
+    Transcription, infer, infer_noisy,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::output::DEFAULT_FOLDER;
 use crate::printer::Printer;
 use crate::problem::results::{self, Page};
 use crate::problem::{self, ProblemFile, motion_file, solution_file};
-use crate::report::SummaryRow;
+use crate::report::{Bars, SummaryRow};
 
 /// A recording with less noise than this is taken as exact.
 const EXACT: f64 = 1e-12;
@@ -73,6 +73,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         return exact(&file, &found, &theta, &out, &args, printer);
     }
     let recording = motion_file::read(&args.motion, &file.mechanism)?;
+    let recording = Observation::of_configurations(&tr, recording.times, &recording.q).map_err(failed)?;
     let fit = recording.fit(&tr).map_err(|error| {
         failed(error).help("the recording must start and end like the problem, inside its duration")
     })?;
@@ -213,10 +214,19 @@ fn finish(
     for warning in &warnings {
         printer.note(warning);
     }
+    let terms = value["terms"].as_array().cloned().unwrap_or_default();
+    let number = |x: &Value| x.as_f64().unwrap_or(f64::NAN);
+    let rows = terms
+        .iter()
+        .map(|t| {
+            (t["name"].as_str().unwrap_or_default().to_owned(), number(&t["weight"]), number(&t["sigma"]))
+        })
+        .collect();
     let page = (!args.no_report).then(|| Page {
         subtitle: format!("weights inferred from {}", args.motion.display()),
         summary,
         warnings,
+        bars: Bars { title: "Weights with one standard deviation".into(), rows },
     });
     std::fs::create_dir_all(out).map_err(|error| {
         Failure::caused_by(format!("can't make the folder `{}`", out.display()), &error)

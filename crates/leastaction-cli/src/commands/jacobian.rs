@@ -94,7 +94,8 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
 
 /// Positions, and velocity, acceleration, … in plain derivatives; what is not given is zero.
 fn motion_at(mechanism: &Mechanism, args: &Args, count: usize) -> Result<(State, Vec<Vec<f64>>), Failure> {
-    let flags = StartArgs { q: args.q.clone(), v: args.v.clone(), start: args.at.clone(), state: None };
+    let flags =
+        StartArgs { q: args.q.clone(), v: args.v.clone(), start: args.at.clone(), ..Default::default() };
     let settings = Settings { q: flags.q, v: flags.v, start: flags.start, ..Settings::default() };
     let (state, _) = start::resolve(mechanism, &settings, crate::config::DEFAULT_STEP)?;
     let mut derivatives = vec![vec![0.0; mechanism.nv()]; count];

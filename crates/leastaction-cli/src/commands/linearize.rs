@@ -1,11 +1,12 @@
-//! `linearize`: the derivative of one step of the minimal integrator.
+//! `linearize`: the derivative of one step of a variational integrator.
 
 use std::path::{Path, PathBuf};
 
-use leastaction::integrator::minimal::{Coordinates, Linearization, MinimalIntegrator, MinimalOptions};
-use leastaction::integrator::{Input, Integrator, Method};
+use leastaction::integrator::maximal::Maximal;
+use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::{Input, Integrator, LinearizedStep, Method, StepLinearization};
 use leastaction::io::{NamedArray, write_atomically, write_npz};
-use leastaction::mechanism::Mechanism;
+use leastaction::mechanism::{Mechanism, State};
 use serde_json::{Value, json};
 
 use crate::args::{InputArgs, MODEL_HELP, ModelArgs, ReadArgs, StartArgs, StepArgs};
@@ -15,14 +16,17 @@ use crate::inputs::Inputs;
 use crate::model;
 use crate::output::cannot_write;
 use crate::printer::Printer;
+use crate::serve::Served;
 use crate::{serve, start};
 
-/// Linearize one step of the minimal integrator: A and B of state and inputs, exact to rounding
+/// Linearize one step of a variational integrator: A and B of state and inputs, exact to rounding
 ///
 /// Rows and columns are tangents of the public coordinates (q), then velocities (v) or momenta (p), then inputs (u).
+/// With loops or rolling (maximal integrator) they are a free subset that the other coordinates follow.
 ///
 /// Examples:
 ///   leastaction linearize @chain/10 --at state.json --step 0.01
+///   leastaction linearize @four-bar --step 0.01
 ///   leastaction linearize robot.urdf --coordinates qp --out slope.npz
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -65,15 +69,15 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     if args.at.is_some() {
         settings.start = args.at;
     }
-    if settings.integrator.is_some_and(|method| method != Method::Minimal) {
-        return Err(Failure::new("only the minimal integrator is linearized")
-            .help("leave `--integrator` out, or give `minimal`"));
-    }
-    settings.integrator = Some(Method::Minimal);
     let read = ReadArgs { base: settings.base, package_path: settings.package_path.clone() };
     let (model, built) = model::load(&args.model, &read)?;
+    if settings.integrator.is_none()
+        && let Some(case) = &model.case
+    {
+        settings.integrator = Method::ALL.iter().find(|m| m.0 == case.integrator).map(|m| m.1);
+    }
     if let Some(case) = &model.case
-        && case.integrator == "minimal"
+        && settings.integrator.is_some_and(|method| method.name() == case.integrator)
     {
         settings.order = settings.order.or(Some(case.order));
         settings.step = settings.step.or(Some(case.step));
@@ -82,38 +86,95 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         printer.diagnostic(warning);
     }
     let served = serve::prepare(&model, built, &settings)?;
-    let mechanism = &served.mechanism;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
-    let (state, _) = start::resolve(mechanism, &settings, step)?;
-    let mut inputs = Inputs::new(mechanism, &model, &settings, step)?;
-    let u = inputs.at(mechanism, state.t, &state).to_vec();
-    let coordinates = match args.coordinates {
+    let (state, _) = start::resolve(&served.mechanism, &settings, step)?;
+    let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
+    let u = inputs.at(&served.mechanism, state.t, &state).to_vec();
+    let slope = match served.method {
+        Method::Minimal => of_minimal(&served, &state, &u, step, args.coordinates)?,
+        Method::Maximal => of_maximal(&served, &state, &u, step, args.coordinates)?,
+        other => {
+            return Err(Failure::new(format!("steps of the {} integrator are not linearized", other.name()))
+                .help("leave `--integrator` out, or give `minimal` or `maximal`"));
+        }
+    };
+    deliver(&served.mechanism, &slope, step, args.out.as_deref(), printer)
+}
+
+/// A derivative with its names.
+struct Slope {
+    integrator: &'static str,
+    order: u32,
+    states: Vec<String>,
+    inputs: Vec<String>,
+    /// `[A B]` by rows.
+    matrix: Vec<f64>,
+}
+
+fn input_names(mechanism: &Mechanism) -> Vec<String> {
+    mechanism.inputs().iter().map(|u| format!("u.{u}")).collect()
+}
+
+fn of_minimal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) -> Result<Slope, Failure> {
+    let mechanism = &served.mechanism;
+    let coordinates = match half {
         Half::Qp => Coordinates::Momentum,
         Half::Qv => Coordinates::Velocity,
     };
     let default = MinimalOptions::default();
     let options = MinimalOptions {
-        order: settings.order.unwrap_or(default.order),
-        tolerance: settings.tolerance.unwrap_or(default.tolerance),
+        order: served.options.order.unwrap_or(default.order),
+        tolerance: served.options.tolerance.unwrap_or(default.tolerance),
         tolerance_q: 1e-12,
         ..default
     };
     let fail = |error| Failure::from_error(&error);
     let integrator = MinimalIntegrator::new(options).map_err(fail)?;
     let mut workspace = integrator.workspace(mechanism).map_err(fail)?;
-    let mut inner = integrator.start(mechanism, &mut workspace, &state).map_err(fail)?;
+    let mut inner = integrator.start(mechanism, &mut workspace, state).map_err(fail)?;
     let slope = integrator
-        .linearize(mechanism, &mut workspace, &mut inner, Input { u: &u }, step, coordinates)
+        .linearize(mechanism, &mut workspace, &mut inner, Input { u }, step, coordinates)
         .map_err(fail)?;
-    deliver(
-        mechanism,
-        &slope,
-        args.coordinates,
-        step,
-        integrator.options().order,
-        args.out.as_deref(),
-        printer,
-    )
+    Ok(Slope {
+        integrator: "minimal",
+        order: integrator.options().order,
+        states: state_names(mechanism, half),
+        inputs: input_names(mechanism),
+        matrix: slope.matrix,
+    })
+}
+
+fn of_maximal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) -> Result<Slope, Failure> {
+    if half == Half::Qp {
+        return Err(Failure::new("the maximal integrator is linearized in positions and velocities")
+            .help("leave `--coordinates` out, or give `qv`"));
+    }
+    let mechanism = &served.mechanism;
+    let fail = |error| Failure::from_error(&error);
+    let engine = Maximal::with_options(&served.options).map_err(fail)?;
+    let mut workspace = engine.workspace(mechanism).map_err(fail)?;
+    let mut inner = engine.start(mechanism, &mut workspace, state).map_err(fail)?;
+    let mut memory = engine.slope(mechanism, &workspace);
+    let mut slope = StepLinearization::default();
+    engine
+        .step_linearized(
+            mechanism,
+            &mut workspace,
+            &mut memory,
+            &mut inner,
+            Input { u },
+            step,
+            false,
+            &mut slope,
+        )
+        .map_err(fail)?;
+    Ok(Slope {
+        integrator: "maximal",
+        order: engine.composition.order(),
+        states: slope.names(mechanism),
+        inputs: input_names(mechanism),
+        matrix: slope.matrix,
+    })
 }
 
 /// Names of the states: tangents, then velocities or momenta.
@@ -126,23 +187,23 @@ fn state_names(mechanism: &Mechanism, half: Half) -> Vec<String> {
 
 fn deliver(
     mechanism: &Mechanism,
-    slope: &Linearization,
-    half: Half,
+    slope: &Slope,
     step: f64,
-    order: u32,
     out: Option<&Path>,
     printer: &mut Printer,
 ) -> Result<u8, Failure> {
-    let states = state_names(mechanism, half);
-    let inputs: Vec<String> = mechanism.inputs().iter().map(|u| format!("u.{u}")).collect();
-    let n = states.len();
-    let a: Vec<Vec<f64>> = (0..n).map(|r| (0..n).map(|c| slope.a(r, c)).collect()).collect();
-    let b: Vec<Vec<f64>> = (0..n).map(|r| (0..inputs.len()).map(|c| slope.b(r, c)).collect()).collect();
+    let (states, inputs) = (slope.states.clone(), slope.inputs.clone());
+    let (n, width) = (states.len(), states.len() + inputs.len());
+    let rows = |from: usize, to: usize| -> Vec<Vec<f64>> {
+        (0..n).map(|r| slope.matrix[r * width + from..r * width + to].to_vec()).collect()
+    };
+    let (a, b) = (rows(0, n), rows(n, width));
     let object: Value = json!({
         "schema": "leastaction/linearization/1",
         "model": mechanism.name(),
+        "integrator": slope.integrator,
         "step": step,
-        "order": order,
+        "order": slope.order,
         "rows": states,
         "columns": { "A": states, "B": inputs },
         "A": a,

@@ -13,14 +13,16 @@ use serde_json::json;
 use crate::args::{MODEL_HELP, ReadArgs};
 use crate::failure::{DONE, Failure, suggestion};
 use crate::model;
+use crate::motion_page::MotionPage;
 use crate::output::{DEFAULT_FOLDER, cannot_write};
 use crate::printer::Printer;
 use crate::quantity::QuantityArgs;
+use crate::report;
 
 /// Evaluate a quantity and its time derivatives along a recorded joint trajectory
 ///
 /// The trajectory is what `simulate` writes, or any table with columns `t`, `q.JOINT` and, if recorded, `v.JOINT`.
-/// It is fitted by a spline; the summary tells how well. Writes motion.csv, motion.npz and motion.json.
+/// It is fitted by a spline; the summary tells how well. Writes motion.csv, motion.npz, motion.json and report.html.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[arg(value_name = "MODEL", help = MODEL_HELP)]
@@ -41,6 +43,9 @@ pub(crate) struct Args {
     /// Folder to write to [default: leastaction-out/MODEL-motion]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write no report.html
+    #[arg(long)]
+    no_report: bool,
 }
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
@@ -70,6 +75,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let mut value = vec![0.0; jets.value_count(args.quantity.quantity) * rows];
     let mut line = vec![0.0; layout.width()];
     let mut largest = vec![0.0f64; order + 1];
+    let mut page = (!args.no_report).then(|| MotionPage::new(&mechanism, &args.quantity, rows));
     for s in 0..recorded.len() {
         jets.forward_from_derivatives(recorded.positions(s), &recorded.derivatives(s))
             .and_then(|()| jets.value_into(&request, &mut value))
@@ -81,6 +87,10 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
                 line[1 + l * rows + row] = x;
                 largest[l] = largest[l].max(x.abs());
             }
+        }
+        if let Some(page) = &mut page {
+            let derivatives = recorded.derivatives(s);
+            page.push(recorded.times[s], recorded.positions(s), &derivatives, &line[1..], recorded.misfit(s));
         }
         csv.push(&line).map_err(|error| cannot_write(&csv_path, &error))?;
         npz.push(&line).map_err(|error| cannot_write(&npz_path, &error))?;
@@ -106,11 +116,25 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let path = folder.join("motion.json");
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     write_atomically(&path, text.as_bytes()).map_err(|error| cannot_write(&path, &error))?;
+    if let Some(page) = page {
+        let head = format!(
+            "{} of {} samples from {}",
+            args.quantity.quantity.name(),
+            recorded.len(),
+            args.trajectory.display()
+        );
+        let data = page.finish(&model, &mechanism, head, &largest, &recorded);
+        let path = folder.join("report.html");
+        report::write(&path, &data).map_err(|error| cannot_write(&path, &error))?;
+    }
     printer.object(&summary);
     let worst = recorded.residuals.iter().fold(0.0f64, |m, (_, max, _)| m.max(*max));
     printer.line(format!("{} samples, fitted within {worst:.1e}", recorded.len()));
     for (l, x) in largest.iter().enumerate() {
         printer.line(format!("  largest {} (derivative {l})  {x:.6e}", args.quantity.quantity.name()));
+    }
+    if !args.no_report {
+        printer.line(format!("report at {}", folder.join("report.html").display()));
     }
     printer.line(format!("written to {}", folder.display()));
     Ok(DONE)

@@ -246,6 +246,7 @@ fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) 
         ),
         summary,
         warnings: obstacle_line(file, solution).into_iter().collect(),
+        ..Page::default()
     }
 }
 

@@ -5,15 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
 use leastaction::control::Policy;
 use leastaction::integrator::Method;
 use leastaction::io::{Clock, StateFile, write_atomically};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
 
-use crate::args::{Assignment, InputArgs, LimitMode, ModelArgs, ReadArgs, StartArgs, StepArgs, positive};
+use crate::args::{
+    Assignment, CompositionName, InputArgs, LimitMode, MapName, ModelArgs, ReadArgs, StartArgs, StepArgs,
+    positive,
+};
 use crate::config::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
 use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use crate::forces::ForceLog;
 use crate::inputs::Inputs;
 use crate::model::{self, Model};
 use crate::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
@@ -63,6 +68,9 @@ pub(crate) struct Args {
     /// Folder of the results [default: leastaction-out/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write constraint forces of the joints: columns f.JOINT.{tx,ty,tz,fx,fy,fz} (maximal integrator)
+    #[arg(long)]
+    forces: bool,
     /// Write no report.html
     #[arg(long)]
     no_report: bool,
@@ -79,6 +87,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         report: args.no_report.then_some(false),
         policy: args.policy.clone(),
         open_loop: args.open_loop.then_some(true),
+        forces: args.forces.then_some(true),
         ..Settings::from_flags(&args.change, &args.step, &args.start, &args.input)
     };
     let is_scenario =
@@ -162,6 +171,12 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     }
     let inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
     let conservative = is_conservative(&served.mechanism) && !inputs.act();
+    let forces = (settings.forces == Some(true)).then(|| ForceLog::new(&served)).transpose()?;
+    let mut layout = TrajectoryLayout::of(&served.mechanism);
+    if let Some(forces) = &forces {
+        layout = layout.with("f", forces.column_names());
+    }
+    let force_names = forces.as_ref().map(|forces| forces.names().to_vec());
     let plan = Plan {
         served: &served,
         start,
@@ -170,12 +185,14 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         every: settings.every.unwrap_or(1),
         inputs,
         watch_limits: settings.limits.unwrap_or_default() == LimitMode::Monitor,
+        forces,
     };
 
     let out = settings.out.clone().unwrap_or_default();
-    let mut folder = RunFolder::create(&out, &TrajectoryLayout::of(&served.mechanism))?;
+    let mut folder = RunFolder::create(&out, &layout)?;
     let wants_report = settings.report.unwrap_or(true);
-    let mut page = wants_report.then(|| PageRecorder::new(&served.mechanism, conservative));
+    let mut page =
+        wants_report.then(|| PageRecorder::new(&served.mechanism, conservative, force_names.as_deref()));
     let progress = Progress::new(steps, printer.is_json());
     let finished = run::run(plan, &stop_flag(), &progress, |sample| {
         if let Some(page) = &mut page {
@@ -230,6 +247,14 @@ fn apply_case(settings: &mut Settings, model: &Model) {
     if settings.integrator.is_none() {
         settings.integrator = method;
         settings.order = settings.order.or((case.order > 0).then_some(case.order));
+    }
+    if settings.integrator == Some(Method::Maximal) {
+        let map = case.rotation_map.and_then(|name| MapName::from_str(name, true).ok());
+        settings.rotation_map = settings.rotation_map.or(map);
+        if settings.order.is_none_or(|order| order == case.order) {
+            let composition = case.composition.and_then(|name| CompositionName::from_str(name, true).ok());
+            settings.composition = settings.composition.or(composition);
+        }
     }
     settings.step.get_or_insert(case.step);
     let duration = case.steps as f64 * case.step;

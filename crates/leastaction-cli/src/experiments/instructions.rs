@@ -1,12 +1,38 @@
 //! Instruction counts of this program's own runs, by valgrind where it is there: the same on a busy machine.
 
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::failure::Failure;
 
 /// True if valgrind can be started.
 pub(crate) fn can_count() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|out| out.status.success())
+}
+
+/// Counts of many runs, two at a time: counts do not depend on what else runs.
+pub(crate) fn count_all(runs: &[String]) -> Result<Vec<(f64, String)>, Failure> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<(f64, String), Failure>>>> =
+        runs.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        loop {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            let Some(run) = runs.get(k) else { break };
+            let counted = count(&run.split(' ').collect::<Vec<_>>());
+            if let Ok(mut slot) = results[k].lock() {
+                *slot = Some(counted);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(work);
+        }
+    });
+    let missing = || Err(Failure::new("a count was not made"));
+    results.into_iter().map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(missing)).collect()
 }
 
 /// Instructions of this program run with these arguments, and what it printed.

@@ -15,6 +15,7 @@ mod measure;
 mod page;
 mod reach;
 mod results;
+mod robots;
 mod table;
 
 mod bruedigam_4a;
@@ -45,7 +46,7 @@ pub(crate) use check::{Check, Verdict};
 pub(crate) use figure::{Figure, Scale};
 pub(crate) use machine::Machine;
 pub(crate) use page::{index_page, result_page};
-pub(crate) use registry::EXPERIMENTS;
+pub(crate) use registry::{EXPERIMENTS, TIMED};
 pub(crate) use results::publish;
 pub(crate) use table::Table;
 
@@ -75,7 +76,7 @@ pub(crate) struct Experiment {
 pub(crate) struct Context {
     /// Shorter runs and fewer sizes: every expectation is still checked.
     pub(crate) quick: bool,
-    /// Folder with URDF files of robots that are too large to ship (`talos.urdf`).
+    /// Folder of robots that are too large to ship.
     pub(crate) robots: Option<PathBuf>,
 }
 

@@ -9,6 +9,7 @@ use leastaction::mechanism::{Mechanism, samples};
 use leastaction::spatial::Vec3;
 
 use super::measure::{build, options, stopped, time_per_step};
+use super::robots;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
 use crate::failure::Failure;
 
@@ -17,8 +18,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     source: "ours; the pendulums of the peers' benchmark",
     statement: "At equal error the variational integrators of high order are cheaper than RK4.",
     parameters: "@chain/2 and @chain/10 at rest with the first joint at 0.5 rad, 10 s (quick: 2 s); error: largest distance \
-                 of a link's end to the reference (DOP853 at 1e-13) over samples every 0.1 s. With --robots DIR also talos \
-                 on its floating base without gravity, 1 s. Cost: best time per step times the number of steps, per \
+                 of a link's end to the reference (DOP853 at 1e-13) over samples every 0.1 s. Talos, where example-robot-data is (--robots DIR, \
+                 or as `bench --peers` installs it), on its floating base without gravity, joint rates up to 0.5 rad/s, 1 s. Cost: best time per step times the number of steps, per \
                  simulated second.",
     run,
 };
@@ -53,11 +54,10 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         let mechanism = build(samples::chain(n))?;
         study(context, &mechanism, &format!("{n} links"), samples_taken, &mut out)?;
     }
-    match &context.robots {
-        Some(folder) => {
+    match robots::talos(context.robots.as_deref()) {
+        Some(path) => {
             let options =
                 LoadOptions { urdf: UrdfOptions { base: UrdfBase::Floating, ..UrdfOptions::default() } };
-            let path = folder.join("talos.urdf");
             let reading = load_model(&path, &options)
                 .map_err(|error| Failure::from_error(&error).help(error.remedy()))?;
             let Some(mut description) = reading.description else {
@@ -71,7 +71,9 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             }
             study(context, &build(description)?, "talos", 10, &mut out)?;
         }
-        None => out.notes.push("talos was left out: give its folder with --robots DIR".into()),
+        None => out.notes.push(
+            "talos was left out: give the folder of example-robot-data with --robots DIR, or run `leastaction bench --peers` first".into(),
+        ),
     }
     Ok(out)
 }
@@ -110,7 +112,9 @@ fn study(
             table.row([label.into(), h.into(), error.into(), ms_per_second.into()]);
             points.push(Point { h, error, ms_per_second });
         }
-        figure.curve(label, points.iter().map(|p| (p.error.max(1e-16), p.ms_per_second)));
+        // The curve ends where rounding does: there a smaller step no longer helps.
+        let useful = 1 + points.windows(2).take_while(|pair| pair[1].error < 0.7 * pair[0].error).count();
+        figure.curve(label, points.iter().take(useful).map(|p| (p.error.max(1e-16), p.ms_per_second)));
         out.number(
             format!("{name}: {label}"),
             serde_json::json!(points.iter().map(|p| [p.h, p.error, p.ms_per_second]).collect::<Vec<_>>()),

@@ -10,6 +10,7 @@ use crate::report::{STYLE, escape_html};
 const EXTRA: &str = "
 table.data { border-collapse: collapse; font-size: 0.88rem; margin: 6px 0 18px; background: var(--card); }
 table.data th, table.data td { border: 1px solid var(--line); padding: 3px 10px; text-align: left; vertical-align: top; }
+table.data td a { white-space: nowrap; }
 table.data td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .scroll { overflow-x: auto; }
 .pass { color: #15803d; font-weight: 600; } .loss { color: #b45309; font-weight: 600; } .fail { color: #dc2626; font-weight: 700; }
@@ -35,8 +36,8 @@ fn page(title: &str, subtitle: &str, body: &str) -> String {
 pub(crate) fn result_page(experiment: &Experiment, outcome: &Outcome, run: &RunInfo) -> String {
     let mut body = format!(
         "<p class=\"parameters\"><b>Source:</b> {}<br><b>Set-up:</b> {}</p>\n",
-        escape_html(experiment.source),
-        escape_html(experiment.parameters)
+        marked_up(experiment.source),
+        marked_up(experiment.parameters)
     );
     body.push_str("<section><h2>Expectations</h2>");
     body.push_str(&check_table(&outcome.checks));
@@ -50,7 +51,7 @@ pub(crate) fn result_page(experiment: &Experiment, outcome: &Outcome, run: &RunI
     if !outcome.notes.is_empty() {
         body.push_str("<section class=\"notice\"><h2>Please note</h2><ul>");
         for note in &outcome.notes {
-            let _ = write!(body, "<li>{}</li>", escape_html(note));
+            let _ = write!(body, "<li>{}</li>", marked_up(note));
         }
         body.push_str("</ul></section>");
     }
@@ -85,6 +86,15 @@ pub(crate) fn index_page(rows: &[(&Experiment, Verdict, f64)], machine_line: &st
     }
     body.push_str("</tbody></table>");
     page("Experiments", machine_line, &body)
+}
+
+/// Text with `code` between backticks.
+fn marked_up(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(k, part)| {
+        let part = escape_html(part);
+        if k % 2 == 1 { format!("<code>{part}</code>") } else { part }
+    });
+    parts.collect()
 }
 
 fn check_table(checks: &[Check]) -> String {
@@ -129,4 +139,14 @@ fn data_table(table: &Table) -> String {
     }
     html.push_str("</tbody></table></div>");
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backticks_are_code_and_the_rest_is_escaped() {
+        assert_eq!(marked_up("run `a < b` & go"), "run <code>a &lt; b</code> &amp; go");
+    }
 }

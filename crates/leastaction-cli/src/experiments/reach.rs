@@ -82,6 +82,7 @@ fn problem(mechanism: &Mechanism, terms: &[(&str, f64)]) -> Result<MotionProblem
         terms: terms.ok_or_else(|| Failure::new("a cost term of the experiment has no such name"))?,
         limits: Vec::new(),
         via: Vec::new(),
+        passive: false,
     })
 }
 

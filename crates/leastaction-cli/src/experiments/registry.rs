@@ -2,6 +2,20 @@
 
 use super::Experiment;
 
+/// Those that time: they run alone, the others two at a time.
+pub(crate) const TIMED: [&str; 10] = [
+    "bruedigam-4c",
+    "bruedigam-5a",
+    "bruedigam-5b",
+    "bruedigam-6",
+    "bruedigam-8",
+    "fan-cost",
+    "ishigaki-5",
+    "ishigaki-table7",
+    "ours-jerk-cost",
+    "ours-work-precision",
+];
+
 macro_rules! experiments {
     ($($file:ident :: $item:ident,)*) => {
         /// In the order they are listed, run and published.

@@ -64,6 +64,7 @@ pub(crate) fn write(out: &Path, file: &ControlFile, found: &Found, report: bool)
         scene: page::scene(mechanism),
         frames: frames.frames(),
         plots: vec![positions.plot(), velocities.plot(), inputs.plot(), convergence(found).plot()],
+        ..ReportData::default()
     };
     let path = folder.join("report.html");
     report::write(&path, &data).map_err(|error| cannot_write(&path, &error))

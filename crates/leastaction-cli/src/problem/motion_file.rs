@@ -4,7 +4,6 @@ use std::path::Path;
 
 use leastaction::io::{read_trajectory_csv, read_trajectory_npz};
 use leastaction::mechanism::Mechanism;
-use leastaction::optimize::Observation;
 
 use crate::failure::Failure;
 
@@ -15,8 +14,16 @@ struct Table {
     degrees: bool,
 }
 
+/// Configurations over time.
+pub(crate) struct Recording {
+    /// Times from the first row on.
+    pub(crate) times: Vec<f64>,
+    /// `q[row][nq]`.
+    pub(crate) q: Vec<f64>,
+}
+
 /// Reads the positions of all joints over time; times are counted from the first row.
-pub(crate) fn read(path: &Path, mechanism: &Mechanism) -> Result<Observation, Failure> {
+pub(crate) fn read(path: &Path, mechanism: &Mechanism) -> Result<Recording, Failure> {
     let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let table = match extension.as_str() {
         "mot" | "sto" => opensim(path)?,
@@ -47,7 +54,7 @@ pub(crate) fn read(path: &Path, mechanism: &Mechanism) -> Result<Observation, Fa
     };
     let scale: Vec<f64> =
         (0..labels.len()).map(|c| if table.degrees && turns(c) { 1f64.to_radians() } else { 1.0 }).collect();
-    Ok(Observation {
+    Ok(Recording {
         times: table.rows.iter().map(|row| row[time] - start).collect(),
         q: table.rows.iter().flat_map(|row| picked.iter().zip(&scale).map(|(i, f)| f * row[*i])).collect(),
     })

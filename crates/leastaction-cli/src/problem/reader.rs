@@ -5,45 +5,32 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use leastaction::mechanism::{BodyId, Mechanism, ModelDescription};
-use leastaction::optimize::{
-    BoundaryState, Limit, LimitKind, MotionProblem, OptimizeError, Sampling, SolveOptions, Term, TermKind,
-    Transcription, ViaPoint,
-};
-use leastaction::spatial::{Mat3, Quat, Vec3};
+use leastaction::optimize::{BoundaryState, MotionProblem, Sampling, SolveOptions, Transcription};
 use toml::de::{DeTable, DeValue};
 
 use super::ProblemFile;
+use super::reader_terms::Waypoints;
 use super::values::{Entry, Values, number};
 use crate::failure::{Failure, suggestion};
 use crate::model;
 
-const TOP: [&str; 11] =
-    ["schema", "name", "model", "gravity", "trajectory", "start", "end", "terms", "limits", "via", "solver"];
+const TOP: [&str; 12] = [
+    "schema",
+    "name",
+    "model",
+    "gravity",
+    "with",
+    "trajectory",
+    "start",
+    "end",
+    "terms",
+    "limits",
+    "via",
+    "solver",
+];
 const TRAJECTORY: [&str; 5] = ["duration", "degree", "control_points", "samples", "gauss_points"];
 const STATE: [&str; 4] = ["q", "v", "a", "jerk"];
-const TERM: [&str; 10] =
-    ["kind", "name", "weight", "metric", "links", "order", "body", "point", "target", "about"];
-const LIMITS: [&str; 7] =
-    ["position", "control_point", "velocity", "acceleration", "jerk", "torque", "torque_rate"];
-const VIA: [&str; 4] = ["t", "joint", "value", "order"];
 const SOLVER: [&str; 4] = ["tolerance", "max_iterations", "leave_out_first", "start"];
-const KINDS: [&str; 15] = [
-    "joint_velocity",
-    "joint_acceleration",
-    "joint_jerk",
-    "joint_snap",
-    "torque",
-    "torque_rate",
-    "torque_rate2",
-    "link_velocity",
-    "link_velocity_rate",
-    "link_velocity_rate2",
-    "momentum",
-    "momentum_rate",
-    "point_tracking",
-    "orientation_tracking",
-    "com_tracking",
-];
 
 type Loader<'l> = &'l dyn Fn(&str) -> Result<(ModelDescription, Mechanism), Failure>;
 
@@ -65,7 +52,13 @@ pub(super) fn read(
             return Err(refused(values.problems));
         }
     };
-    let mut reader = Reader { values, places: HashMap::new(), has_weights: true };
+    let mut reader = Reader {
+        values,
+        places: HashMap::new(),
+        has_weights: true,
+        waypoints: Vec::new(),
+        postures: Vec::new(),
+    };
     let done = reader.top(table.get_ref(), path, text, &load)?;
     match done {
         Some(file) if reader.values.problems.is_empty() => Ok(file),
@@ -73,11 +66,16 @@ pub(super) fn read(
     }
 }
 
-struct Reader {
-    values: Values,
+/// A problem file on its way to a problem.
+pub(super) struct Reader {
+    pub(super) values: Values,
     /// Where things stand that are checked later.
-    places: HashMap<String, Range<usize>>,
-    has_weights: bool,
+    pub(super) places: HashMap<String, Range<usize>>,
+    pub(super) has_weights: bool,
+    /// Targets that need the sample times.
+    pub(super) waypoints: Vec<Waypoints>,
+    /// Postures of regularisation terms (by index), which need the number of control points.
+    pub(super) postures: Vec<(usize, Option<Vec<f64>>)>,
 }
 
 impl Reader {
@@ -172,7 +170,6 @@ impl Reader {
     }
 
     fn problem(&mut self, table: &DeTable<'_>, mechanism: &Mechanism) -> Option<MotionProblem> {
-        let n = mechanism.nv();
         let mut problem = MotionProblem {
             duration: 0.0,
             degree: 5,
@@ -183,6 +180,7 @@ impl Reader {
             terms: Vec::new(),
             limits: Vec::new(),
             via: Vec::new(),
+            passive: false,
         };
         for key in ["trajectory", "start", "end", "terms"] {
             if !table.iter().any(|(k, _)| k.get_ref() == key) {
@@ -199,8 +197,8 @@ impl Reader {
             self.places.insert(entry.0.get_ref().to_string(), entry.0.span());
             match entry.0.get_ref().as_ref() {
                 "trajectory" => self.trajectory(entry, &mut problem),
-                "start" => problem.start = self.state(entry, n, mechanism),
-                "end" => problem.end = self.state(entry, n, mechanism),
+                "start" => problem.start = self.state(entry, mechanism),
+                "end" => problem.end = self.state(entry, mechanism),
                 "terms" => {
                     for (i, (table, span)) in self.values.tables(entry).into_iter().enumerate() {
                         if let Some(term) = self.term(table, span, i, mechanism) {
@@ -214,8 +212,26 @@ impl Reader {
                         self.via(table, span, mechanism, &mut problem);
                     }
                 }
+                "with" => {
+                    for (word, span) in self.values.texts(entry) {
+                        if word == "passive" {
+                            problem.passive = true;
+                        } else {
+                            let message = format!("`{word}` is not possible");
+                            self.values.problem(
+                                span,
+                                "key `with`",
+                                message,
+                                "write [\"passive\"] or leave it out",
+                            );
+                        }
+                    }
+                }
                 _ => {}
             }
+        }
+        if self.values.problems.is_empty() {
+            self.complete(&mut problem, mechanism);
         }
         Some(problem)
     }
@@ -255,7 +271,12 @@ impl Reader {
     }
 
     /// One number per coordinate: a number for all, a list, or a table by joint (others are `missing`).
-    fn coordinates(&mut self, entry: Entry<'_, '_>, mechanism: &Mechanism, missing: f64) -> Option<Vec<f64>> {
+    pub(super) fn coordinates(
+        &mut self,
+        entry: Entry<'_, '_>,
+        mechanism: &Mechanism,
+        missing: f64,
+    ) -> Option<Vec<f64>> {
         let n = mechanism.nv();
         if let Some(value) = number(entry.1.get_ref()) {
             return Some(vec![value; n]);
@@ -295,7 +316,12 @@ impl Reader {
         Some(out)
     }
 
-    fn joint(&mut self, name: &str, span: Range<usize>, mechanism: &Mechanism) -> Option<Range<usize>> {
+    pub(super) fn joint(
+        &mut self,
+        name: &str,
+        span: Range<usize>,
+        mechanism: &Mechanism,
+    ) -> Option<Range<usize>> {
         let found = mechanism.joint_by_name(name).map(|id| mechanism.v_range(id)).filter(|r| !r.is_empty());
         if found.is_none() {
             let names: Vec<&str> = mechanism
@@ -311,7 +337,7 @@ impl Reader {
         found
     }
 
-    fn body(
+    pub(super) fn body(
         &mut self,
         entry: Entry<'_, '_>,
         text: &str,
@@ -328,11 +354,61 @@ impl Reader {
         found
     }
 
-    fn state(&mut self, entry: Entry<'_, '_>, n: usize, mechanism: &Mechanism) -> BoundaryState {
+    /// A configuration: as [`coordinates`](Self::coordinates), but a quaternion (and position) for ball and free joints.
+    /// Joints that a table leaves out are where they are at zero coordinates.
+    fn configuration(&mut self, entry: Entry<'_, '_>, mechanism: &Mechanism) -> Option<Vec<f64>> {
+        let nq = mechanism.nq();
+        if nq == mechanism.nv() {
+            return self.coordinates(entry, mechanism, 0.0);
+        }
+        let element = format!("key `{}`", entry.0.get_ref());
+        let DeValue::Table(table) = entry.1.get_ref() else {
+            let values = self.values.numbers(entry)?;
+            if values.len() != nq {
+                let message =
+                    format!("it has {} numbers, `{}` has {nq} positions", values.len(), mechanism.name());
+                self.values.problem(
+                    entry.1.span(),
+                    element,
+                    message,
+                    "give a table by joint: ball joints w, x, y, z, free joints w, x, y, z, px, py, pz",
+                );
+                return None;
+            }
+            return Some(values);
+        };
+        let mut out = mechanism.neutral_state().q;
+        for entry in table {
+            let name = entry.0.get_ref();
+            if self.joint(name, entry.0.span(), mechanism).is_none() {
+                continue;
+            }
+            let Some(range) = mechanism.joint_by_name(name).map(|id| mechanism.q_range(id)) else { continue };
+            if range.len() == 1 {
+                out[range.start] = self.values.number(entry)?;
+                continue;
+            }
+            let values = self.values.numbers(entry)?;
+            if values.len() == range.len() {
+                out[range].copy_from_slice(&values);
+            } else {
+                let message = format!("it has {} numbers", values.len());
+                let element = format!("joint `{name}`");
+                self.values.problem(entry.1.span(), element, message, format!("give {}", range.len()));
+            }
+        }
+        Some(out)
+    }
+
+    fn state(&mut self, entry: Entry<'_, '_>, mechanism: &Mechanism) -> BoundaryState {
+        let n = mechanism.nv();
         let Some(table) = self.values.table(entry) else { return BoundaryState::default() };
         let mut rows: [Option<Vec<f64>>; 4] = Default::default();
         for item in table {
             match STATE.iter().position(|key| item.0.get_ref() == key) {
+                Some(0) => {
+                    rows[0] = self.configuration(item, mechanism).or(Some(mechanism.neutral_state().q));
+                }
                 Some(order) => rows[order] = self.coordinates(item, mechanism, 0.0).or(Some(vec![0.0; n])),
                 None => self.values.unknown(item.0, &STATE),
             }
@@ -353,277 +429,6 @@ impl Reader {
             self.values.problem(entry.0.span(), element, "it has `jerk` but no `a`", "add `a = …`");
         }
         BoundaryState { derivatives: rows.into_iter().map_while(|row| row).collect() }
-    }
-
-    fn term(
-        &mut self,
-        table: &DeTable<'_>,
-        span: Range<usize>,
-        index: usize,
-        mechanism: &Mechanism,
-    ) -> Option<Term> {
-        let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
-        for entry in table {
-            if !TERM.contains(&entry.0.get_ref().as_ref()) {
-                self.values.unknown(entry.0, &TERM);
-            }
-        }
-        let Some(kind_entry) = find("kind") else {
-            self.values.problem(
-                span,
-                format!("term {}", index + 1),
-                "it has no `kind`",
-                format!("one of {}", KINDS.join(", ")),
-            );
-            return None;
-        };
-        let kind = self.values.text(kind_entry)?;
-        self.places.insert(format!("term {index}"), kind_entry.1.span());
-        let weight = match find("weight") {
-            Some(entry) => self.values.not_negative(entry)?,
-            None => {
-                self.has_weights = false;
-                1.0
-            }
-        };
-        let order = match find("order") {
-            Some(entry) => Some(self.values.count(entry, 0)?),
-            None => None,
-        };
-        let mut needs = |key: &str, remedy: &str| {
-            let found = find(key);
-            if found.is_none() {
-                self.values.problem(
-                    kind_entry.1.span(),
-                    format!("term `{kind}`"),
-                    format!("it has no `{key}`"),
-                    remedy,
-                );
-            }
-            found
-        };
-        let tracking = match kind.as_str() {
-            "point_tracking" => {
-                let (body, target) = (
-                    needs("body", "name the body that tracks"),
-                    needs("target", "give `target = [x, y, z]`"),
-                );
-                let body = body?;
-                let text = self.values.text(body)?;
-                let id = self.body(body, &text, body.1.span(), mechanism)?;
-                let offset = match find("point") {
-                    Some(entry) => Vec3(self.values.fixed(entry)?),
-                    None => Vec3::zero(),
-                };
-                let reference = vec![Vec3(self.values.fixed(target?)?)];
-                Some(TermKind::PointTracking { body: id, offset, order: order.unwrap_or(0), reference })
-            }
-            "orientation_tracking" => {
-                let (body, target) = (
-                    needs("body", "name the body that tracks"),
-                    needs("target", "give `target = [w, x, y, z]`"),
-                );
-                let body = body?;
-                let text = self.values.text(body)?;
-                let id = self.body(body, &text, body.1.span(), mechanism)?;
-                let target = target?;
-                let q = self.values.fixed::<4>(target)?;
-                let quat = Quat::from_slice(&q);
-                if quat.norm() < 1e-6 {
-                    self.values.problem(
-                        target.1.span(),
-                        "key `target`",
-                        "the quaternion has no direction",
-                        "give a unit quaternion w, x, y, z",
-                    );
-                    return None;
-                }
-                let reference = vec![quat.normalized().to_matrix()];
-                Some(TermKind::OrientationTracking { body: id, offset: Mat3::identity(), reference })
-            }
-            "com_tracking" => {
-                let target = needs("target", "give `target = [x, y, z]`")?;
-                let reference = vec![Vec3(self.values.fixed(target)?)];
-                Some(TermKind::ComTracking { order: order.unwrap_or(0), reference })
-            }
-            "joint_snap" => Some(TermKind::Joint { order: 4 }),
-            _ => None,
-        };
-        let mut term = match tracking {
-            Some(tracking) => Term::new(kind.clone(), tracking, weight),
-            None => {
-                let Some(term) = Term::by_name(&kind, mechanism, weight) else {
-                    let remedy = suggestion(&kind, KINDS).unwrap_or_default();
-                    self.values.problem(
-                        kind_entry.1.span(),
-                        "key `kind`",
-                        format!("`{kind}` is not a term"),
-                        remedy,
-                    );
-                    return None;
-                };
-                term
-            }
-        };
-        match &mut term.kind {
-            TermKind::LinkVelocity { bodies, .. } => {
-                if let Some(entry) = find("links") {
-                    let names = self.values.texts(entry);
-                    *bodies =
-                        names.into_iter().filter_map(|(t, s)| self.body(entry, &t, s, mechanism)).collect();
-                }
-            }
-            TermKind::Momentum { about_com, .. } => {
-                if let Some(entry) = find("about") {
-                    match self.values.text(entry)?.as_str() {
-                        "com" => *about_com = true,
-                        "origin" => *about_com = false,
-                        other => {
-                            let message = format!("`{other}` is not possible");
-                            self.values.problem(
-                                entry.1.span(),
-                                "key `about`",
-                                message,
-                                "write \"com\" or \"origin\"",
-                            );
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-        if let Some(entry) = find("metric") {
-            self.places.insert("metric".into(), entry.1.span());
-            term.metric = self.values.numbers(entry)?;
-        }
-        if let Some(entry) = find("name") {
-            term.name = self.values.text(entry)?;
-        }
-        Some(term)
-    }
-
-    fn limits(&mut self, entry: Entry<'_, '_>, mechanism: &Mechanism, problem: &mut MotionProblem) {
-        let Some(table) = self.values.table(entry) else { return };
-        let kinds = [
-            LimitKind::Position,
-            LimitKind::ControlPoint,
-            LimitKind::Velocity,
-            LimitKind::Acceleration,
-            LimitKind::Jerk,
-            LimitKind::Torque,
-            LimitKind::TorqueRate,
-        ];
-        for item in table {
-            let Some(kind) = kinds.into_iter().find(|k| item.0.get_ref() == k.name()) else {
-                self.values.unknown(item.0, &LIMITS);
-                continue;
-            };
-            self.places.insert(format!("limits.{}", kind.name()), item.1.span());
-            if let Some((lower, upper)) = self.range(item, kind, mechanism) {
-                problem.limits.push(Limit { kind, lower, upper });
-            }
-        }
-    }
-
-    /// Lower and upper bounds: a number or a value per joint (both signs), `{ lower, upper }`, or `"model"`.
-    fn range(
-        &mut self,
-        entry: Entry<'_, '_>,
-        kind: LimitKind,
-        mechanism: &Mechanism,
-    ) -> Option<(Vec<f64>, Vec<f64>)> {
-        let n = mechanism.nv();
-        if let DeValue::String(word) = entry.1.get_ref() {
-            if word.as_ref() == "model" {
-                return self.model_limits(entry, kind, mechanism);
-            }
-            let element = format!("key `{}`", entry.0.get_ref());
-            let message = format!("`{word}` is not possible");
-            self.values.problem(
-                entry.1.span(),
-                element,
-                message,
-                "give numbers, or \"model\" for the limits of the model",
-            );
-            return None;
-        }
-        if let DeValue::Table(table) = entry.1.get_ref()
-            && table.iter().any(|(k, _)| matches!(k.get_ref().as_ref(), "lower" | "upper"))
-        {
-            let (mut lower, mut upper) = (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]);
-            for item in table {
-                match item.0.get_ref().as_ref() {
-                    "lower" => lower = self.coordinates(item, mechanism, f64::NEG_INFINITY)?,
-                    "upper" => upper = self.coordinates(item, mechanism, f64::INFINITY)?,
-                    _ => self.values.unknown(item.0, &["lower", "upper"]),
-                }
-            }
-            return Some((lower, upper));
-        }
-        let upper = self.coordinates(entry, mechanism, f64::INFINITY)?;
-        Some((upper.iter().map(|x| -x).collect(), upper))
-    }
-
-    fn model_limits(
-        &mut self,
-        entry: Entry<'_, '_>,
-        kind: LimitKind,
-        mechanism: &Mechanism,
-    ) -> Option<(Vec<f64>, Vec<f64>)> {
-        let n = mechanism.nv();
-        let (mut lower, mut upper) = (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]);
-        for id in mechanism.tree_joints() {
-            let Some(limits) = mechanism.joint(id).limits else { continue };
-            for (k, c) in mechanism.v_range(id).enumerate() {
-                let (low, high) = match kind {
-                    LimitKind::Position | LimitKind::ControlPoint => (limits.lower[k], limits.upper[k]),
-                    LimitKind::Velocity => (-limits.velocity, limits.velocity),
-                    LimitKind::Torque => (-limits.effort, limits.effort),
-                    _ => (f64::NEG_INFINITY, f64::INFINITY),
-                };
-                (lower[c], upper[c]) = (low, high);
-            }
-        }
-        if lower.iter().chain(&upper).all(|x| x.is_infinite()) {
-            let element = format!("key `{}`", entry.0.get_ref());
-            let message = format!("`{}` has no {} limits", mechanism.name(), kind.name());
-            self.values.problem(entry.1.span(), element, message, "give numbers");
-            return None;
-        }
-        Some((lower, upper))
-    }
-
-    fn via(
-        &mut self,
-        table: &DeTable<'_>,
-        span: Range<usize>,
-        mechanism: &Mechanism,
-        problem: &mut MotionProblem,
-    ) {
-        let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
-        for entry in table {
-            if !VIA.contains(&entry.0.get_ref().as_ref()) {
-                self.values.unknown(entry.0, &VIA);
-            }
-        }
-        let (Some(t), Some(joint), Some(value)) = (find("t"), find("joint"), find("value")) else {
-            self.values.problem(
-                span,
-                "via point",
-                "it needs `t`, `joint` and `value`",
-                "add what is missing",
-            );
-            return;
-        };
-        self.places.insert("via".into(), t.1.span());
-        let order = find("order").and_then(|entry| self.values.count(entry, 0)).unwrap_or(0);
-        let (Some(t), Some(name), Some(value)) =
-            (self.values.number(t), self.values.text(joint), self.values.number(value))
-        else {
-            return;
-        };
-        let Some(range) = self.joint(&name, joint.1.span(), mechanism) else { return };
-        problem.via.push(ViaPoint { t, coordinate: range.start, order, value });
     }
 
     fn solver(
@@ -666,91 +471,5 @@ impl Reader {
                 _ => self.values.unknown(item.0, &SOLVER),
             }
         }
-    }
-
-    /// An error of the whole problem, at the key that can mend it.
-    fn explain(&mut self, error: &OptimizeError, problem: &MotionProblem, mechanism: &Mechanism) {
-        let labels = mechanism.v_labels();
-        let joint = |c: usize| labels.get(c).cloned().unwrap_or_default();
-        let term = |name: &str| problem.terms.iter().position(|t| t.name == name).unwrap_or(0);
-        let (place, element, message, remedy) = match error {
-            OptimizeError::TermNeedsDegree { term: name, needed, .. } => (
-                "degree".to_owned(),
-                "key `degree`",
-                error.to_string(),
-                format!("give degree = {needed} or more, or leave term {} out", term(name) + 1),
-            ),
-            OptimizeError::DegreeTooLow { needed, .. } => (
-                "degree".into(),
-                "key `degree`",
-                error.to_string(),
-                format!("give a degree from {needed} to 12"),
-            ),
-            OptimizeError::TooFewControlPoints { needed, .. } => (
-                "control_points".into(),
-                "key `control_points`",
-                error.to_string(),
-                format!("give {needed} or more"),
-            ),
-            OptimizeError::NothingFree { fixed, .. } => (
-                "control_points".into(),
-                "key `control_points`",
-                error.to_string(),
-                format!("give more than {fixed}"),
-            ),
-            OptimizeError::BadSampling { .. } => (
-                "samples".into(),
-                "key `samples`",
-                error.to_string(),
-                "give `samples = 200`, or `gauss_points = 3`".into(),
-            ),
-            OptimizeError::EmptyLimit { kind, coordinate, lower, upper } => (
-                format!("limits.{kind}"),
-                "table `limits`",
-                format!(
-                    "the {kind} limits of `{}` are {lower} to {upper}: nothing is between them",
-                    joint(*coordinate)
-                ),
-                "give a lower limit below the upper one".into(),
-            ),
-            OptimizeError::BoundaryOutsideLimit { end, kind, coordinate, value, lower, upper } => (
-                (*end).to_owned(),
-                "boundary state",
-                format!(
-                    "the {end} has {kind} {value} for `{}`, outside its limits {lower} to {upper}",
-                    joint(*coordinate)
-                ),
-                "change the boundary state or widen the limit".into(),
-            ),
-            OptimizeError::BadViaPoint { .. } => {
-                ("via".into(), "via point", error.to_string(), "give a time inside the motion".into())
-            }
-            OptimizeError::WrongLength { name: "metric", expected, .. } => (
-                "metric".into(),
-                "key `metric`",
-                error.to_string(),
-                format!("give {expected} numbers, zero or positive"),
-            ),
-            OptimizeError::NoTerms => (
-                "terms".into(),
-                "terms",
-                error.to_string(),
-                "give at least one term a positive weight".into(),
-            ),
-            OptimizeError::JointNotServed { .. } => (
-                "model".into(),
-                "key `model`",
-                error.to_string(),
-                "use a model of revolute, prismatic, cylindrical, universal and planar joints".into(),
-            ),
-            _ => (
-                "model".into(),
-                "problem",
-                error.to_string(),
-                "see `docs/schema/problem-1.schema.json`".into(),
-            ),
-        };
-        let span = self.places.get(&place).or_else(|| self.places.get("trajectory")).cloned().unwrap_or(0..0);
-        self.values.problem(span, element, message, remedy);
     }
 }

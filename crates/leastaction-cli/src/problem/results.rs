@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use leastaction::dynamics::Dynamics;
+use leastaction::jet::JetWorkspace;
 use leastaction::mechanism::State;
-use leastaction::optimize::{ControlPoints, LimitKind, Progress, Sampling, SplineTable};
+use leastaction::optimize::{ControlPoints, LimitKind, MotionChart, Progress, Sampling, SplineTable};
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::ProblemFile;
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
-use crate::report::{self, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
+use crate::report::{self, Bars, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
 
 /// Rows of a written trajectory.
 const ROWS: usize = 401;
@@ -22,6 +22,8 @@ pub(crate) struct Page {
     pub(crate) subtitle: String,
     pub(crate) summary: Vec<SummaryRow>,
     pub(crate) warnings: Vec<String>,
+    /// Inferred weights.
+    pub(crate) bars: Bars,
 }
 
 /// Writes trajectory files and, if there is a page, the report.
@@ -47,32 +49,33 @@ pub(crate) fn write(
     let mut x = vec![0.0; ROWS * orders * n];
     table.add_states(&theta.high, n, &mut x);
     table.add_states(&theta.low, n, &mut x);
+    let chart = MotionChart::new(mechanism, &file.problem);
 
     let mut folder = RunFolder::create(out, &TrajectoryLayout::of(mechanism))?;
     let mut sampler = Sampler::new(mechanism);
-    let mut dynamics = Dynamics::<f64>::new(mechanism);
+    let mut jets = JetWorkspace::<f64>::new(mechanism, 0);
+    jets.include_passive(file.problem.passive);
     let mut frames = FrameThinner::new(mechanism.nb());
     let mut plots = plots(file, orders);
     let inputs = vec![0.0; mechanism.nu()];
-    let mut tau = vec![0.0; n];
     for s in 0..ROWS {
-        let at = |d: usize| &x[(s * orders + d) * n..][..n];
         let t = table.times[s];
-        let v = if orders > 1 { at(1).to_vec() } else { vec![0.0; n] };
-        let state = State { t, q: at(0).to_vec(), v, ..State::default() };
+        let (q, rates) = chart.motion(t, &x[s * orders * n..(s + 1) * orders * n]);
+        let v = rates.first().cloned().unwrap_or_else(|| vec![0.0; n]);
+        let state = State { t, q: q.clone(), v, ..State::default() };
         let observed = sampler.observe(&state);
         sampler.row(&state, &observed, Recorded { t, u: &inputs, ..Recorded::default() });
         folder.push(sampler.last_row())?;
         frames.push(t, sampler.poses());
         for (kind, order, plot, limits) in &mut plots {
-            let mut values = match kind {
-                LimitKind::Torque => {
-                    if orders > 2 {
-                        dynamics.inverse_dynamics_into(mechanism, at(0), at(1), at(2), &mut tau);
-                    }
-                    tau.clone()
+            let mut values = match (*kind, *order) {
+                (LimitKind::Torque, _) => {
+                    jets.forward_from_derivatives(&q, &[&rates[0], &rates[1]])
+                        .map_err(|error| Failure::from_error(&error))?;
+                    jets.torque(0).to_vec()
                 }
-                _ => at(*order).to_vec(),
+                (_, 0) => q.clone(),
+                (_, order) => rates[order - 1].clone(),
             };
             values.extend_from_slice(limits);
             plot.push(t, &values);
@@ -95,6 +98,7 @@ pub(crate) fn write(
             scene: page::scene(mechanism),
             frames: frames.frames(),
             plots: all,
+            bars: head.bars,
         };
         let path = out.join("report.html");
         report::write(&path, &data).map_err(|error| cannot_write(&path, &error))?;
@@ -116,7 +120,7 @@ fn plots(file: &ProblemFile, orders: usize) -> Vec<(LimitKind, usize, PlotThinne
         .into_iter()
         .filter(|(_, order, ..)| *order < orders)
         .map(|(kind, order, id, title, unit)| {
-            let mut names = labels.clone();
+            let mut names = if order == 0 { file.mechanism.q_labels() } else { labels.clone() };
             let mut limits = Vec::new();
             for limit in file.problem.limits.iter().filter(|l| l.kind == kind) {
                 for (word, values) in [("lower limit", &limit.lower), ("upper limit", &limit.upper)] {

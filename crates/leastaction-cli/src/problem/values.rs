@@ -20,6 +20,13 @@ pub(super) struct Values {
     pub(super) problems: Vec<Diagnostic>,
 }
 
+/// A list of numbers or a list of lists.
+#[derive(Debug)]
+pub(super) enum Rows {
+    One(Vec<f64>),
+    Many(Vec<Vec<f64>>),
+}
+
 impl Values {
     pub(super) fn new(path: &Path, text: &str) -> Self {
         let mut sources = SourceMap::new();
@@ -129,6 +136,24 @@ impl Values {
         };
         let values: Option<Vec<f64>> = list.iter().map(|item| number(item.get_ref())).collect();
         values.or_else(|| self.mistyped(entry, "finite numbers only"))
+    }
+
+    /// A list of numbers, or a list of such lists.
+    pub(super) fn rows(&mut self, entry: Entry<'_, '_>) -> Option<Rows> {
+        let DeValue::Array(list) = entry.1.get_ref() else {
+            return self.mistyped(entry, "a list of numbers");
+        };
+        if !list.iter().any(|item| matches!(item.get_ref(), DeValue::Array(_))) {
+            return self.numbers(entry).map(Rows::One);
+        }
+        let rows: Option<Vec<Vec<f64>>> = list
+            .iter()
+            .map(|item| match item.get_ref() {
+                DeValue::Array(row) => row.iter().map(|x| number(x.get_ref())).collect(),
+                _ => None,
+            })
+            .collect();
+        rows.map(Rows::Many).or_else(|| self.mistyped(entry, "rows of finite numbers"))
     }
 
     pub(super) fn fixed<const N: usize>(&mut self, entry: Entry<'_, '_>) -> Option<[f64; N]> {

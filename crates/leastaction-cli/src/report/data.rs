@@ -27,6 +27,17 @@ pub(crate) struct ReportData {
     pub(crate) frames: Frames,
     /// The plots, in order of appearance; they share a time cursor.
     pub(crate) plots: Vec<Plot>,
+    /// Bars with error bars, below the summary; none if empty.
+    pub(crate) bars: Bars,
+}
+
+/// Numbers with their uncertainty, e.g. inferred weights.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Bars {
+    /// Headline.
+    pub(crate) title: String,
+    /// Label, value and one-sigma of each bar.
+    pub(crate) rows: Vec<(String, f64, f64)>,
 }
 
 /// One line of the summary table.

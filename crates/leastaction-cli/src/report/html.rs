@@ -6,7 +6,7 @@ use std::io;
 use serde::Serialize;
 
 use super::data::{Frames, Plot, ReportData, Scene};
-use super::{escape, svg};
+use super::{bars, escape, svg};
 
 const PAGE: &str = include_str!("../../assets/viewer/page.html");
 const STAGE: &str = include_str!("../../assets/viewer/stage.html");
@@ -46,7 +46,7 @@ pub(crate) fn render(data: &ReportData, viewer: Option<&str>) -> io::Result<Stri
             ("title", &escape::html(&data.title)),
             ("subtitle", &escape::html(&data.subtitle)),
             ("style", STYLE),
-            ("summary", &summary_table(data)),
+            ("summary", &(summary_table(data) + &bars::figure(&data.bars))),
             ("warnings", &warnings(&data.warnings)),
             ("stage", &stage),
             ("origin", &origin(data)),

@@ -5,6 +5,7 @@
 //! [`write()`] makes the file. The viewer (`assets/viewer`) is bundled by `build.rs`; without it the page
 //! has the same tables and its plots as SVG.
 
+mod bars;
 mod base64;
 mod data;
 mod escape;
@@ -23,7 +24,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 pub(crate) use data::{
-    Frames, Placement, Plot, ReportData, Scene, SceneBody, SceneJoint, Series, SeriesValues, Shape,
+    Bars, Frames, Placement, Plot, ReportData, Scene, SceneBody, SceneJoint, Series, SeriesValues, Shape,
     SummaryRow, Visual,
 };
 pub(crate) use escape::html as escape_html;

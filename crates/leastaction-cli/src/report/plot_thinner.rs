@@ -61,6 +61,11 @@ impl PlotThinner {
         }
     }
 
+    /// True before the first sample.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
     /// Takes the sample at time `t`: one value per label given to [`PlotThinner::new`]. Does not allocate.
     pub(crate) fn push(&mut self, t: f64, values: &[f64]) {
         let curves = self.labels.len();

@@ -4,6 +4,8 @@ mod comprehensive;
 mod continuation;
 mod endings;
 mod experiments;
+mod linearize;
+mod maximal;
 mod memory;
 mod outputs;
 mod reference;

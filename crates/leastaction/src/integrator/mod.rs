@@ -5,10 +5,12 @@
 //! at run time.
 
 pub mod baseline;
+mod linearized;
 pub mod maximal;
 pub mod minimal;
 mod simulator;
 
+pub use linearized::{LinearizedStep, StepLinearization};
 pub use simulator::{Method, MethodOptions, Simulator};
 
 use crate::mechanism::{Mechanism, State};
@@ -41,6 +43,16 @@ pub struct StepReport {
     pub inconsistency: f64,
     /// Accepted internal steps (adaptive methods).
     pub substeps: u32,
+}
+
+/// What the constraints of a joint exert on its child.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JointForce {
+    /// Torque about the joint's origin on the child and force, along the axes of the joint's frame on the child, z along the
+    /// joint's axis. Constraints only: no spring, damper or actuator.
+    pub wrench: [f64; 6],
+    /// True if the joint has a share in a redundancy: of all forces with the same effect these have the least norm.
+    pub redundant: bool,
 }
 
 /// Why a step could not be taken. The state is what it was before the call.
@@ -184,6 +196,16 @@ pub trait Integrator {
     fn gap(&self, _mechanism: &Mechanism, _workspace: &mut Self::Workspace, _state: &Self::State) -> f64 {
         0.0
     }
+
+    /// Constraint forces at the node that the last step started from; empty for methods that have none. May allocate.
+    fn joint_forces(&self, _workspace: &mut Self::Workspace, out: &mut Vec<JointForce>) {
+        out.clear();
+    }
+
+    /// How far closing the loops of the start state moved a joint coordinate, at most.
+    fn moved_at_start(&self, _state: &Self::State) -> f64 {
+        0.0
+    }
 }
 
 /// Refuses a vector of the wrong length.
@@ -203,6 +225,32 @@ pub fn expect_state(mechanism: &Mechanism, state: &State) -> Result<(), StepErro
     expect_length("v", state.v.len(), mechanism.nv())?;
     if state.q.iter().chain(&state.v).chain([&state.t]).any(|x| !x.is_finite()) {
         return Err(StepError::NotFinite { time: state.t, what: "start state" });
+    }
+    Ok(())
+}
+
+/// Refuses what an integrator in joint coordinates cannot serve: loops, rolling, and joints that move no inertia.
+///
+/// # Errors
+/// [`StepError::Unsupported`], naming the element and what to do.
+pub fn expect_tree(mechanism: &Mechanism, integrator: &'static str) -> Result<(), StepError> {
+    let refuse = |what: String, remedy: &str| {
+        Err(StepError::Unsupported { integrator, what, remedy: remedy.to_owned() })
+    };
+    if let Some(joint) = mechanism.loop_joints().next() {
+        return refuse(
+            format!("loop joint `{}`", mechanism.joint(joint).name),
+            "use the maximal integrator, or leave the joint out with `--ignore loops`",
+        );
+    }
+    if let Some(c) = mechanism.constraints().first() {
+        return refuse(format!("constraint `{}`", c.name), "use the maximal integrator");
+    }
+    if let Some(joint) = mechanism.degenerate_joints().first() {
+        return refuse(
+            format!("joint `{}`, which moves no inertia", mechanism.joint(*joint).name),
+            "give the body behind it mass, or the joint armature",
+        );
     }
     Ok(())
 }

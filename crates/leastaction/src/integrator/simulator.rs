@@ -2,8 +2,8 @@
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::maximal::{Maximal, MaximalOptions};
-use super::minimal::MinimalIntegrator;
-use super::{Input, Integrator, StepError, StepReport};
+use super::minimal::{MinimalIntegrator, Policy};
+use super::{Input, Integrator, JointForce, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
 /// Integrators that can be chosen by name.
@@ -45,6 +45,8 @@ pub struct MethodOptions {
     pub order: Option<u32>,
     /// Tolerance of the nonlinear solve or of the error control.
     pub tolerance: Option<f64>,
+    /// How the minimal integrator solves the equations of a step.
+    pub policy: Policy,
     /// Options of the maximal integrator only.
     pub maximal: MaximalOptions,
 }
@@ -142,6 +144,18 @@ impl<'m> Simulator<'m> {
     pub fn gap(&mut self) -> f64 {
         self.run.gap(self.mechanism)
     }
+
+    /// Constraint forces at the node that the last step started from; empty for methods that have none.
+    pub fn joint_forces(&mut self, out: &mut Vec<JointForce>) {
+        self.fresh = false;
+        self.run.joint_forces(out);
+    }
+
+    /// How far closing the loops of the start state moved a joint coordinate, at most. Ask before the first step.
+    #[must_use]
+    pub fn moved_at_start(&self) -> f64 {
+        self.run.moved_at_start()
+    }
 }
 
 impl std::fmt::Debug for Simulator<'_> {
@@ -156,6 +170,8 @@ trait Run {
     fn read_out(&mut self, mechanism: &Mechanism, out: &mut State);
     fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>);
     fn gap(&mut self, mechanism: &Mechanism) -> f64;
+    fn joint_forces(&mut self, out: &mut Vec<JointForce>);
+    fn moved_at_start(&self) -> f64;
 }
 
 struct Running<I: Integrator> {
@@ -176,5 +192,11 @@ impl<I: Integrator> Run for Running<I> {
     }
     fn gap(&mut self, mechanism: &Mechanism) -> f64 {
         self.integrator.gap(mechanism, &mut self.workspace, &self.state)
+    }
+    fn joint_forces(&mut self, out: &mut Vec<JointForce>) {
+        self.integrator.joint_forces(&mut self.workspace, out);
+    }
+    fn moved_at_start(&self) -> f64 {
+        self.integrator.moved_at_start(&self.state)
     }
 }

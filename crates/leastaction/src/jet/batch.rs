@@ -3,7 +3,9 @@
 //! The samples of a batch lie in the lanes of a vector (structure of arrays), so that every kernel of the single
 //! sample runs on four samples without a shuffle. The lanes are chosen when the batch is made; see `simd.rs`.
 
-use super::cost::{Cost, CostEvaluator, CostTerm, Sample, reference_len};
+use super::cost::{Cost, CostTerm, reference_len};
+use super::cost_evaluator::CostEvaluator;
+use super::cost_sample::Sample;
 use super::{JetError, JetWorkspace};
 use crate::mechanism::Mechanism;
 use crate::simd::{LANES, Portable, Simd, Task, Wide, has_wide, run_wide};
@@ -11,7 +13,7 @@ use crate::simd::{LANES, Portable, Simd, Task, Wide, has_wide, run_wide};
 /// Costs and gradients at many samples. Made once; evaluations do not allocate.
 ///
 /// Samples, references, values and gradients of a batch follow one another: sample `s` is
-/// `x[s * sample_len()..][..sample_len()]`.
+/// `x[s * sample_len()..][..sample_len()]`, its gradient `gradients[s * tangent_len()..][..tangent_len()]`.
 #[derive(Clone, Debug)]
 pub struct CostBatch {
     /// For what is done sample by sample: Hessians.
@@ -41,7 +43,7 @@ impl<V: Simd> Buffers<V> {
         let (nv, orders, zero) = (jets.nv(), jets.velocity_count() + 1, V::zero());
         Self {
             sample: Sample::new(jets.like(), costs),
-            x: vec![zero; orders * nv],
+            x: vec![zero; jets.nq() + (orders - 1) * nv],
             reference: vec![zero; reference_len(costs, nv)],
             values: vec![zero; costs.len()],
             gradient: vec![zero; orders * nv],
@@ -67,6 +69,7 @@ impl<V: Simd> Task for Evaluate<'_, V> {
     fn run(self) -> Result<(), JetError> {
         let b = self.buffers;
         let (width, refs, costs) = (b.x.len(), b.reference.len(), self.costs.len());
+        let tangent = b.gradient.len();
         let samples = self.x.len() / width.max(1);
         let mut first = 0;
         while first < samples {
@@ -85,7 +88,7 @@ impl<V: Simd> Task for Evaluate<'_, V> {
             let used = LANES.min(samples - first);
             unpack(&b.values, self.values, first, used, costs);
             if self.weights.is_some() {
-                unpack(&b.gradient, self.gradients, first, used, width);
+                unpack(&b.gradient, self.gradients, first, used, tangent);
             }
             first += LANES;
         }
@@ -128,7 +131,9 @@ impl CostBatch {
         } else {
             Lanes::Plain(Buffers::new(jets, &costs))
         };
-        let one_by_one = costs.iter().any(|c| matches!(c.term, CostTerm::Orientation { .. }));
+        // So do quaternions that need a direction.
+        let one_by_one =
+            jets.nq() != jets.nv() || costs.iter().any(|c| matches!(c.term, CostTerm::Orientation { .. }));
         Ok(Self { single, lanes, one_by_one })
     }
 
@@ -136,10 +141,23 @@ impl CostBatch {
     pub fn single(&mut self) -> &mut CostEvaluator {
         &mut self.single
     }
+    /// Whether torques include springs, dampers and armature of the joints (off at first).
+    pub fn include_passive(&mut self, yes: bool) {
+        self.single.include_passive(yes);
+        match &mut self.lanes {
+            Lanes::Wide(buffers) => buffers.sample.jets.include_passive(yes),
+            Lanes::Plain(buffers) => buffers.sample.jets.include_passive(yes),
+        }
+    }
     /// Length of one sample.
     #[must_use]
     pub fn sample_len(&self) -> usize {
         self.single.sample_len()
+    }
+    /// Length of one sample's gradient.
+    #[must_use]
+    pub fn tangent_len(&self) -> usize {
+        self.single.tangent_len()
     }
     /// Length of one sample's references.
     #[must_use]
@@ -184,11 +202,12 @@ impl CostBatch {
         hessians: &mut [f64],
     ) -> Result<(), JetError> {
         let samples = self.check(x, reference, Some(weights), values, gradients)?;
-        let (n, r, costs) = (self.sample_len(), self.reference_len(), self.single.costs().len());
+        let (n, r, costs) = (self.tangent_len(), self.reference_len(), self.single.costs().len());
+        let width = self.sample_len();
         expect("hessians", hessians.len(), samples * n * n)?;
         for s in 0..samples {
             self.single.hessian_into(
-                &x[s * n..(s + 1) * n],
+                &x[s * width..(s + 1) * width],
                 &reference[s * r..(s + 1) * r],
                 weights,
                 &mut values[s * costs..(s + 1) * costs],
@@ -214,7 +233,7 @@ impl CostBatch {
         expect("values", values.len(), samples * costs)?;
         if let Some(weights) = weights {
             expect("weights", weights.len(), costs)?;
-            expect("gradients", gradients.len(), samples * n)?;
+            expect("gradients", gradients.len(), samples * self.tangent_len())?;
         }
         Ok(samples)
     }
@@ -230,12 +249,13 @@ impl CostBatch {
         let samples = self.check(x, reference, weights, values, gradients)?;
         if self.one_by_one {
             let (n, r, m) = (self.sample_len(), self.reference_len(), self.single.costs().len());
+            let t = self.tangent_len();
             for s in 0..samples {
                 let (x, own) = (&x[s * n..(s + 1) * n], &reference[s * r..(s + 1) * r]);
                 let values = &mut values[s * m..(s + 1) * m];
                 match weights {
                     Some(w) => {
-                        self.single.gradient_into(x, own, w, values, &mut gradients[s * n..(s + 1) * n])?;
+                        self.single.gradient_into(x, own, w, values, &mut gradients[s * t..(s + 1) * t])?;
                     }
                     None => self.single.values_into(x, own, values)?,
                 }

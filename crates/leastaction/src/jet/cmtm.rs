@@ -77,6 +77,23 @@ impl<'a, T: Real> Cmtm<'a, T> {
         local_force(self.rot, self.pos, f, out, f.len().min(self.count()));
     }
 
+    /// `Xᵀ f`: weights on world motions to weights on motions in the frame. The transpose of a jet product is the product
+    /// with the orders reversed, and `Aᵀ = A*⁻¹`.
+    pub fn apply_transposed(&self, f: &[Wrench<T>], out: &mut [Wrench<T>]) {
+        let n = f.len().min(self.count());
+        let reversed: Vec<Wrench<T>> = f[..n].iter().rev().copied().collect();
+        self.solve_dual(&reversed, out);
+        out[..n].reverse();
+    }
+
+    /// `X⁻ᵀ f`: weights on motions in the frame to weights on world motions.
+    pub fn solve_transposed(&self, f: &[Wrench<T>], out: &mut [Wrench<T>]) {
+        let n = f.len().min(self.count());
+        let reversed: Vec<Wrench<T>> = f[..n].iter().rev().copied().collect();
+        self.apply_dual(&reversed, out);
+        out[..n].reverse();
+    }
+
     /// The matrix on motions, row-major, `6·count` square. For tests.
     #[must_use]
     pub fn to_dense(&self) -> Vec<T> {

@@ -106,12 +106,16 @@ impl<T: Real> JetWorkspace<T> {
         outward_body::<T, 0>(self);
         if forces {
             inward_body::<T, 0>(self);
+            if self.passive && self.n > 1 {
+                self.add_passive();
+            }
         }
         Ok(())
     }
 
+    /// Refuses numbers that are not finite, makes quaternions unit, chooses the origin.
     #[inline(always)]
-    fn normalize(&mut self) -> Result<(), JetError> {
+    pub(crate) fn normalize(&mut self) -> Result<(), JetError> {
         // 0·x is 0 for finite numbers and NaN otherwise; sums vectorise, tests do not.
         let mut zero = T::zero();
         for x in &self.q {

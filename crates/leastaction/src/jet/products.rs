@@ -73,6 +73,9 @@ impl<T: Real> JetWorkspace<T> {
         expect("xi", xi.len(), nv * (self.n + 1))?;
         expect("out", out.len(), nv * (self.n - 1))?;
         with_order!(self.n, tangent::<T; N>(self, xi, out));
+        if self.passive && self.n > 1 {
+            self.add_passive_tangent(xi, out);
+        }
         Ok(())
     }
 
@@ -97,6 +100,7 @@ impl<T: Real> JetWorkspace<T> {
     #[inline(always)]
     pub(crate) fn run_adjoint_inline(&mut self) {
         adjoint_body::<T, 0>(self);
+        self.add_passive_adjoint();
     }
 
     /// Starts an adjoint evaluation: no weights yet.
@@ -114,6 +118,7 @@ impl<T: Real> JetWorkspace<T> {
     /// The adjoint sweep for the weights collected so far; the result is in `products.xi_bar`.
     pub(crate) fn run_adjoint(&mut self) {
         with_order!(self.n, adjoint::<T; N>(self));
+        self.add_passive_adjoint();
     }
 }
 

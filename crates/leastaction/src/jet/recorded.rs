@@ -36,6 +36,8 @@ pub struct RecordedMotion {
     positions: Vec<f64>,
     /// `[sample][derivative][nv]`.
     derivatives: Vec<f64>,
+    /// Largest difference of the fit to the recording at each sample, over all coordinates.
+    misfits: Vec<f64>,
     /// Largest and root-mean-square misfit of each fitted coordinate, by label.
     pub residuals: Vec<(String, f64, f64)>,
 }
@@ -64,6 +66,7 @@ impl RecordedMotion {
             count,
             positions: vec![0.0; n * nq],
             derivatives: vec![0.0; n * count * nv],
+            misfits: vec![0.0; n],
             residuals: Vec::new(),
             times,
         };
@@ -88,6 +91,7 @@ impl RecordedMotion {
                 let orders = count + skip;
                 let x = fit.evaluate(&motion.times, orders - 1)?;
                 for s in 0..n {
+                    motion.misfits[s] = motion.misfits[s].max((x[s * orders] - values[s]).abs());
                     for d in 0..count {
                         motion.derivatives[(s * count + d) * nv + c] = x[s * orders + d + skip];
                     }
@@ -111,6 +115,11 @@ impl RecordedMotion {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
+    }
+    /// Largest difference of the fit to the recording at sample `s`, over all coordinates.
+    #[must_use]
+    pub fn misfit(&self, s: usize) -> f64 {
+        self.misfits[s]
     }
     /// Positions of sample `s`.
     #[must_use]

@@ -44,6 +44,8 @@ pub(crate) struct Stage {
     pub(crate) end: usize,
     /// Springs, dampers and rotors of its coordinates.
     pub(crate) passive: Passive,
+    /// Number of its spring among those of ball and free joints.
+    pub(crate) spring: Option<usize>,
 }
 
 /// What acts inside a joint, per coordinate of a stage.
@@ -53,6 +55,13 @@ pub(crate) struct Passive {
     pub(crate) rest: [f64; 6],
     pub(crate) damping: [f64; 6],
     pub(crate) armature: [f64; 6],
+}
+
+impl Passive {
+    /// False if nothing acts in the joint.
+    pub(crate) fn acts(&self) -> bool {
+        [&self.stiffness, &self.damping, &self.armature].iter().any(|x| x.iter().any(|x| *x != 0.0))
+    }
 }
 
 /// Something whose motion can be asked for: a body or a frame, fixed to a stage or to the ground.
@@ -100,6 +109,8 @@ pub(crate) struct StageTree {
     pub(crate) joints: Vec<(usize, usize)>,
     /// Last stage of each joint of `joints`.
     pub(crate) joint_stage: Vec<usize>,
+    /// Number of springs in ball and free joints.
+    pub(crate) springs: usize,
     pub(crate) nq: usize,
     pub(crate) nv: usize,
     pub(crate) gravity: Vec3,
@@ -135,6 +146,7 @@ impl StageTree {
         let mut stages: Vec<Stage> = Vec::new();
         let mut last = vec![0; nodes.len()];
         let mut column_stage = vec![0; mechanism.nv()];
+        let mut springs = 0;
         while let Some(i) = pending.pop() {
             let node = &nodes[i];
             let joint = mechanism.joint(node.joint);
@@ -148,6 +160,9 @@ impl StageTree {
                     out
                 };
                 let carries = a + 1 == kinds.len();
+                let turns = matches!(kind, StageKind::Ball | StageKind::Free);
+                let spring = (turns && joint.stiffness[0] != 0.0).then_some(springs);
+                springs += usize::from(spring.is_some());
                 stages.push(Stage {
                     parent,
                     kind: *kind,
@@ -164,6 +179,7 @@ impl StageTree {
                         damping: part(&joint.damping),
                         armature: part(&joint.armature),
                     },
+                    spring,
                 });
                 let s = stages.len() - 1;
                 column_stage[node.v + a..node.v + a + nv].fill(s);
@@ -208,6 +224,7 @@ impl StageTree {
             frames,
             joints: nodes.iter().map(|n| (n.v, n.nv)).collect(),
             joint_stage: last,
+            springs,
             nq: mechanism.nq(),
             nv: mechanism.nv(),
             gravity: mechanism.gravity(),

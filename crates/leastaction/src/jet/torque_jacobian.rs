@@ -26,7 +26,7 @@ pub(crate) struct TorqueScratch<T> {
     c: Vec<Wrench<T>>,
     k: Vec<Wrench<T>>,
     e: Vec<Wrench<T>>,
-    mck: Vec<T>,
+    pub(crate) mck: Vec<T>,
 }
 
 impl<T: Real> TorqueScratch<T> {

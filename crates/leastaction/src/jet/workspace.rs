@@ -72,6 +72,8 @@ pub struct JetWorkspace<T = f64> {
     pub(crate) have_poses: bool,
     /// Torques include springs, dampers and rotors.
     pub(crate) passive: bool,
+    /// Jets of ball and free joints with a spring, `n` per spring.
+    pub(crate) springs: Vec<super::passive::SpringJet<T>>,
     /// The target asked for last.
     pub(crate) link: Link<T>,
     /// Generating jets of the column asked for last.
@@ -103,13 +105,17 @@ impl<T: Real> JetWorkspace<T> {
     /// The same evaluation for another scalar type. Shares the description of the mechanism.
     #[must_use]
     pub fn like<U: Real>(&self) -> JetWorkspace<U> {
-        JetWorkspace::from_tree(Arc::clone(&self.tree), self.order())
+        let mut other = JetWorkspace::from_tree(Arc::clone(&self.tree), self.order());
+        other.passive = self.passive;
+        other
     }
 
     /// The same mechanism at another force order.
     #[must_use]
     pub fn with_order(&self, k: i32) -> Self {
-        Self::from_tree(Arc::clone(&self.tree), k)
+        let mut other = Self::from_tree(Arc::clone(&self.tree), k);
+        other.passive = self.passive;
+        other
     }
 
     pub(crate) fn from_tree(tree: Arc<StageTree>, k: i32) -> Self {
@@ -135,6 +141,7 @@ impl<T: Real> JetWorkspace<T> {
             pos: vec![Vec3::zero(); ns * (n + 1)],
             have_poses: false,
             passive: false,
+            springs: vec![super::passive::SpringJet::zero(); tree.springs * n],
             link: Link {
                 rot: vec![Mat3::zero(); n + 1],
                 pos: vec![Vec3::zero(); n + 1],

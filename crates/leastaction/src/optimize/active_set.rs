@@ -8,8 +8,8 @@
 //! The ρ term changes neither solution nor band; with it `K` is positive definite whenever the second-order conditions
 //! hold, so that a Cholesky factor of the band also proves the minimum.
 
+use super::Banded;
 use super::HessianKind;
-use super::banded::Banded;
 use super::interior_point::{bound_scale, condensed, gap_transpose, gaps};
 use super::kkt::{cholesky, cholesky_solve, dot, largest};
 use super::newton::slope;

@@ -9,12 +9,13 @@
 //! solve starts from the fitted recording. The optimality conditions themselves are no guide here: their residual
 //! amplifies noise by derivatives of order six.
 
-use super::banded::Banded;
+use super::Banded;
+use super::HessianKind;
 use super::kkt::{Kkt, cholesky, cholesky_solve, dot};
 use super::newton::{NewtonOptions, minimise};
 use super::observation::Observation;
 use super::status::{SolveStatus, Wish};
-use super::transcription::{ControlPoints, HessianKind, Point, Transcription};
+use super::transcription::{ControlPoints, Point, Transcription};
 use super::{OptimizeError, SplineTable};
 
 /// Options of the bilevel method.
@@ -80,10 +81,10 @@ fn softmax(u: &[f64]) -> Vec<f64> {
     e.iter().map(|x| x / sum).collect()
 }
 
-/// Finds the weights of a noisy recording. Limits of the problem are not part of it.
+/// Finds the weights of a noisy recording. Limits are not part of the method: they may be there, but must not act.
 ///
 /// # Errors
-/// If the observation does not fit the problem.
+/// If the observation does not fit the problem, or the motion found is beyond a limit.
 pub fn infer_noisy(
     tr: &mut Transcription,
     observation: &Observation,
@@ -136,6 +137,7 @@ pub fn infer_noisy(
             starts: tried,
         });
     };
+    no_limit_acts(search.tr, &outer.theta)?;
     let sigma = search.deviations(&outer);
     let misfit = (outer.sum / outer.residuals.len() as f64).sqrt();
     Ok(BilevelSolution {
@@ -147,6 +149,24 @@ pub fn infer_noisy(
         iterations,
         starts: tried,
     })
+}
+
+/// The worst limit that a motion is beyond, as an error.
+fn no_limit_acts(tr: &mut Transcription, theta: &ControlPoints) -> Result<(), OptimizeError> {
+    let mut point = Point::default();
+    tr.evaluate(theta, &mut point);
+    let values = tr.bounds().iter().map(|b| (b, tr.row_value(&point, theta, b)));
+    let worst = values.min_by(|(a, x), (b, y)| a.gap(*x).total_cmp(&b.gap(*y)));
+    match worst {
+        Some((bound, value)) if bound.gap(value) < 0.0 => Err(OptimizeError::LimitActs {
+            kind: bound.kind.name(),
+            coordinate: bound.coordinate,
+            t: tr.table.times.get(bound.sample).copied().unwrap_or(f64::NAN),
+            value,
+            limit: bound.limit,
+        }),
+        _ => Ok(()),
+    }
 }
 
 struct Search<'a> {

@@ -4,7 +4,7 @@
 //! triangularly: `θ_d = θ⁽ᵈ⁾`-differences unrolled from `q⁽ᵈ⁾(0) = θ⁽ᵈ⁾_0` (5.1). The end is the mirror image. Those
 //! control points are fixed and leave the unknowns: no penalty, no multiplier, and the condition holds to the last bit.
 
-use super::table::clamped_knots;
+use crate::spline::BSpline;
 
 /// The first control points that give the `derivatives` (position first) at `t = 0`; `n` columns, row by row.
 #[must_use]
@@ -14,9 +14,9 @@ pub fn start_control_points(
     degree: usize,
     duration: f64,
 ) -> Vec<f64> {
-    let knots = clamped_knots(n_control, degree, duration);
-    let factor = |d: usize, c: usize| (degree - d + 1) as f64 / (knots[c + degree + 1] - knots[c + d]);
-    unroll(derivatives, |d, c| 1.0 / factor(d, c))
+    // Problems are checked before they get here; a space that does not exist has no control points to fix.
+    let Ok(spline) = BSpline::new(n_control, degree, duration) else { return Vec::new() };
+    unroll(derivatives, |d, c| 1.0 / spline.difference_factor(d, c))
 }
 
 /// The last control points, in order, that give the `derivatives` at the end.

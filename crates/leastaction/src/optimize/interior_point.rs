@@ -11,12 +11,13 @@
 //! Biegler (2006): a step must improve the barrier function or the infeasibility against a filter of earlier pairs.
 //! Costs are divided by their value at the start and limits by their size, so that all tolerances are relative.
 
-use super::banded::Banded;
+use super::Banded;
+use super::HessianKind;
 use super::kkt::{Kkt, dot, largest};
 use super::newton::{moved, objective, slope};
 use super::restoration::{self, Restored};
 use super::status::{Progress, SolveStatus, Wish};
-use super::transcription::{ControlPoints, HessianKind, Point, Transcription};
+use super::transcription::{ControlPoints, Point, Transcription};
 use super::{Bound, LimitKind};
 
 /// Options of the constrained solve.

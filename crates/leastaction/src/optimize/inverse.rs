@@ -10,9 +10,9 @@
 //! Newton step in the energy norm. The columns are scaled to length one and reduced by QR; a Gram matrix would lose half
 //! the digits. Leaving the multipliers out gives wrong weights whenever a limit acts.
 
+use super::Banded;
 use super::HessianKind;
 use super::active_set::gap_gradient;
-use super::banded::Banded;
 use super::interior_point::{bound_scale, gaps};
 use super::kkt::dot;
 use super::nnls::simplex_least_squares;

@@ -2,8 +2,11 @@
 //!
 //! Jacobians come from generating jets. The Hessian of `Σ μ z` is the adjoint sweep differentiated by dual numbers. Every
 //! quantity is homogeneous in time: with `K` its highest derivative, `∂²z/∂q⁽ᵃ⁾∂q⁽ᵇ⁾ = 0` for `a + b > K`. So the sweep is
-//! differentiated along `q⁽ᵃ⁾` with `2a ≤ K` only; symmetry gives the rest.
+//! differentiated along `q⁽ᵃ⁾` with `2a ≤ K` only; symmetry gives the rest. The chart of rotations is homogeneous as well
+//! (its reference counts as a motion), so the same holds for splines on the group.
 
+use super::chart::{ChartJets, MotionChart};
+use super::quantity::At;
 use super::{OptimizeError, Quantities, Quantity};
 use crate::jet::{Coordinates, JetWorkspace, Quantity as JetQuantity, Request, Target, factorial};
 use crate::lie::so3;
@@ -23,6 +26,7 @@ struct Item {
 #[derive(Clone, Debug)]
 enum Kind {
     Torque,
+    Rate,
     Velocity(Target),
     Momentum { about_com: bool },
     Point(Target),
@@ -39,8 +43,12 @@ pub struct JetQuantities {
     rows: usize,
     jets: JetWorkspace<f64>,
     dual: Sweep,
+    q: Vec<f64>,
     y: Vec<f64>,
     dense: Vec<f64>,
+    /// For mechanisms with rotations.
+    chart: Option<(MotionChart, ChartJets<f64>)>,
+    bar: Vec<f64>,
 }
 
 /// Directions that one dual sweep differentiates along: one sweep serves the torques of three joints, three serve
@@ -50,22 +58,30 @@ const W: usize = 6;
 /// The adjoint sweep in dual numbers.
 struct Sweep {
     jets: JetWorkspace<Dual<f64, W>>,
+    x: Vec<Dual<f64, W>>,
     q: Vec<Dual<f64, W>>,
     y: Vec<Dual<f64, W>>,
+    chart: Option<(MotionChart, ChartJets<Dual<f64, W>>)>,
 }
 
 impl Sweep {
-    fn new(jets: &JetWorkspace<f64>) -> Self {
+    fn new(jets: &JetWorkspace<f64>, chart: Option<&MotionChart>) -> Self {
         let zero = Dual::constant(0.0);
         let (nv, n) = (jets.nv(), jets.velocity_count());
-        Self { jets: jets.like(), q: vec![zero; nv], y: vec![zero; nv * n] }
+        Self {
+            jets: jets.like(),
+            x: vec![zero; nv * (n + 1)],
+            q: vec![zero; jets.nq()],
+            y: vec![zero; nv * n],
+            chart: chart.map(|chart| (chart.clone(), chart.jets(n))),
+        }
     }
 
     /// Adds the Hessian of `Σ μ z`, by sweeps along the directions of orders `0..=half`.
     fn add_hessian(
         &mut self,
         items: &[Item],
-        sample: usize,
+        at: At,
         x: &[f64],
         mu: &[f64],
         highest: usize,
@@ -76,29 +92,33 @@ impl Sweep {
         let directions = (highest / 2 + 1) * nv;
         for first in (0..directions).step_by(W) {
             let last = directions.min(first + W);
-            let seed = |i: usize, scale: f64, x: f64| {
-                let mut value = Dual::constant(x * scale);
+            for i in 0..(n + 1) * nv {
+                self.x[i] = Dual::constant(x.get(i).copied().unwrap_or(0.0));
                 if (first..last).contains(&i) {
-                    value.eps[i - first] = scale;
+                    self.x[i].eps[i - first] = 1.0;
                 }
-                value
-            };
-            for c in 0..nv {
-                self.q[c] = seed(c, 1.0, x[c]);
             }
-            for l in 0..n {
-                let scale = 1.0 / factorial(l);
-                for c in 0..nv {
-                    let i = (l + 1) * nv + c;
-                    self.y[l * nv + c] = seed(i, scale, x.get(i).copied().unwrap_or(0.0));
+            match &mut self.chart {
+                Some((chart, work)) => chart.motion_into(work, at.t, &self.x, &mut self.q, &mut self.y),
+                None => {
+                    self.q.copy_from_slice(&self.x[..nv]);
+                    for l in 0..n {
+                        let scale = 1.0 / factorial(l);
+                        for c in 0..nv {
+                            self.y[l * nv + c] = self.x[(l + 1) * nv + c] * scale;
+                        }
+                    }
                 }
             }
             if self.jets.forward(&self.q, &self.y).is_err() {
                 hessian.fill(f64::NAN);
                 return;
             }
-            weigh(&mut self.jets, items, sample, mu);
+            weigh(&mut self.jets, items, at, mu);
             self.jets.run_adjoint();
+            if let Some((chart, work)) = &mut self.chart {
+                chart.pull_back(work, &mut self.jets.products.xi_bar);
+            }
             let bar = &self.jets.products.xi_bar;
             for m in 0..=highest {
                 let scale = 1.0 / factorial(m);
@@ -123,7 +143,7 @@ impl Sweep {
 }
 
 /// Collects the weights `μ` on all quantities for one adjoint sweep.
-fn weigh<T: Real>(jets: &mut JetWorkspace<T>, items: &[Item], sample: usize, mu: &[f64]) {
+fn weigh<T: Real>(jets: &mut JetWorkspace<T>, items: &[Item], sample: At, mu: &[f64]) {
     jets.clear_adjoint();
     let mut at = 0;
     for item in items {
@@ -139,6 +159,7 @@ fn weigh<T: Real>(jets: &mut JetWorkspace<T>, items: &[Item], sample: usize, mu:
                     products.lambda[l * item.rows + c] += w(c);
                 }
             }
+            Kind::Rate => jets.weigh_rates(l, w),
             Kind::Velocity(target) => {
                 jets.local_velocity(target, l);
                 jets.weigh_local_velocity(target, l, six());
@@ -150,7 +171,7 @@ fn weigh<T: Real>(jets: &mut JetWorkspace<T>, items: &[Item], sample: usize, mu:
             }
             Kind::Com => jets.weigh_com(l, three()),
             Kind::Orientation { target, reference } => {
-                let e = orientation_error(jets, target, at_sample(reference, sample));
+                let e = orientation_error(jets, target, at_sample(reference, sample.sample));
                 // de = Jr⁻¹(e) Rᵀ s_w ξ, so the world torque is R Jr⁻ᵀ(e) μ, and Jr⁻ᵀ(e) = Jr⁻¹(−e).
                 let torque = jets.rotation(target) * so3::dexp_inv(-e, three());
                 jets.weigh_rotation(target, torque);
@@ -172,10 +193,10 @@ fn orientation_error<T: Real>(jets: &JetWorkspace<T>, target: &Target, reference
 }
 
 impl JetQuantities {
-    /// For a mechanism of joints with independent coordinates and a list of quantities.
+    /// For a mechanism of joints with plain coordinates and a list of quantities.
     ///
     /// # Errors
-    /// If the mechanism has a spherical or floating joint.
+    /// If the mechanism has a spherical or floating joint: those need [`with_chart`](Self::with_chart).
     pub fn new(mechanism: &Mechanism, quantities: &[Quantity]) -> Result<Self, OptimizeError> {
         for joint in mechanism.tree_joints().map(|id| mechanism.joint(id)) {
             if joint.kind.nq() != joint.kind.nv() {
@@ -183,6 +204,16 @@ impl JetQuantities {
                 return Err(OptimizeError::JointNotServed { joint: joint.name.clone(), kind });
             }
         }
+        Ok(Self::build(mechanism, quantities, None))
+    }
+
+    /// For any mechanism, with the chart of its motion.
+    #[must_use]
+    pub fn with_chart(mechanism: &Mechanism, quantities: &[Quantity], chart: &MotionChart) -> Self {
+        Self::build(mechanism, quantities, Some(chart).filter(|chart| !chart.is_identity()))
+    }
+
+    fn build(mechanism: &Mechanism, quantities: &[Quantity], chart: Option<&MotionChart>) -> Self {
         let highest = quantities.iter().map(Quantity::highest_derivative).max().unwrap_or(1).max(1);
         let jets = JetWorkspace::new(mechanism, highest as i32 - 2);
         let nv = mechanism.nv();
@@ -191,6 +222,7 @@ impl JetQuantities {
             .map(|quantity| {
                 let kind = match quantity {
                     Quantity::Torque { .. } => Kind::Torque,
+                    Quantity::JointRate { .. } => Kind::Rate,
                     Quantity::LinkVelocity { body, .. } => Kind::Velocity(jets.body(*body)),
                     Quantity::Momentum { about_com, .. } => Kind::Momentum { about_com: *about_com },
                     Quantity::Point { body, offset, .. } => Kind::Point(jets.body(*body).at_point(*offset)),
@@ -203,20 +235,34 @@ impl JetQuantities {
                 Item { kind, order: quantity.order(), rows: quantity.rows(nv) }
             })
             .collect();
-        Ok(Self {
+        let n = jets.velocity_count();
+        Self {
             rows: items.iter().map(|i| i.rows).sum(),
             items,
             nv,
             highest,
-            y: vec![0.0; nv * jets.velocity_count()],
+            q: vec![0.0; jets.nq()],
+            y: vec![0.0; nv * n],
             dense: Vec::new(),
-            dual: Sweep::new(&jets),
+            dual: Sweep::new(&jets, chart),
+            chart: chart.map(|chart| (chart.clone(), chart.jets(n))),
+            bar: vec![0.0; nv * (n + 1)],
             jets,
-        })
+        }
     }
 
-    fn forward(&mut self, x: &[f64]) -> bool {
+    /// Whether torques include springs, dampers and armature of the joints (off at first).
+    pub fn include_passive(&mut self, yes: bool) {
+        self.jets.include_passive(yes);
+        self.dual.jets.include_passive(yes);
+    }
+
+    fn forward(&mut self, at: At, x: &[f64]) -> bool {
         let nv = self.nv;
+        if let Some((chart, work)) = &mut self.chart {
+            chart.motion_into(work, at.t, x, &mut self.q, &mut self.y);
+            return self.jets.forward(&self.q, &self.y).is_ok();
+        }
         for l in 0..self.jets.velocity_count() {
             let f = 1.0 / factorial(l);
             for c in 0..nv {
@@ -226,7 +272,7 @@ impl JetQuantities {
         self.jets.forward(&x[..nv], &self.y).is_ok()
     }
 
-    fn read(&mut self, sample: usize, z: &mut [f64]) {
+    fn read(&mut self, sample: At, z: &mut [f64]) {
         let mut at = 0;
         for item in &self.items {
             let (l, f) = (item.order, factorial(item.order));
@@ -234,12 +280,13 @@ impl JetQuantities {
             let mut put = |values: &[f64]| out.iter_mut().zip(values).for_each(|(o, v)| *o = f * v);
             match &item.kind {
                 Kind::Torque => put(self.jets.torque(l)),
+                Kind::Rate => put(&self.jets.y[l * item.rows..]),
                 Kind::Velocity(target) => put(&self.jets.local_velocity(target, l).to_array()),
                 Kind::Momentum { about_com } => put(&self.jets.total_momentum(l, *about_com).to_array()),
                 Kind::Point(target) => put(&self.jets.point(target, l).0),
                 Kind::Com => put(&self.jets.com(l).0),
                 Kind::Orientation { target, reference } => {
-                    put(&orientation_error(&self.jets, target, at_sample(reference, sample)).0);
+                    put(&orientation_error(&self.jets, target, at_sample(reference, sample.sample)).0);
                 }
             }
             at += item.rows;
@@ -248,7 +295,7 @@ impl JetQuantities {
 
     fn request(kind: &Kind) -> Request {
         match kind {
-            Kind::Torque => Request::whole(JetQuantity::Torque),
+            Kind::Torque | Kind::Rate => Request::whole(JetQuantity::Torque),
             Kind::Velocity(target) => Request::local(JetQuantity::Velocity, *target),
             Kind::Momentum { about_com: true } => Request::whole(JetQuantity::CentroidalMomentum),
             Kind::Momentum { about_com: false } => Request::whole(JetQuantity::TotalMomentum),
@@ -264,17 +311,17 @@ impl Quantities for JetQuantities {
         self.rows
     }
 
-    fn values(&mut self, sample: usize, x: &[f64], z: &mut [f64]) {
-        if self.forward(x) {
-            self.read(sample, z);
+    fn values(&mut self, at: At, x: &[f64], z: &mut [f64]) {
+        if self.forward(at, x) {
+            self.read(at, z);
         } else {
             z.fill(f64::NAN);
         }
     }
 
-    fn jacobian(&mut self, sample: usize, x: &[f64], z: &mut [f64], jacobian: &mut [f64]) {
+    fn jacobian(&mut self, sample: At, x: &[f64], z: &mut [f64], jacobian: &mut [f64]) {
         let (nv, size) = (self.nv, x.len());
-        if !self.forward(x) {
+        if !self.forward(sample, x) {
             z.fill(f64::NAN);
             jacobian.fill(f64::NAN);
             return;
@@ -284,6 +331,20 @@ impl Quantities for JetQuantities {
         let columns = self.jets.jacobian_columns();
         let mut at = 0;
         for item in &self.items {
+            if let Kind::Rate = item.kind {
+                for row in 0..item.rows {
+                    self.jets.clear_adjoint();
+                    let unit = |c: usize| if c == row { factorial(item.order) } else { 0.0 };
+                    self.jets.weigh_rates(item.order, unit);
+                    for m in 0..=self.highest.min(size / nv - 1) {
+                        let from = &self.jets.products.xi_bar[m * nv..(m + 1) * nv];
+                        let to = &mut jacobian[(at + row) * size + m * nv..][..nv];
+                        to.iter_mut().zip(from).for_each(|(to, x)| *to = x / factorial(m));
+                    }
+                }
+                at += item.rows;
+                continue;
+            }
             let request = Self::request(&item.kind);
             let needed = self.jets.value_count(request.quantity) * item.rows * columns;
             self.dense.resize(needed, 0.0);
@@ -303,7 +364,7 @@ impl Quantities for JetQuantities {
                 }
             }
             if let Kind::Orientation { target, reference } = &item.kind {
-                let e = orientation_error(&self.jets, target, at_sample(reference, sample));
+                let e = orientation_error(&self.jets, target, at_sample(reference, sample.sample));
                 for column in 0..size {
                     let d = Vec3(std::array::from_fn(|row| jacobian[(at + row) * size + column]));
                     let d = so3::dexp_inv(e, d);
@@ -312,9 +373,23 @@ impl Quantities for JetQuantities {
             }
             at += item.rows;
         }
+        // From the tangent on the right to the coordinates of the spline.
+        if let Some((chart, work)) = &mut self.chart {
+            for row in jacobian.chunks_exact_mut(size) {
+                let used = size.min(self.bar.len());
+                self.bar.fill(0.0);
+                for i in 0..used {
+                    self.bar[i] = row[i] * factorial(i / nv);
+                }
+                chart.pull_back(work, &mut self.bar);
+                for i in 0..used {
+                    row[i] = self.bar[i] / factorial(i / nv);
+                }
+            }
+        }
     }
 
-    fn add_hessian(&mut self, sample: usize, x: &[f64], mu: &[f64], hessian: &mut [f64]) {
-        self.dual.add_hessian(&self.items, sample, x, mu, self.highest, hessian);
+    fn add_hessian(&mut self, at: At, x: &[f64], mu: &[f64], hessian: &mut [f64]) {
+        self.dual.add_hessian(&self.items, at, x, mu, self.highest, hessian);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! `[H Gᵀ; G 0] [d; ν] = [r; b]` by the Schur complement `G H⁻¹ Gᵀ`; without equalities it is a plain band solve.
 
-use super::banded::Banded;
-use super::transcription::Equality;
+use super::Banded;
+use super::rows::Equality;
 
 /// A factored Newton system.
 #[derive(Clone, Debug)]

@@ -11,11 +11,12 @@
 //! the code cites.
 
 mod active_set;
-mod banded;
 mod bilevel;
 mod boundary;
+mod chart;
 mod direct;
 pub mod file;
+mod hessian;
 mod interior_point;
 mod inverse;
 mod jet_quantities;
@@ -27,14 +28,17 @@ mod problem;
 mod qr;
 mod quantity;
 mod restoration;
+mod rows;
 mod status;
 mod table;
 mod transcription;
 
-pub use banded::Banded;
+pub use crate::spline::Banded;
 pub use bilevel::{BilevelOptions, BilevelSolution, infer_noisy};
 pub use boundary::{end_control_points, start_control_points};
+pub use chart::MotionChart;
 pub use direct::{SolveOptions, solve};
+pub use hessian::HessianKind;
 pub use interior_point::InteriorPointOptions;
 pub use inverse::{InverseOptions, InverseSolution, infer};
 pub use jet_quantities::JetQuantities;
@@ -42,26 +46,30 @@ pub use newton::{NewtonOptions, NewtonReport, minimise, polish};
 pub use nnls::{nnls, simplex_least_squares};
 pub use observation::{Fit, Observation};
 pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind, ViaPoint};
-pub use quantity::{NoQuantities, Quantities, Quantity};
+pub use quantity::{At, NoQuantities, Quantities, Quantity};
+pub use rows::{Bound, quantities_of};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
-pub use table::{Sampling, SplineTable, clamped_knots, greville};
-pub use transcription::{Bound, ControlPoints, HessianKind, Point, Transcription, quantities_of};
+pub use table::{Sampling, SplineTable};
+pub use transcription::{ControlPoints, Point, Transcription};
 
 impl Transcription {
     /// A problem with its quantities evaluated by jets.
     ///
     /// # Errors
-    /// What [`MotionProblem::validate`] finds, or a joint kind that plain splines do not serve.
+    /// What [`MotionProblem::validate`] finds.
     pub fn with_jets(
         mechanism: &crate::mechanism::Mechanism,
         problem: &MotionProblem,
     ) -> Result<Self, OptimizeError> {
-        let quantities = quantities_of(problem);
+        problem.validate(mechanism)?;
+        let chart = MotionChart::new(mechanism, problem);
+        let quantities = quantities_of(problem, &chart);
         if quantities.is_empty() {
             return Self::new(mechanism, problem, Box::new(NoQuantities));
         }
-        problem.validate(mechanism)?;
-        Self::new(mechanism, problem, Box::new(JetQuantities::new(mechanism, &quantities)?))
+        let mut quantities = JetQuantities::with_chart(mechanism, &quantities, &chart);
+        quantities.include_passive(problem.passive);
+        Self::new(mechanism, problem, Box::new(quantities))
     }
 }
 
@@ -186,6 +194,39 @@ pub enum OptimizeError {
         t: f64,
         /// Duration of the motion.
         duration: f64,
+    },
+    /// Something that needs a plain number is asked of a rotation.
+    #[error("coordinate {coordinate} is part of a rotation or moves with one: it has no {what}")]
+    RotationCoordinate {
+        /// The coordinate.
+        coordinate: usize,
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// A limit acts on a motion that a method without limits is asked about.
+    #[error(
+        "the best motion without limits has {kind} {value:.6} in coordinate {coordinate} at t = {t:.4} s, beyond its \
+         limit {limit}: noisy recordings are inferred without limits"
+    )]
+    LimitActs {
+        /// Kind of limit.
+        kind: &'static str,
+        /// Coordinate.
+        coordinate: usize,
+        /// Time.
+        t: f64,
+        /// Value there.
+        value: f64,
+        /// The limit.
+        limit: f64,
+    },
+    /// A quaternion of a boundary state is zero.
+    #[error("the {end} state has a zero quaternion for joint `{joint}`")]
+    NoDirection {
+        /// Which end.
+        end: &'static str,
+        /// The joint.
+        joint: String,
     },
     /// A joint kind that plain splines do not serve.
     #[error(

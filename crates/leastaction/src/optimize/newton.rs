@@ -7,10 +7,11 @@
 //! `μ` follows the ratio of actual to predicted decrease. A stationary point with an indefinite Hessian is left along
 //! the direction of most negative curvature: Gauss–Newton, whose matrix is never indefinite, could not notice it.
 
-use super::banded::Banded;
+use super::Banded;
+use super::HessianKind;
 use super::kkt::{Kkt, dot, largest};
 use super::status::{Progress, SolveStatus, Wish};
-use super::transcription::{ControlPoints, HessianKind, Point, Transcription};
+use super::transcription::{ControlPoints, Point, Transcription};
 
 /// Options of the unconstrained solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +49,9 @@ pub(super) struct Slope {
     pub(super) scale: f64,
 }
 
-/// Gradient of the weighted sum, and `max_t max |w_t ∇c_t|`.
+/// Gradient of the weighted sum, and `max_t max |w_t ∇c_t|`: what cancels between the terms of a solution.
+///
+/// A single term has nothing to cancel with; it is judged by what cancels between its samples.
 pub(super) fn slope(tr: &Transcription, weights: &[f64], point: &Point, theta: &ControlPoints) -> Slope {
     let mut gradient = vec![0.0; tr.unknowns()];
     let mut scale: f64 = 0.0;
@@ -57,6 +60,10 @@ pub(super) fn slope(tr: &Transcription, weights: &[f64], point: &Point, theta: &
         for (sum, g) in gradient.iter_mut().zip(g) {
             *sum += w * g;
         }
+    }
+    let mut acting = (0..weights.len()).filter(|t| weights[*t] > 0.0);
+    if let (Some(only), None) = (acting.next(), acting.next()) {
+        scale = scale.max(weights[only] * tr.gradient_size(only, point, theta));
     }
     Slope { gradient, scale: scale.max(f64::MIN_POSITIVE) }
 }

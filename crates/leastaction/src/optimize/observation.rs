@@ -1,10 +1,10 @@
 //! [`Observation`]: a recorded motion, and its least-squares fit by the problem's own spline.
 
-use super::banded::Banded;
+use super::Banded;
 use super::transcription::{ControlPoints, Transcription};
 use super::{OptimizeError, SplineTable};
 
-/// Recorded joint positions.
+/// Recorded joint positions, in the coordinates of the spline (see [`Observation::of_configurations`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
     /// Times from the start of the motion, increasing.
@@ -25,6 +25,20 @@ pub struct Fit {
 }
 
 impl Observation {
+    /// Recorded configurations, `q[sample][nq]`, in the coordinates of a problem's spline.
+    ///
+    /// # Errors
+    /// If lengths do not fit.
+    pub fn of_configurations(tr: &Transcription, times: Vec<f64>, q: &[f64]) -> Result<Self, OptimizeError> {
+        let expected = times.len() * tr.chart.nq();
+        if q.len() != expected {
+            return Err(OptimizeError::WrongLength { name: "observation", expected, found: q.len() });
+        }
+        let rows = times.iter().zip(q.chunks_exact(tr.chart.nq().max(1)));
+        let q = rows.flat_map(|(t, q)| tr.chart.coordinates(*t, q)).collect();
+        Ok(Self { times, q })
+    }
+
     /// Checks sizes and times against a problem.
     ///
     /// # Errors

@@ -1,13 +1,14 @@
 //! [`MotionProblem`]: what a motion should do, in the user's terms.
 
-use super::{OptimizeError, Quantity, Sampling};
-use crate::mechanism::{BodyId, Mechanism};
+use super::{MotionChart, OptimizeError, Quantity, Sampling};
+use crate::mechanism::{BodyId, JointType, Mechanism};
 use crate::spatial::{Mat3, Vec3};
 
 /// A boundary state: what is fixed at one end of the motion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoundaryState {
-    /// `derivatives[d]` is the fixed `d`-th derivative of all coordinates; no gaps.
+    /// The configuration `q`, then the velocity, the acceleration, …; no gaps. Where coordinates are plain numbers these
+    /// are their derivatives; ball and free joints have quaternions in `q` and velocities in the child's frame.
     pub derivatives: Vec<Vec<f64>>,
 }
 
@@ -97,12 +98,15 @@ pub struct Term {
     pub weight: f64,
     /// Factor per row of the residual, to mix units; all ones if empty.
     pub metric: Vec<f64>,
+    /// In place of factors a symmetric matrix, row-major, that every group of as many rows is measured by (6×6 for
+    /// twists and momenta); none if empty.
+    pub metric_matrix: Vec<f64>,
 }
 
 impl Term {
     /// A term with unit metric.
     pub fn new(name: impl Into<String>, kind: TermKind, weight: f64) -> Self {
-        Self { name: name.into(), kind, weight, metric: Vec::new() }
+        Self { name: name.into(), kind, weight, metric: Vec::new(), metric_matrix: Vec::new() }
     }
 
     /// A joint-space or torque term by its name in files; `None` for names that need more than a weight.
@@ -127,8 +131,11 @@ impl Term {
     }
 
     /// The quantities the term needs, with the reference of each row per sample (or once).
-    pub(super) fn quantities(&self) -> Vec<(Quantity, Vec<Vec3>)> {
+    pub(super) fn quantities(&self, chart: &MotionChart) -> Vec<(Quantity, Vec<Vec3>)> {
         match &self.kind {
+            TermKind::Joint { order } if !chart.is_identity() => {
+                vec![(Quantity::JointRate { order: *order }, Vec::new())]
+            }
             TermKind::Joint { .. } | TermKind::Regularisation { .. } => Vec::new(),
             TermKind::LinkVelocity { bodies, order } => bodies
                 .iter()
@@ -156,8 +163,12 @@ impl Term {
     #[must_use]
     pub fn highest_derivative(&self) -> usize {
         match &self.kind {
-            TermKind::Joint { order } => *order,
-            _ => self.quantities().iter().map(|(q, _)| q.highest_derivative()).max().unwrap_or(0),
+            TermKind::Joint { order }
+            | TermKind::PointTracking { order, .. }
+            | TermKind::ComTracking { order, .. } => *order,
+            TermKind::LinkVelocity { order, .. } | TermKind::Momentum { order, .. } => order + 1,
+            TermKind::Torque { order } => order + 2,
+            TermKind::OrientationTracking { .. } | TermKind::Regularisation { .. } => 0,
         }
     }
 }
@@ -215,11 +226,12 @@ impl LimitKind {
             _ => None,
         }
     }
-    /// The torque order it bounds, for limits of torques.
-    pub(super) fn torque_order(self) -> Option<usize> {
-        match self {
-            Self::Torque => Some(0),
-            Self::TorqueRate => Some(1),
+    /// The quantity it bounds, if that is not a row of the spline's own state.
+    pub(super) fn quantity(self, chart: &MotionChart) -> Option<Quantity> {
+        match (self, self.derivative()) {
+            (Self::Torque, _) => Some(Quantity::Torque { order: 0 }),
+            (Self::TorqueRate, _) => Some(Quantity::Torque { order: 1 }),
+            (_, Some(order)) if order > 0 && !chart.is_identity() => Some(Quantity::JointRate { order }),
             _ => None,
         }
     }
@@ -278,6 +290,8 @@ pub struct MotionProblem {
     pub limits: Vec<Limit>,
     /// Via points.
     pub via: Vec<ViaPoint>,
+    /// Torques include springs, dampers and armature of the joints.
+    pub passive: bool,
 }
 
 impl MotionProblem {
@@ -320,22 +334,33 @@ impl MotionProblem {
             return Err(OptimizeError::NoTerms);
         }
         for (end, state) in [("start", &self.start), ("end", &self.end)] {
-            for row in &state.derivatives {
-                if row.len() != n {
-                    return Err(OptimizeError::WrongLength { name: end, expected: n, found: row.len() });
+            for (order, row) in state.derivatives.iter().enumerate() {
+                let expected = if order == 0 { mechanism.nq() } else { n };
+                if row.len() != expected {
+                    return Err(OptimizeError::WrongLength { name: end, expected, found: row.len() });
                 }
                 if row.iter().any(|x| !x.is_finite()) {
                     return Err(OptimizeError::NotFinite { name: end });
                 }
             }
-            if state.derivatives.is_empty() {
-                return Err(OptimizeError::WrongLength { name: end, expected: n, found: 0 });
+            let Some(q) = state.derivatives.first() else {
+                return Err(OptimizeError::WrongLength { name: end, expected: mechanism.nq(), found: 0 });
+            };
+            for id in mechanism.tree_joints() {
+                let joint = mechanism.joint(id);
+                let at = mechanism.q_range(id).start;
+                if matches!(joint.kind, JointType::Spherical | JointType::Floating)
+                    && q[at..at + 4].iter().map(|x| x * x).sum::<f64>() < 1e-12
+                {
+                    return Err(OptimizeError::NoDirection { end, joint: joint.name.clone() });
+                }
             }
         }
         let fixed = self.start.derivatives.len() + self.end.derivatives.len();
         if self.n_control <= fixed {
             return Err(OptimizeError::NothingFree { control: self.n_control, fixed });
         }
+        let chart = MotionChart::new(mechanism, self);
         for limit in &self.limits {
             for (j, (low, high)) in limit.lower.iter().zip(&limit.upper).enumerate() {
                 if low.is_nan() || high.is_nan() || low >= high {
@@ -351,18 +376,38 @@ impl MotionProblem {
                 let found = limit.lower.len().min(limit.upper.len());
                 return Err(OptimizeError::WrongLength { name: "limits", expected: n, found });
             }
-            self.check_boundary(limit)?;
+            self.check_boundary(limit, &chart, mechanism)?;
         }
         for via in &self.via {
             if !(0.0..=self.duration).contains(&via.t) || via.coordinate >= n || !via.value.is_finite() {
                 return Err(OptimizeError::BadViaPoint { t: via.t, duration: self.duration });
             }
+            if chart.position_of(via.coordinate).is_none() {
+                let what = "via points";
+                return Err(OptimizeError::RotationCoordinate { coordinate: via.coordinate, what });
+            }
+            if via.order > 0 && Self::in_free_joint(mechanism, via.coordinate) {
+                let what = "via points of velocities";
+                return Err(OptimizeError::RotationCoordinate { coordinate: via.coordinate, what });
+            }
         }
         Ok(())
     }
 
+    /// True for coordinates of a free joint, whose velocity is not the derivative of its position.
+    fn in_free_joint(mechanism: &Mechanism, coordinate: usize) -> bool {
+        mechanism.tree_joints().any(|id| {
+            mechanism.joint(id).kind == JointType::Floating && mechanism.v_range(id).contains(&coordinate)
+        })
+    }
+
     /// Limits in joint space that the boundary states break.
-    fn check_boundary(&self, limit: &Limit) -> Result<(), OptimizeError> {
+    fn check_boundary(
+        &self,
+        limit: &Limit,
+        chart: &MotionChart,
+        mechanism: &Mechanism,
+    ) -> Result<(), OptimizeError> {
         let order = match limit.kind {
             LimitKind::ControlPoint => Some(0),
             kind => kind.derivative(),
@@ -370,7 +415,15 @@ impl MotionProblem {
         let Some(order) = order else { return Ok(()) };
         for (end, state) in [("start", &self.start), ("end", &self.end)] {
             let Some(row) = state.derivatives.get(order) else { continue };
-            for (j, x) in row.iter().enumerate() {
+            for j in 0..mechanism.nv() {
+                let at = if order > 0 { Some(j) } else { chart.position_of(j) };
+                let Some(x) = at.map(|i| &row[i]) else {
+                    if limit.lower[j].is_finite() || limit.upper[j].is_finite() {
+                        let what = "position limits";
+                        return Err(OptimizeError::RotationCoordinate { coordinate: j, what });
+                    }
+                    continue;
+                };
                 if *x < limit.lower[j] || *x > limit.upper[j] {
                     return Err(OptimizeError::BoundaryOutsideLimit {
                         end,

@@ -2,8 +2,8 @@
 //!
 //! `min ½ Σ max(0, margin − c)² + ½ ζ |θ − θ₀|²_D` by Levenberg–Marquardt with the exact curvature of the limits, ζ → 0.
 
+use super::Banded;
 use super::HessianKind;
-use super::banded::Banded;
 use super::interior_point::{condensed, gap_transpose, gaps};
 use super::kkt::{Kkt, dot};
 use super::newton::moved;

@@ -9,6 +9,7 @@
 //! like `60/h³` for the jerk, is used only where a relative error of 1e-10 is harmless: in Hessians.
 
 use super::OptimizeError;
+use crate::spline::BSpline;
 
 /// Where a problem is sampled, with the weights of the mean `1/T ∫ dt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,49 +49,6 @@ pub struct SplineTable {
     derivative: Vec<f64>,
     /// Factors of (5.1): `[order][control point]`.
     factors: Vec<Vec<f64>>,
-}
-
-/// Clamped uniform knots on `[0, duration]`.
-#[must_use]
-pub fn clamped_knots(n_control: usize, degree: usize, duration: f64) -> Vec<f64> {
-    let spans = n_control - degree;
-    let step = duration / spans as f64;
-    let inner = (0..=spans).map(|i| if i == spans { duration } else { i as f64 * step });
-    let pad = |t| std::iter::repeat_n(t, degree);
-    pad(0.0).chain(inner).chain(pad(duration)).collect()
-}
-
-/// Averages of `degree` knots: where a control point acts most.
-#[must_use]
-pub fn greville(knots: &[f64], degree: usize, c: usize) -> f64 {
-    knots[c + 1..=c + degree].iter().sum::<f64>() / degree as f64
-}
-
-/// The span that holds `t`, the last one closed at the end.
-fn span(knots: &[f64], n_control: usize, degree: usize, t: f64) -> usize {
-    let (mut low, mut high) = (degree, n_control);
-    while high - low > 1 {
-        let mid = usize::midpoint(low, high);
-        if t < knots[mid] { high = mid } else { low = mid }
-    }
-    low
-}
-
-/// All positive bases of degrees `0..=degree` in span `j`: row `r` has `r + 1` entries.
-fn bases(knots: &[f64], degree: usize, j: usize, t: f64) -> Vec<Vec<f64>> {
-    let mut rows = vec![vec![1.0]];
-    for r in 1..=degree {
-        let last = &rows[r - 1];
-        let mut row = vec![0.0; r + 1];
-        for i in 0..r {
-            let (right, left) = (knots[j + 1 + i], knots[j + 1 + i - r]);
-            let share = last[i] / (right - left);
-            row[i] += share * (right - t);
-            row[i + 1] += share * (t - left);
-        }
-        rows.push(row);
-    }
-    rows
 }
 
 /// Points and weights of Gauss–Legendre quadrature on `[0, 1]`, by Newton on the Legendre polynomial.
@@ -154,8 +112,8 @@ impl SplineTable {
         sampling: Sampling,
     ) -> Result<Self, OptimizeError> {
         check(n_control, degree, duration, orders, sampling)?;
-        let knots = clamped_knots(n_control, degree, duration);
-        let (times, weights) = samples(sampling, &knots, degree, n_control);
+        let spline = space(n_control, degree, duration)?;
+        let (times, weights) = samples(sampling, spline.knots(), degree, n_control);
         Self::at(n_control, degree, duration, orders, times, weights)
     }
 
@@ -172,12 +130,11 @@ impl SplineTable {
         weights: Vec<f64>,
     ) -> Result<Self, OptimizeError> {
         check(n_control, degree, duration, orders, Sampling::Uniform { count: times.len().max(2) })?;
-        let knots = clamped_knots(n_control, degree, duration);
+        let spline = space(n_control, degree, duration)?;
         let width = degree + 1;
         let mut factors = vec![Vec::new()];
         for d in 1..orders {
-            let top = (degree - d + 1) as f64;
-            factors.push((0..n_control - d).map(|c| top / (knots[c + degree + 1] - knots[c + d])).collect());
+            factors.push((0..n_control - d).map(|c| spline.difference_factor(d, c)).collect());
         }
         let mut table = Self {
             n_control,
@@ -187,38 +144,25 @@ impl SplineTable {
             first: Vec::with_capacity(times.len()),
             basis: vec![0.0; times.len() * orders * width],
             derivative: vec![0.0; times.len() * orders * width],
-            knots,
+            knots: spline.knots().to_vec(),
             times,
             factors,
         };
         for s in 0..table.times.len() {
-            table.fill(s);
+            table.fill(&spline, s);
         }
         Ok(table)
     }
 
-    fn fill(&mut self, s: usize) {
+    fn fill(&mut self, spline: &BSpline, s: usize) {
         let (p, width) = (self.degree, self.degree + 1);
         let t = self.times[s];
-        let j = span(&self.knots, self.n_control, p, t);
-        let c0 = j - p;
-        self.first.push(c0);
-        let rows = bases(&self.knots, p, j, t);
-        for d in 0..self.orders {
+        let (first, derivatives) = spline.basis_derivatives(t, self.orders - 1);
+        self.first.push(first);
+        for (d, row) in derivatives.iter().enumerate() {
             let at = (s * self.orders + d) * width;
-            self.basis[at..at + width - d].copy_from_slice(&rows[p - d]);
-            // (5.1) transposed, level by level, turns the functional on θ⁽ᵈ⁾ into one on θ.
-            let mut row = rows[p - d].clone();
-            for e in (1..=d).rev() {
-                let mut next = vec![0.0; row.len() + 1];
-                for (a, r) in row.iter().enumerate() {
-                    let share = r * self.factors[e][c0 + a];
-                    next[a] -= share;
-                    next[a + 1] += share;
-                }
-                row = next;
-            }
-            self.derivative[at..at + width].copy_from_slice(&row);
+            spline.lower_basis_into(first + p, t, p - d, &mut self.basis[at..at + width]);
+            self.derivative[at..at + width].copy_from_slice(row);
         }
     }
 
@@ -312,6 +256,22 @@ impl SplineTable {
         }
     }
 
+    /// As [`pull_back`](Self::pull_back) with all contributions of samples taken positive: what cancels in it.
+    #[must_use]
+    pub fn pull_back_sizes(&self, g: &[f64], n: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.n_control * n];
+        for s in 0..self.len() {
+            for d in 0..self.orders {
+                let from = &g[(s * self.orders + d) * n..][..n];
+                for (a, b) in self.derivative_basis(s, d).iter().enumerate() {
+                    let row = &mut out[(self.first[s] + a) * n..][..n];
+                    row.iter_mut().zip(from).for_each(|(o, g)| *o += (b * g).abs());
+                }
+            }
+        }
+        out
+    }
+
     /// The same spline tabulated at other times.
     ///
     /// # Errors
@@ -320,6 +280,12 @@ impl SplineTable {
         let weights = vec![1.0 / times.len().max(1) as f64; times.len()];
         Self::at(self.n_control, self.degree, self.knots[self.n_control], self.orders, times, weights)
     }
+}
+
+/// The spline space; `check` has let it through.
+fn space(n_control: usize, degree: usize, duration: f64) -> Result<BSpline, OptimizeError> {
+    BSpline::new(n_control, degree, duration)
+        .map_err(|_| OptimizeError::TooFewControlPoints { found: n_control, needed: degree + 1 })
 }
 
 fn check(
@@ -389,7 +355,7 @@ mod tests {
     fn a_polynomial_of_the_degree_is_reproduced_with_its_derivatives() {
         // Marsden: the control points of t are the Greville abscissae.
         let table = SplineTable::new(12, 4, 2.0, 3, Sampling::Gauss { points: 3 }).unwrap();
-        let theta: Vec<f64> = (0..12).map(|c| greville(&table.knots, 4, c)).collect();
+        let theta: Vec<f64> = BSpline::new(12, 4, 2.0).unwrap().greville().collect();
         let mut x = vec![0.0; table.len() * 3];
         table.add_states(&theta, 1, &mut x);
         for s in 0..table.len() {

@@ -13,10 +13,10 @@
 
 use std::ops::Range;
 
-use super::banded::Banded;
 use super::boundary::{end_control_points, start_control_points};
-use super::table::greville;
-use super::{LimitKind, MotionProblem, OptimizeError, Quantities, Quantity, SplineTable, TermKind};
+use super::quantity::At;
+use super::rows::{Equality, TermRows, term_rows};
+use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantities, Quantity, SplineTable};
 use crate::mechanism::Mechanism;
 
 /// Control points in two parts: `high + low`, the low part being the rounding that `high` cannot hold.
@@ -37,49 +37,6 @@ impl ControlPoints {
     }
 }
 
-/// Rows of one term.
-#[derive(Clone, Debug)]
-pub(super) struct TermRows {
-    pub(super) rows: Range<usize>,
-    /// Weight of each squared row.
-    pub(super) metric: Vec<f64>,
-    /// Reference per row: empty (zero), one set, or one set per sample.
-    pub(super) reference: Vec<f64>,
-    /// Control-point reference of a regularisation term.
-    pub(super) control: Option<Vec<f64>>,
-}
-
-/// A bound on a row at one sample, or on a control point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
-    /// What is bounded.
-    pub kind: LimitKind,
-    /// Sample, or control point for [`LimitKind::ControlPoint`].
-    pub sample: usize,
-    /// Coordinate.
-    pub coordinate: usize,
-    /// True for `value ≤ limit`, false for `value ≥ limit`.
-    pub upper: bool,
-    /// The limit.
-    pub limit: f64,
-    pub(super) row: usize,
-}
-
-impl Bound {
-    /// `c ≥ 0` for a value of the row.
-    #[inline(always)]
-    #[must_use]
-    pub fn gap(&self, value: f64) -> f64 {
-        if self.upper { self.limit - value } else { value - self.limit }
-    }
-    /// `∂c/∂value`.
-    #[inline(always)]
-    #[must_use]
-    pub fn sign(&self) -> f64 {
-        if self.upper { -1.0 } else { 1.0 }
-    }
-}
-
 /// Everything evaluated at one set of control points.
 #[derive(Clone, Debug, Default)]
 pub struct Point {
@@ -89,22 +46,6 @@ pub struct Point {
     pub z: Vec<f64>,
     /// Jacobians, `[sample][row][state entry]`.
     pub jacobian: Vec<f64>,
-}
-
-/// A linear equality on the free control points: `Σ coefficient θ = value`.
-#[derive(Clone, Debug)]
-pub(super) struct Equality {
-    pub(super) row: Vec<f64>,
-    pub(super) value: f64,
-}
-
-/// Which Hessian to assemble.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HessianKind {
-    /// With the curvature of the quantities.
-    Exact,
-    /// `Jᵀ W J` only.
-    GaussNewton,
 }
 
 /// A problem made ready for the solvers.
@@ -122,37 +63,24 @@ pub struct Transcription {
     pub(super) equalities: Vec<Equality>,
     /// Bounds on rows that no unknown moves, and that do not hold: a proof that there is no solution.
     pub(super) impossible: Vec<(Bound, f64)>,
-    quantities: Box<dyn Quantities>,
+    pub(super) quantities: Box<dyn Quantities>,
+    /// How the spline's coordinates become a motion.
+    pub chart: MotionChart,
     /// State entries per sample.
     pub(super) size: usize,
     /// Quantity rows per sample.
     pub(super) nz: usize,
     fixed_start: Vec<f64>,
     fixed_end: Vec<f64>,
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
 }
 
+/// Memory of the Hessian's assembly.
 #[derive(Default)]
-struct Scratch {
-    hx: Vec<f64>,
-    weighted: Vec<f64>,
-    pulled: Vec<f64>,
-    mu: Vec<f64>,
-}
-
-/// The list of quantities a problem needs, torque limits included.
-#[must_use]
-pub fn quantities_of(problem: &MotionProblem) -> Vec<Quantity> {
-    let mut list: Vec<Quantity> =
-        problem.terms.iter().flat_map(|t| t.quantities().into_iter().map(|(q, _)| q)).collect();
-    for limit in &problem.limits {
-        if let Some(order) = limit.kind.torque_order()
-            && !list.contains(&Quantity::Torque { order })
-        {
-            list.push(Quantity::Torque { order });
-        }
-    }
-    list
+pub(super) struct Scratch {
+    pub(super) hx: Vec<f64>,
+    pub(super) weighted: Vec<f64>,
+    pub(super) mu: Vec<f64>,
 }
 
 impl Transcription {
@@ -171,7 +99,12 @@ impl Transcription {
         let (n_control, degree, duration) = (problem.n_control, problem.degree, problem.duration);
         let table = SplineTable::new(n_control, degree, duration, orders, problem.sampling)?;
         let size = orders * n;
-        let (terms, torque_rows, nz) = term_rows(problem, n, size, table.len())?;
+        let chart = MotionChart::new(mechanism, problem);
+        let (terms, places, nz) = term_rows(problem, &chart, n, size, table.len())?;
+        let (start, end) = (
+            chart.boundary(0.0, &problem.start.derivatives),
+            chart.boundary(duration, &problem.end.derivatives),
+        );
         let (first, last) = (problem.start.derivatives.len(), problem.end.derivatives.len());
         let mut this = Self {
             n,
@@ -184,13 +117,14 @@ impl Transcription {
             quantities,
             size,
             nz,
-            fixed_start: start_control_points(&problem.start.derivatives, n_control, degree, duration),
-            fixed_end: end_control_points(&problem.end.derivatives, n_control, degree, duration),
+            fixed_start: start_control_points(&start, n_control, degree, duration),
+            fixed_end: end_control_points(&end, n_control, degree, duration),
             scratch: Scratch::default(),
+            chart,
             table,
         };
         debug_assert_eq!(this.quantities.rows(), nz);
-        this.collect_bounds(problem, &torque_rows, first, last);
+        this.collect_bounds(problem, &places, first, last);
         this.collect_equalities(problem)?;
         Ok(this)
     }
@@ -199,7 +133,7 @@ impl Transcription {
     fn collect_bounds(
         &mut self,
         problem: &MotionProblem,
-        torque_rows: &[(usize, usize)],
+        places: &[(Quantity, usize)],
         first: usize,
         last: usize,
     ) {
@@ -209,9 +143,9 @@ impl Transcription {
         self.evaluate(&start, &mut point);
         let end_time = problem.duration;
         for limit in &problem.limits {
-            let base = match (limit.kind.derivative(), limit.kind.torque_order()) {
-                (Some(d), _) => d * n,
-                (_, Some(order)) => torque_rows.iter().find(|(o, _)| *o == order).map_or(0, |(_, r)| *r),
+            let base = match (limit.kind.quantity(&self.chart), limit.kind.derivative()) {
+                (Some(quantity), _) => places.iter().find(|(q, _)| *q == quantity).map_or(0, |(_, r)| *r),
+                (None, Some(d)) => d * n,
                 _ => 0,
             };
             let control = limit.kind == LimitKind::ControlPoint;
@@ -286,6 +220,11 @@ impl Transcription {
     pub fn bounds(&self) -> &[Bound] {
         &self.bounds
     }
+    /// Rows of the quantities of a sample.
+    #[must_use]
+    pub fn quantity_rows(&self) -> usize {
+        self.nz
+    }
     /// Rows of a sample: state entries, then quantities.
     #[must_use]
     pub fn row_count(&self) -> usize {
@@ -301,7 +240,7 @@ impl Transcription {
         let mut theta = vec![0.0; nc * n];
         let (a, b) = (&self.fixed_start[..n], &self.fixed_end[self.fixed_end.len() - n..]);
         for c in 0..nc {
-            let s = greville(&self.table.knots, p, c) / duration;
+            let s = self.table.knots[c + 1..=c + p].iter().sum::<f64>() / p as f64 / duration;
             let blend = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s);
             for j in 0..n {
                 theta[c * n + j] = a[j] + (b[j] - a[j]) * blend;
@@ -310,6 +249,20 @@ impl Transcription {
         let mut theta = ControlPoints::new(theta);
         self.fix_boundary(&mut theta);
         theta
+    }
+
+    /// The [initial control points](Self::initial_control_points) of a problem, without its costs and limits.
+    ///
+    /// # Errors
+    /// What [`MotionProblem::validate`] finds.
+    pub fn profile(mechanism: &Mechanism, problem: &MotionProblem) -> Result<ControlPoints, OptimizeError> {
+        let bare = MotionProblem {
+            terms: vec![super::Term::new("velocity", super::TermKind::Joint { order: 1 }, 1.0)],
+            limits: Vec::new(),
+            via: Vec::new(),
+            ..problem.clone()
+        };
+        Ok(Self::with_jets(mechanism, &bare)?.initial_control_points())
     }
 
     /// Sets the fixed control points to their exact values.
@@ -335,7 +288,8 @@ impl Transcription {
         if self.nz > 0 {
             for s in 0..samples {
                 let x = &point.x[s * self.size..][..self.size];
-                self.quantities.values(s, x, &mut point.z[s * self.nz..][..self.nz]);
+                let at = At { sample: s, t: self.table.times[s] };
+                self.quantities.values(at, x, &mut point.z[s * self.nz..][..self.nz]);
             }
         }
     }
@@ -350,7 +304,8 @@ impl Transcription {
             let x = &point.x[s * self.size..][..self.size];
             let z = &mut point.z[s * self.nz..][..self.nz];
             let jacobian = &mut point.jacobian[s * self.nz * self.size..][..self.nz * self.size];
-            self.quantities.jacobian(s, x, z, jacobian);
+            let at = At { sample: s, t: self.table.times[s] };
+            self.quantities.jacobian(at, x, z, jacobian);
         }
     }
 
@@ -386,9 +341,10 @@ impl Transcription {
                 let mut cost = 0.0;
                 for s in 0..self.table.len() {
                     let mut sum = 0.0;
-                    for (k, row) in term.rows.clone().enumerate() {
-                        let r = self.row_at(point, s, row) - term.reference_at(s, k);
-                        sum += term.metric[k] * r * r;
+                    let residual =
+                        |k: usize| self.row_at(point, s, term.rows.start + k) - term.reference_at(s, k);
+                    for k in 0..term.rows.len() {
+                        sum += residual(k) * term.weighted(k, residual);
                     }
                     cost += self.table.weights[s] * sum;
                 }
@@ -400,7 +356,6 @@ impl Transcription {
     /// Gradients of the unweighted terms with respect to the free control points. Needs the Jacobians of `point`.
     #[must_use]
     pub fn term_gradients(&self, point: &Point, theta: &ControlPoints) -> Vec<Vec<f64>> {
-        let samples = self.table.len();
         self.terms
             .iter()
             .map(|term| {
@@ -409,17 +364,37 @@ impl Transcription {
                     let range = self.free.start * self.n..self.free.end * self.n;
                     return range.map(|i| scale * (theta.high[i] - reference[i] + theta.low[i])).collect();
                 }
-                let mut g = vec![0.0; samples * self.size];
-                for s in 0..samples {
-                    let gs = &mut g[s * self.size..][..self.size];
-                    for (k, row) in term.rows.clone().enumerate() {
-                        let r = self.row_at(point, s, row) - term.reference_at(s, k);
-                        self.add_row(point, s, row, self.table.weights[s] * term.metric[k] * r, gs);
-                    }
-                }
-                self.pull_back(&g)
+                self.pull_back(&self.sample_gradients(term, point))
             })
             .collect()
+    }
+
+    /// Gradient of a term with respect to the states of all samples.
+    fn sample_gradients(&self, term: &TermRows, point: &Point) -> Vec<f64> {
+        let mut g = vec![0.0; self.table.len() * self.size];
+        for s in 0..self.table.len() {
+            let gs = &mut g[s * self.size..][..self.size];
+            let residual = |k: usize| self.row_at(point, s, term.rows.start + k) - term.reference_at(s, k);
+            for (k, row) in term.rows.clone().enumerate() {
+                self.add_row(point, s, row, self.table.weights[s] * term.weighted(k, residual), gs);
+            }
+        }
+        g
+    }
+
+    /// Largest entry that the gradient of a term would have if nothing cancelled between samples.
+    pub(super) fn gradient_size(&self, term: usize, point: &Point, theta: &ControlPoints) -> f64 {
+        let (term, range) = (&self.terms[term], self.free.start * self.n..self.free.end * self.n);
+        let sizes = match &term.control {
+            Some(reference) => theta
+                .high
+                .iter()
+                .zip(reference)
+                .map(|(x, r)| (x.abs() + r.abs()) / self.table.n_control as f64)
+                .collect(),
+            None => self.table.pull_back_sizes(&self.sample_gradients(term, point), self.n),
+        };
+        sizes[range].iter().fold(0.0f64, |m, x| m.max(*x))
     }
 
     /// Gradient of `Σ factor · row` with respect to the free control points; `factors[sample][row]`.
@@ -474,249 +449,4 @@ impl Transcription {
             }
         }
     }
-
-    /// Assembles (5.4) over the free control points and the diagonal of its Gauss–Newton part.
-    ///
-    /// `multipliers` and `barrier` hold λ and Σ per `[sample][row]`; empty means none.
-    pub fn hessian(
-        &mut self,
-        weights: &[f64],
-        point: &Point,
-        multipliers: &[f64],
-        barrier: &[f64],
-        kind: HessianKind,
-        out: &mut Banded,
-        diagonal: &mut [f64],
-    ) {
-        let (samples, size, nz, rows, n) = (self.table.len(), self.size, self.nz, self.row_count(), self.n);
-        out.clear();
-        diagonal.fill(0.0);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.mu.resize(nz, 0.0);
-        let omega = self.row_weights(weights);
-        for s in 0..samples {
-            let share = self.table.weights[s];
-            scratch.hx.clear();
-            scratch.hx.resize(size * size, 0.0);
-            let sigma = |row: usize| barrier.get(s * rows + row).copied().unwrap_or(0.0);
-            for row in 0..size {
-                scratch.hx[row * size + row] = share * omega[row] + sigma(row);
-            }
-            for r in 0..nz {
-                let w = share * omega[size + r] + sigma(size + r);
-                if w != 0.0 {
-                    let j = &point.jacobian[(s * nz + r) * size..][..size];
-                    add_outer(&mut scratch.hx, j, w);
-                }
-            }
-            self.add_diagonal(s, &scratch.hx, diagonal);
-            if kind == HessianKind::Exact && nz > 0 {
-                for r in 0..nz {
-                    scratch.mu[r] = multipliers.get(s * rows + size + r).copied().unwrap_or(0.0);
-                }
-                for (term, w) in self.terms.iter().zip(weights) {
-                    if term.rows.start < size {
-                        continue;
-                    }
-                    for (k, row) in term.rows.clone().enumerate() {
-                        let r = point.z[s * nz + row - size] - term.reference_at(s, k);
-                        scratch.mu[row - size] += share * w * term.metric[k] * r;
-                    }
-                }
-                if scratch.mu.iter().any(|m| *m != 0.0) {
-                    let x = &point.x[s * size..][..size];
-                    self.quantities.add_hessian(s, x, &scratch.mu, &mut scratch.hx);
-                }
-            }
-            scratch.weighted.resize(n * size, 0.0);
-            self.add_sample(s, &scratch.hx, &mut scratch.weighted, &mut scratch.pulled, out);
-        }
-        self.scratch = scratch;
-        for (term, w) in self.terms.iter().zip(weights) {
-            if term.control.is_some() {
-                let share = w / self.table.n_control as f64;
-                for (i, d) in diagonal.iter_mut().enumerate() {
-                    out.add_diagonal(i, share);
-                    *d += share;
-                }
-            }
-        }
-    }
-
-    /// Weight of each squared row under the weights of the terms.
-    fn row_weights(&self, weights: &[f64]) -> Vec<f64> {
-        let mut omega = vec![0.0; self.row_count()];
-        for (term, w) in self.terms.iter().zip(weights) {
-            for (k, row) in term.rows.clone().enumerate() {
-                omega[row] += w * term.metric[k];
-            }
-        }
-        omega
-    }
-
-    /// Diagonal of `Bᵀ H_x B`.
-    fn add_diagonal(&self, s: usize, hx: &[f64], diagonal: &mut [f64]) {
-        let (n, size, orders) = (self.n, self.size, self.table.orders);
-        for a in 0..=self.table.degree {
-            let c = self.table.first[s] + a;
-            if !self.free.contains(&c) {
-                continue;
-            }
-            let out = &mut diagonal[(c - self.free.start) * n..][..n];
-            for d in 0..orders {
-                let bd = self.table.derivative_basis(s, d)[a];
-                for e in 0..orders {
-                    let b = bd * self.table.derivative_basis(s, e)[a];
-                    for j in 0..n {
-                        out[j] += b * hx[(d * n + j) * size + e * n + j];
-                    }
-                }
-            }
-        }
-    }
-
-    /// Adds `B_sᵀ H_x B_s` to the band.
-    fn add_sample(&self, s: usize, hx: &[f64], weighted: &mut [f64], _: &mut [f64], out: &mut Banded) {
-        let (n, size, orders) = (self.n, self.size, self.table.orders);
-        let (p, c0) = (self.table.degree, self.table.first[s]);
-        for b in 0..=p {
-            let cb = c0 + b;
-            if !self.free.contains(&cb) {
-                continue;
-            }
-            // weighted[k] = Σ_d B_d[b] H_x[d, k]: one row of `size` per joint.
-            weighted.fill(0.0);
-            for d in 0..orders {
-                let f = self.table.derivative_basis(s, d)[b];
-                if f != 0.0 {
-                    for (w, h) in weighted.iter_mut().zip(&hx[d * n * size..(d + 1) * n * size]) {
-                        *w += f * h;
-                    }
-                }
-            }
-            for k in 0..n {
-                let row = &weighted[k * size..(k + 1) * size];
-                let column = (cb - self.free.start) * n + k;
-                let target = out.column_from(column, column);
-                for a in b..=p {
-                    if !self.free.contains(&(c0 + a)) {
-                        break;
-                    }
-                    let from = if a == b { k } else { 0 };
-                    let at = (a - b) * n + from - k;
-                    let cells = &mut target[at..at + n - from];
-                    for e in 0..orders {
-                        let f = self.table.derivative_basis(s, e)[a];
-                        for (c, r) in cells.iter_mut().zip(&row[e * n + from..(e + 1) * n]) {
-                            *c += f * r;
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// `h += w j jᵀ`.
-#[inline(always)]
-fn add_outer(h: &mut [f64], j: &[f64], w: f64) {
-    let size = j.len();
-    for (a, ja) in j.iter().enumerate() {
-        let f = w * ja;
-        if f != 0.0 {
-            for (h, jb) in h[a * size..(a + 1) * size].iter_mut().zip(j) {
-                *h += f * jb;
-            }
-        }
-    }
-}
-
-impl TermRows {
-    /// Reference of the `k`-th row of the term at sample `s`.
-    #[inline(always)]
-    pub(super) fn reference_at(&self, s: usize, k: usize) -> f64 {
-        let rows = self.rows.len();
-        match self.reference.len() {
-            0 => 0.0,
-            len if len == rows => self.reference[k],
-            _ => self.reference[s * rows + k],
-        }
-    }
-}
-
-/// Rows of all terms, first rows of torque quantities by order, and the number of quantity rows.
-#[expect(clippy::type_complexity, reason = "three plain lists")]
-fn term_rows(
-    problem: &MotionProblem,
-    n: usize,
-    size: usize,
-    samples: usize,
-) -> Result<(Vec<TermRows>, Vec<(usize, usize)>, usize), OptimizeError> {
-    let mut terms = Vec::new();
-    let mut torques = Vec::new();
-    let mut nz = 0;
-    for term in &problem.terms {
-        let quantities = term.quantities();
-        let (mut reference, mut control) = (Vec::new(), None);
-        let rows = match &term.kind {
-            TermKind::Joint { order } => order * n..(order + 1) * n,
-            TermKind::Regularisation { reference } => {
-                let expected = problem.n_control * n;
-                if reference.len() != expected {
-                    return Err(OptimizeError::WrongLength {
-                        name: "regularisation reference",
-                        expected,
-                        found: reference.len(),
-                    });
-                }
-                control = Some(reference.clone());
-                0..0
-            }
-            _ => {
-                let start = size + nz;
-                for (quantity, refs) in &quantities {
-                    if let Quantity::Torque { order } = quantity {
-                        torques.push((*order, size + nz));
-                    }
-                    nz += quantity.rows(n);
-                    if !(refs.len() <= 1 || refs.len() == samples) {
-                        return Err(OptimizeError::WrongLength {
-                            name: "tracking reference",
-                            expected: samples,
-                            found: refs.len(),
-                        });
-                    }
-                    reference.extend(refs.iter().flat_map(|r| r.0));
-                }
-                start..size + nz
-            }
-        };
-        if let TermKind::OrientationTracking { reference, .. } = &term.kind
-            && !(reference.len() == 1 || reference.len() == samples)
-        {
-            return Err(OptimizeError::WrongLength {
-                name: "orientation reference",
-                expected: samples,
-                found: reference.len(),
-            });
-        }
-        let metric = if term.metric.is_empty() { vec![1.0; rows.len()] } else { term.metric.clone() };
-        if metric.len() != rows.len() || metric.iter().any(|m| !(*m >= 0.0 && m.is_finite())) {
-            return Err(OptimizeError::WrongLength {
-                name: "metric",
-                expected: rows.len(),
-                found: metric.len(),
-            });
-        }
-        terms.push(TermRows { rows, metric, reference, control });
-    }
-    for limit in &problem.limits {
-        if let Some(order) = limit.kind.torque_order()
-            && !torques.iter().any(|(o, _)| *o == order)
-        {
-            torques.push((order, size + nz));
-            nz += n;
-        }
-    }
-    Ok((terms, torques, nz))
 }

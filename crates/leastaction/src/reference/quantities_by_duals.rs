@@ -6,7 +6,7 @@
 use super::Dual;
 use crate::dynamics::Dynamics;
 use crate::mechanism::Mechanism;
-use crate::optimize::{Quantities, Quantity};
+use crate::optimize::{At, Quantities, Quantity};
 use crate::scalar::Real;
 
 /// Directions treated at once. One: then all nestings below are the same few types, and compile quickly.
@@ -92,11 +92,11 @@ impl Quantities for QuantitiesByDuals {
         self.quantities.iter().map(|q| q.rows(self.mechanism.nv())).sum()
     }
 
-    fn values(&mut self, _: usize, x: &[f64], z: &mut [f64]) {
+    fn values(&mut self, _: At, x: &[f64], z: &mut [f64]) {
         z.copy_from_slice(&self.evaluate(x));
     }
 
-    fn jacobian(&mut self, _: usize, x: &[f64], z: &mut [f64], jacobian: &mut [f64]) {
+    fn jacobian(&mut self, _: At, x: &[f64], z: &mut [f64], jacobian: &mut [f64]) {
         let size = x.len();
         for c0 in (0..size).step_by(N) {
             let mut y: Vec<First> = x.iter().map(|x| Dual::constant(*x)).collect();
@@ -112,7 +112,7 @@ impl Quantities for QuantitiesByDuals {
         }
     }
 
-    fn add_hessian(&mut self, _: usize, x: &[f64], mu: &[f64], hessian: &mut [f64]) {
+    fn add_hessian(&mut self, _: At, x: &[f64], mu: &[f64], hessian: &mut [f64]) {
         let size = x.len();
         for c0 in (0..size).step_by(N) {
             for d0 in (0..=c0).step_by(N) {

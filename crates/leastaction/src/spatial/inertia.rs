@@ -40,7 +40,8 @@ impl<T: Real> Sym3<T> {
     pub fn mul(&self, x: Vec3<T>) -> Vec3<T> {
         let [xx, yy, zz, xy, xz, yz] = self.0;
         let [a, b, c] = x.0;
-        Vec3([xx * a + xy * b + xz * c, xy * a + yy * b + yz * c, xz * a + yz * b + zz * c])
+        let row = |x: T, y: T, z: T| z.mul_plus(c, y.mul_plus(b, x * a));
+        Vec3([row(xx, xy, xz), row(xy, yy, yz), row(xz, yz, zz)])
     }
     /// `R A Rᵀ`.
     #[inline(always)]

@@ -40,14 +40,15 @@ impl<T: Real> Vec3<T> {
     /// Scalar product.
     #[inline(always)]
     pub fn dot(self, b: Self) -> T {
-        self.0[0] * b.0[0] + self.0[1] * b.0[1] + self.0[2] * b.0[2]
+        let ([a0, a1, a2], [b0, b1, b2]) = (self.0, b.0);
+        a2.mul_plus(b2, a1.mul_plus(b1, a0 * b0))
     }
     /// Vector product.
     #[inline(always)]
     #[must_use]
     pub fn cross(self, b: Self) -> Self {
         let ([a0, a1, a2], [b0, b1, b2]) = (self.0, b.0);
-        Self([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+        Self([a1.mul_minus(b2, a2 * b1), a2.mul_minus(b0, a0 * b2), a0.mul_minus(b1, a1 * b0)])
     }
     /// Squared length.
     #[inline(always)]
@@ -125,7 +126,7 @@ impl<T: Real> Mat3<T> {
     #[inline(always)]
     pub fn tr_mul(&self, x: Vec3<T>) -> Vec3<T> {
         let a = &self.0;
-        let at = |j: usize| a[0][j] * x.0[0] + a[1][j] * x.0[1] + a[2][j] * x.0[2];
+        let at = |j: usize| a[2][j].mul_plus(x.0[2], a[1][j].mul_plus(x.0[1], a[0][j] * x.0[0]));
         Vec3([at(0), at(1), at(2)])
     }
     /// Sum of the diagonal.
@@ -218,7 +219,7 @@ impl<T: Real> Mul for Mat3<T> {
     #[inline(always)]
     fn mul(self, b: Self) -> Self {
         let row = |r: [T; 3]| {
-            let at = |j: usize| r[0] * b.0[0][j] + r[1] * b.0[1][j] + r[2] * b.0[2][j];
+            let at = |j: usize| r[2].mul_plus(b.0[2][j], r[1].mul_plus(b.0[1][j], r[0] * b.0[0][j]));
             [at(0), at(1), at(2)]
         };
         Self([row(self.0[0]), row(self.0[1]), row(self.0[2])])

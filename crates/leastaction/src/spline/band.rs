@@ -1,186 +1,191 @@
-//! [`SymmetricBand`]: a symmetric banded matrix and its Cholesky factor.
+//! [`Banded`]: symmetric band matrices, their Cholesky factorisation and solves, O(size · width²).
+//!
+//! The lower triangle is stored by columns, each contiguous: `a[j * (width + 1) + (i − j)]` is entry `(i, j)`,
+//! `0 ≤ i − j ≤ width`. The factorisation then works on contiguous columns throughout.
 
-/// A pivot was not positive.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("pivot {index} is {pivot:.3e}: the matrix is not positive definite")]
-pub struct NotPositiveDefinite {
-    /// Row of the pivot.
-    pub index: usize,
-    /// Its value.
-    pub pivot: f64,
-}
-
-/// Lower band of a symmetric matrix, row by row: entry `(i, j)` with `i − half ≤ j ≤ i` is `data[i][j − i + half]`.
+/// A symmetric band matrix, or its Cholesky factor after [`factor`](Self::factor).
 #[derive(Clone, Debug, PartialEq)]
-pub struct SymmetricBand {
-    n: usize,
-    half: usize,
-    data: Vec<f64>,
+pub struct Banded {
+    size: usize,
+    width: usize,
+    a: Vec<f64>,
 }
 
-impl SymmetricBand {
-    /// A zero matrix of size `n` whose entries vanish beyond `half` off the diagonal.
+impl Banded {
+    /// The zero matrix with `width` sub-diagonals.
     #[must_use]
-    pub fn new(n: usize, half: usize) -> Self {
-        let half = half.min(n.saturating_sub(1));
-        Self { n, half, data: vec![0.0; n * (half + 1)] }
+    pub fn new(size: usize, width: usize) -> Self {
+        let width = width.min(size.saturating_sub(1));
+        Self { size, width, a: vec![0.0; size * (width + 1)] }
     }
-    /// Size.
+    /// Number of rows.
     #[must_use]
-    pub fn n(&self) -> usize {
-        self.n
+    pub fn size(&self) -> usize {
+        self.size
     }
-    /// Half bandwidth.
+    /// Number of sub-diagonals.
     #[must_use]
-    pub fn half(&self) -> usize {
-        self.half
+    pub fn width(&self) -> usize {
+        self.width
     }
-    /// Sets every entry to zero.
+    /// Sets all entries to zero.
     pub fn clear(&mut self) {
-        self.data.fill(0.0);
+        self.a.fill(0.0);
+    }
+    /// Takes over the entries of a matrix of the same shape.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.a.copy_from_slice(&other.a);
+    }
+    /// Entry `(i, j)` of the lower triangle, `i ≥ j`, inside the band.
+    #[inline(always)]
+    pub fn at_mut(&mut self, i: usize, j: usize) -> &mut f64 {
+        &mut self.a[j * (self.width + 1) + (i - j)]
+    }
+    /// The part of column `j` from row `i ≥ j` on, inside the band.
+    #[inline(always)]
+    pub fn column_from(&mut self, i: usize, j: usize) -> &mut [f64] {
+        let (at, end) = (j * (self.width + 1) + (i - j), (j + 1) * (self.width + 1));
+        &mut self.a[at..end]
     }
     /// Entry `(i, j)`; zero outside the band.
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> f64 {
         let (i, j) = if i >= j { (i, j) } else { (j, i) };
-        if i - j > self.half { 0.0 } else { self.data[i * (self.half + 1) + j + self.half - i] }
+        if i - j > self.width { 0.0 } else { self.a[j * (self.width + 1) + (i - j)] }
     }
-    /// Adds to the entry `(i, j)` of the lower triangle.
-    #[inline]
-    pub fn add(&mut self, i: usize, j: usize, x: f64) {
-        debug_assert!(j <= i && i - j <= self.half);
-        self.data[i * (self.half + 1) + j + self.half - i] += x;
+    /// Diagonal entry.
+    #[must_use]
+    pub fn diagonal(&self, i: usize) -> f64 {
+        self.a[i * (self.width + 1)]
     }
-    /// Part of row `i` from column `from ≥ i − half` on.
-    #[inline]
-    pub fn row_mut(&mut self, i: usize, from: usize) -> &mut [f64] {
-        let start = i * (self.half + 1);
-        &mut self.data[start + from + self.half - i..start + self.half + 1]
+    /// Adds `x` to a diagonal entry.
+    pub fn add_diagonal(&mut self, i: usize, x: f64) {
+        self.a[i * (self.width + 1)] += x;
     }
+
     /// `out = A x`.
     pub fn mul_into(&self, x: &[f64], out: &mut [f64]) {
-        out[..self.n].fill(0.0);
-        for i in 0..self.n {
-            let first = i.saturating_sub(self.half);
-            let row = &self.data[i * (self.half + 1) + first + self.half - i..(i + 1) * (self.half + 1)];
-            let (lower, diagonal) = row.split_at(row.len() - 1);
-            let mut sum = diagonal[0] * x[i];
-            for (a, j) in lower.iter().zip(first..) {
-                sum += a * x[j];
-                out[j] += a * x[i];
+        out.fill(0.0);
+        for j in 0..self.size {
+            let column = &self.a[j * (self.width + 1)..(j + 1) * (self.width + 1)];
+            out[j] += column[0] * x[j];
+            for k in 1..=self.width.min(self.size - 1 - j) {
+                out[j + k] += column[k] * x[j];
+                out[j] += column[k] * x[j + k];
             }
-            out[i] += sum;
         }
     }
 
-    /// Replaces the matrix by its Cholesky factor L. Does not allocate.
+    /// Replaces the matrix by its Cholesky factor `L`; `false` if it is not positive definite (then it is spoilt).
+    #[must_use]
+    pub fn factor(&mut self) -> bool {
+        self.factor_or_row().is_ok()
+    }
+
+    /// As [`factor`](Self::factor).
     ///
     /// # Errors
-    /// If a pivot is not positive; the matrix is then destroyed.
-    pub fn factor(&mut self) -> Result<(), NotPositiveDefinite> {
-        let w = self.half + 1;
-        for i in 0..self.n {
-            let first = i.saturating_sub(self.half);
-            let (above, rest) = self.data.split_at_mut(i * w);
-            let row = &mut rest[..w];
-            for j in first..i {
-                // L_ij = (A_ij − Σ_k L_ik L_jk) / L_jj over the columns both rows have.
-                let start = first.max(j.saturating_sub(self.half));
-                let other = &above[j * w..(j + 1) * w];
-                let (a, b) = (
-                    &row[start + self.half - i..j + self.half - i],
-                    &other[start + self.half - j..self.half],
-                );
-                let mut sum = row[j + self.half - i];
-                sum -= dot(a, b);
-                row[j + self.half - i] = sum / other[self.half];
+    /// The row whose pivot is not positive.
+    pub fn factor_or_row(&mut self) -> Result<(), usize> {
+        let w = self.width + 1;
+        for j in 0..self.size {
+            let count = w.min(self.size - j);
+            let (head, rest) = self.a[j * w..].split_at_mut(w);
+            let pivot = head[0];
+            // `!(x > 0)` also refuses NaN.
+            if !(pivot > 0.0 && pivot.is_finite()) {
+                return Err(j);
             }
-            let a = &row[first + self.half - i..self.half];
-            let pivot = row[self.half] - dot(a, a);
-            if pivot.is_nan() || pivot <= 0.0 {
-                return Err(NotPositiveDefinite { index: i, pivot });
+            let root = pivot.sqrt();
+            let inverse = 1.0 / root;
+            head[0] = root;
+            for x in &mut head[1..count] {
+                *x *= inverse;
             }
-            row[self.half] = pivot.sqrt();
+            for k in 1..count {
+                let f = head[k];
+                if f == 0.0 {
+                    continue;
+                }
+                let target = &mut rest[(k - 1) * w..(k - 1) * w + count - k];
+                for (t, h) in target.iter_mut().zip(&head[k..count]) {
+                    *t -= f * h;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Solves `L Lᵀ x = b` in place, after [`factor`](Self::factor).
-    pub fn solve(&self, x: &mut [f64]) {
-        self.solve_lower(x);
-        self.solve_upper(x);
-    }
-
-    /// Solves `L x = b` in place.
-    pub fn solve_lower(&self, x: &mut [f64]) {
-        let w = self.half + 1;
-        for i in 0..self.n {
-            let first = i.saturating_sub(self.half);
-            let row = &self.data[i * w + first + self.half - i..i * w + self.half];
-            let sum = x[i] - dot(row, &x[first..i]);
-            x[i] = sum / self.data[i * w + self.half];
-        }
-    }
-
-    /// Solves `Lᵀ x = b` in place.
-    pub fn solve_upper(&self, x: &mut [f64]) {
-        let w = self.half + 1;
-        for i in (0..self.n).rev() {
-            let first = i.saturating_sub(self.half);
-            x[i] /= self.data[i * w + self.half];
-            let xi = x[i];
-            let row = &self.data[i * w + first + self.half - i..i * w + self.half];
-            for (x, a) in x[first..i].iter_mut().zip(row) {
-                *x -= a * xi;
+    /// Solves `L y = b` in place, for a factored matrix.
+    pub fn solve_lower(&self, b: &mut [f64]) {
+        let w = self.width + 1;
+        for j in 0..self.size {
+            let column = &self.a[j * w..j * w + w.min(self.size - j)];
+            let x = b[j] / column[0];
+            b[j] = x;
+            for (k, l) in column.iter().enumerate().skip(1) {
+                b[j + k] -= l * x;
             }
         }
     }
-}
 
-/// Dot product in four running sums, which the compiler can keep in lanes.
-#[inline]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (ac, bc) = (a.chunks_exact(4), b.chunks_exact(4));
-    let tail: f64 = ac.remainder().iter().zip(bc.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in ac.zip(bc) {
-        for l in 0..4 {
-            sums[l] += x[l] * y[l];
+    /// Solves `Lᵀ x = y` in place, for a factored matrix.
+    pub fn solve_upper(&self, b: &mut [f64]) {
+        let w = self.width + 1;
+        for j in (0..self.size).rev() {
+            let column = &self.a[j * w..j * w + w.min(self.size - j)];
+            let mut x = b[j];
+            for (k, l) in column.iter().enumerate().skip(1) {
+                x -= l * b[j + k];
+            }
+            b[j] = x / column[0];
         }
     }
-    sums[0] + sums[1] + sums[2] + sums[3] + tail
+
+    /// Solves `A x = b` in place, for a factored matrix.
+    pub fn solve(&self, b: &mut [f64]) {
+        self.solve_lower(b);
+        self.solve_upper(b);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn factor_and_solve_undo_the_product() {
-        for (n, half) in [(1, 0), (7, 2), (20, 6), (9, 30)] {
-            let mut a = SymmetricBand::new(n, half);
-            for i in 0..n {
-                for j in i.saturating_sub(a.half())..i {
-                    a.add(i, j, ((i * 7 + j * 3) % 5) as f64 / 10.0 - 0.2);
-                }
-                a.add(i, i, 3.0);
+    fn sample(size: usize, width: usize) -> Banded {
+        let mut a = Banded::new(size, width);
+        for j in 0..size {
+            for i in j..size.min(j + width + 1) {
+                *a.at_mut(i, j) =
+                    ((i * 7 + j * 3) as f64).sin() + if i == j { 2.0 * width as f64 } else { 0.0 };
             }
-            let x: Vec<f64> = (0..n).map(|i| (i as f64).sin()).collect();
-            let mut b = vec![0.0; n];
-            a.mul_into(&x, &mut b);
-            a.factor().expect("diagonally dominant");
-            a.solve(&mut b);
-            assert!(b.iter().zip(&x).all(|(b, x)| (b - x).abs() < 1e-14));
+        }
+        a
+    }
+
+    #[test]
+    fn the_solution_satisfies_the_system() {
+        for (size, width) in [(1, 0), (5, 4), (30, 7), (30, 0)] {
+            let mut a = sample(size, width);
+            for j in 0..size {
+                a.add_diagonal(j, 3.0);
+            }
+            let b: Vec<f64> = (0..size).map(|i| (i as f64).cos()).collect();
+            let mut factor = a.clone();
+            assert!(factor.factor());
+            let mut x = b.clone();
+            factor.solve(&mut x);
+            let mut back = vec![0.0; size];
+            a.mul_into(&x, &mut back);
+            assert!(b.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-13));
         }
     }
 
     #[test]
-    fn an_indefinite_matrix_is_refused_with_its_pivot() {
-        let mut a = SymmetricBand::new(3, 1);
-        a.add(0, 0, 1.0);
-        a.add(1, 0, 2.0);
-        a.add(1, 1, 1.0);
-        a.add(2, 2, 1.0);
-        assert_eq!(a.factor(), Err(NotPositiveDefinite { index: 1, pivot: -3.0 }));
+    fn an_indefinite_matrix_is_refused() {
+        let mut a = sample(12, 3);
+        a.add_diagonal(7, -40.0);
+        assert!(!a.factor());
     }
 }

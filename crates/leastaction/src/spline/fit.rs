@@ -3,7 +3,7 @@
 //! `min Σ_s |q(t_s) − q_s|² + ρ² |q̇(t_s) − v_s|²`: the normal equations are banded and well conditioned (the basis is),
 //! and one refinement with the residual brings the solution to rounding.
 
-use super::{BSpline, SampledSpline, SplineError, SymmetricBand};
+use super::{BSpline, Banded, SampledSpline, SplineError};
 
 /// What a fit can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,14 +79,14 @@ impl SplineFit {
         let rho = options.rate_weight.unwrap_or(spacing);
         let weight = |d: usize| if d == 0 { 1.0 } else { rho };
 
-        let mut normal = SymmetricBand::new(n_control, degree);
+        let mut normal = Banded::new(n_control, degree);
         for s in 0..n {
             for d in 0..orders {
                 let w = sampled.weights(s, d);
                 let f = weight(d) * weight(d);
                 for a in 0..=degree {
                     for b in 0..=a {
-                        normal.add(sampled.first(s) + a, sampled.first(s) + b, f * w[a] * w[b]);
+                        *normal.at_mut(sampled.first(s) + a, sampled.first(s) + b) += f * w[a] * w[b];
                     }
                 }
             }
@@ -97,7 +97,7 @@ impl SplineFit {
         if let Some(index) = diagonal.iter().position(|x| *x < 1e-30) {
             return Err(determined(index));
         }
-        normal.factor().map_err(|e| determined(e.index))?;
+        normal.factor_or_row().map_err(determined)?;
 
         let mut theta = vec![0.0; n_control * dim];
         let mut scratch = vec![0.0; n_control * dim];

@@ -7,17 +7,20 @@
 //! |---|---|
 //! | [`BSpline`] | knots, spans, basis functions at one time |
 //! | [`SampledSpline`] | evaluation at fixed times, and the pull-back of gradients and Hessians to control points |
-//! | [`SymmetricBand`] | the banded matrices that pull-backs fill, and their Cholesky factor |
+//! | [`Banded`] | the banded matrices that pull-backs fill, and their Cholesky factor |
 //! | [`SplineFit`] | least-squares fit to recorded samples |
+//! | [`RotationReference`], [`RotationJet`] | rotations: a spline in the tangent space of a reference motion |
 
 mod band;
 mod bspline;
 mod fit;
+mod rotation;
 mod sampled;
 
-pub use band::{NotPositiveDefinite, SymmetricBand};
+pub use band::Banded;
 pub use bspline::BSpline;
 pub use fit::{FitOptions, SplineFit};
+pub use rotation::{RotationJet, RotationReference};
 pub use sampled::SampledSpline;
 
 /// Why a spline could not be made.

@@ -7,7 +7,7 @@
 //! θ̄ = B_0ᵀ g_0 + Δ_1ᵀ (B_1ᵀ g_1 + Δ_2ᵀ ( … ))    pull-back of gradients, Horner form
 //! ```
 
-use super::{BSpline, SplineError, SymmetricBand};
+use super::{BSpline, Banded, SplineError};
 
 /// Basis tables of a spline at fixed sample times, for derivatives `0..=max_order`.
 ///
@@ -187,9 +187,9 @@ impl SampledSpline {
     /// A zero matrix with the band of pulled-back Hessians: control-point-major unknowns, half bandwidth
     /// `(p + 1) dim − 1`.
     #[must_use]
-    pub fn band(&self, dim: usize) -> SymmetricBand {
+    pub fn band(&self, dim: usize) -> Banded {
         let p = self.spline.degree();
-        SymmetricBand::new(self.spline.n_control() * dim, (p + 1) * dim - 1)
+        Banded::new(self.spline.n_control() * dim, (p + 1) * dim - 1)
     }
 
     /// Adds `B_sᵀ H B_s` of sample `s`: `hessian` is the row-major symmetric matrix over `(d, joint)` of that sample,
@@ -203,7 +203,7 @@ impl SampledSpline {
         hessian: &[f64],
         dim: usize,
         scratch: &mut [f64],
-        band: &mut SymmetricBand,
+        band: &mut Banded,
     ) -> Result<(), SplineError> {
         let (p, orders) = (self.spline.degree(), self.max_order + 1);
         let m = orders * dim;
@@ -230,12 +230,11 @@ impl SampledSpline {
                 for b in 0..=a {
                     let from = (first + b) * dim;
                     let count = if a == b { j + 1 } else { dim };
-                    let row = &mut band.row_mut(i, from)[..count];
                     for d in 0..orders {
                         let w = self.weights(s, d)[b];
                         let line = &scratch[j * m + d * dim..][..count];
-                        for (x, h) in row.iter_mut().zip(line) {
-                            *x += w * h;
+                        for (k, h) in line.iter().enumerate() {
+                            *band.at_mut(i, from + k) += w * h;
                         }
                     }
                 }

@@ -178,3 +178,117 @@ fn exact_hessian_equals_differences_of_the_gradient() {
         }
     }
 }
+
+/// Everything that [`costs`] has but positions of joints, which balls and free joints do not have.
+fn costs_on_groups(mechanism: &Mechanism) -> Vec<Cost> {
+    costs(mechanism).into_iter().filter(|c| !matches!(c.term, CostTerm::Joint { order: 0 })).collect()
+}
+
+/// `x` moved by `h` along derivative `m` of tangent coordinate `c`, to second order in `h`.
+fn moved(mechanism: &Mechanism, x: &[f64], (m, c): (usize, usize), h: f64) -> Vec<f64> {
+    use leastaction::mechanism::JointType::{Floating, Spherical};
+    use leastaction::spatial::{Twist, Vec3};
+    let (nq, nv) = (mechanism.nq(), mechanism.nv());
+    let mut out = x.to_vec();
+    if m == 0 {
+        let mut u = vec![0.0; nv];
+        u[c] = h;
+        let mut q = vec![0.0; nq];
+        mechanism.retract(&x[..nq], &u, &mut q);
+        out[..nq].copy_from_slice(&q);
+    } else {
+        out[nq + (m - 1) * nv + c] += h;
+    }
+    let joint = mechanism.tree_joints().find(|id| mechanism.v_range(*id).contains(&c)).expect("a joint");
+    let (kind, v) = (mechanism.joint(joint).kind, mechanism.v_range(joint).start);
+    if !matches!(kind, Spherical | Floating) {
+        return out;
+    }
+    let factorial = leastaction::jet::factorial;
+    for l in m..(x.len() - nq) / nv {
+        let f = h * factorial(l) / (factorial(m) * factorial(l - m));
+        let y = &x[nq + (l - m) * nv + v..];
+        let mut e = [0.0; 6];
+        e[c - v] = 1.0;
+        let three = |x: &[f64]| Vec3([x[0], x[1], x[2]]);
+        let y = Twist::new(three(y), if kind == Floating { three(&y[3..]) } else { Vec3::zero() });
+        let d = y.cross(Twist::from_array(e)).to_array();
+        for (i, d) in d.iter().enumerate().take(if kind == Floating { 6 } else { 3 }) {
+            out[nq + l * nv + v + i] += f * d;
+        }
+    }
+    out
+}
+
+/// Trees of every joint kind: gradients against differences of values, Hessians against differences of gradients,
+/// residual Jacobians against differences of residuals (through the gradient), with springs and dampers and without.
+#[test]
+fn costs_of_every_joint_kind_have_exact_gradients_and_hessians() {
+    for seed in 0..4 {
+        let mechanism =
+            if seed < 2 { crate::support::mixed_tree(seed, 5) } else { crate::support::force_tree(seed) };
+        let list = costs_on_groups(&mechanism);
+        let mut evaluator = CostEvaluator::new(&mechanism, list.clone(), 3).expect("served");
+        evaluator.include_passive(seed >= 2);
+        let (nq, nv, n) = (mechanism.nq(), mechanism.nv(), evaluator.tangent_len());
+        let (q, _) = crate::support::random_state(&mechanism, seed + 40);
+        let mut rng = Random::new(seed + 100);
+        let mut x = q;
+        x.extend((0..evaluator.sample_len() - nq).map(|_| rng.range(-1.0, 1.0)));
+        let reference: Vec<f64> = (0..evaluator.reference_len()).map(|_| rng.range(-1.0, 1.0)).collect();
+        let weights: Vec<f64> = (0..list.len()).map(|_| rng.range(0.2, 1.0)).collect();
+        let mut gradient_at = |x: &[f64], weights: &[f64]| {
+            let (mut values, mut gradient) = (vec![0.0; list.len()], vec![0.0; n]);
+            evaluator.gradient_into(x, &reference, weights, &mut values, &mut gradient).expect("finite");
+            (values, gradient)
+        };
+        for cost in 0..list.len() {
+            let mut one = vec![0.0; list.len()];
+            one[cost] = 1.0;
+            let (values, gradient) = gradient_at(&x, &one);
+            let scale = gradient.iter().fold(values[cost].abs().max(1.0), |m, g| m.max(g.abs()));
+            for i in 0..n {
+                let direction = (i / nv, i % nv);
+                let mut value = |h: f64| gradient_at(&moved(&mechanism, &x, direction, h), &one).0[cost];
+                let h = 1e-3;
+                let slope = (8.0 * (value(h) - value(-h)) - (value(2.0 * h) - value(-2.0 * h))) / (12.0 * h);
+                let d = (slope - gradient[i]).abs();
+                let term = format!("{:?}", list[cost].term);
+                assert!(d < 1e-8 * scale, "seed {seed}, {}: {direction:?} off by {d:e}", &term[..20]);
+            }
+        }
+        let mut slopes = vec![0.0; n * n];
+        for i in 0..n {
+            let mut gradient = |h: f64| gradient_at(&moved(&mechanism, &x, (i / nv, i % nv), h), &weights).1;
+            let h = 1e-3;
+            let (a, b, c, d) = (gradient(h), gradient(-h), gradient(2.0 * h), gradient(-2.0 * h));
+            for j in 0..n {
+                slopes[i * n + j] = (8.0 * (a[j] - b[j]) - (c[j] - d[j])) / (12.0 * h);
+            }
+        }
+        let (mut values, mut gradient, mut hessian) = (vec![0.0; list.len()], vec![0.0; n], vec![0.0; n * n]);
+        evaluator
+            .hessian_into(&x, &reference, &weights, &mut values, &mut gradient, &mut hessian)
+            .expect("finite");
+        let scale = hessian.iter().fold(1.0f64, |m, h| m.max(h.abs()));
+        for i in 0..n {
+            for j in 0..n {
+                let d = (0.5 * (slopes[i * n + j] + slopes[j * n + i]) - hessian[i * n + j]).abs();
+                assert!(d < 1e-8 * scale, "seed {seed}: Hessian {i} {j} off by {d:e} of {scale:e}");
+            }
+        }
+        // Gauss–Newton from residual Jacobians is the Hessian where residuals vanish: compare through Jᵀ r instead.
+        for cost in (0..list.len()).filter(|c| matches!(list[*c].term, CostTerm::Joint { .. })) {
+            let CostTerm::Joint { order } = list[cost].term else { continue };
+            let jacobian = evaluator.jacobian(&x, &reference, cost).expect("served");
+            let mut one = vec![0.0; list.len()];
+            one[cost] = 1.0;
+            evaluator.gradient_into(&x, &reference, &one, &mut values, &mut gradient).expect("finite");
+            for i in 0..n {
+                let r = &x[nq + (order - 1) * nv..];
+                let dense: f64 = (0..nv).map(|row| jacobian[row * n + i] * r[row]).sum();
+                assert!((dense - gradient[i]).abs() < 1e-12 * gradient[i].abs().max(1.0));
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use leastaction::io::golden::comprehensive::read;
 use leastaction::jet::{
     Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetWorkspace, Quantity, RecordedMotion, Request,
-    TorqueJacobian,
+    TorqueJacobian, factorial,
 };
 use leastaction::mechanism::samples::{self, Random};
 use leastaction::mechanism::{Mechanism, MechanismBuilder};
@@ -14,7 +14,7 @@ use leastaction::trajectory::{Trajectory, TrajectoryLayout};
 
 use crate::comprehensive_duals::random_motion;
 use crate::no_alloc::allocations;
-use crate::support::force_tree;
+use crate::support::{force_tree, random_vector, worst};
 
 fn golden_model(name: &str) -> Mechanism {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -79,6 +79,106 @@ fn whole_body_operators_are_inverses_with_the_corrected_sign() {
     assert!(largest(&error.data) < 1e-12, "{:e}", largest(&error.data));
 }
 
+/// Every whole-body operator of the source's appendix: the dense matrices' products, transposes, and the fast values.
+#[test]
+fn whole_body_operators_equal_their_dense_matrices_and_give_the_fast_values() {
+    use leastaction::jet::WholeBody;
+    use leastaction::spatial::{Twist, Wrench};
+    for (file, k) in [("comprehensive_panda7_k1.json", 1), ("comprehensive_tree8_k1.json", 2)] {
+        let mechanism = golden_model(file);
+        let (q, y) = random_motion(&mechanism, k, 8);
+        let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
+        jets.forward(&q, &y).expect("valid");
+        let dense = DenseMotion::new(&mechanism, &mut jets);
+        let operators = WholeBody::new(&mechanism, &mut jets);
+        let (nb, n) = (mechanism.nb(), jets.velocity_count());
+        let size = nb * n * 6;
+        let x = random_vector(size, 4);
+        let six = |x: &[f64]| -> [f64; 6] { std::array::from_fn(|i| x[i]) };
+        let twists: Vec<Twist> = x.chunks_exact(6).map(|x| Twist::from_array(six(x))).collect();
+        let wrenches: Vec<Wrench> = x.chunks_exact(6).map(|x| Wrench::from_array(six(x))).collect();
+        let flat = |w: &[Wrench]| w.iter().flat_map(|w| w.to_array()).collect::<Vec<f64>>();
+        let flat_twists = |w: &[Twist]| w.iter().flat_map(|w| w.to_array()).collect::<Vec<f64>>();
+        let times = |a: &Dense, transposed: bool| -> Vec<f64> {
+            (0..size)
+                .map(|i| {
+                    (0..size)
+                        .map(|j| a.data[if transposed { j * size + i } else { i * size + j }] * x[j])
+                        .sum()
+                })
+                .collect()
+        };
+        let (mut t, mut w) = (twists.clone(), wrenches.clone());
+        for (matrix, inverse) in [(dense.joints_from_links(n), false), (dense.links_from_joints(n), true)] {
+            if inverse {
+                operators.links_from_joints(&twists, &mut t);
+                operators.links_from_joints_transposed(&wrenches, &mut w);
+            } else {
+                operators.joints_from_links(&twists, &mut t);
+                operators.joints_from_links_transposed(&wrenches, &mut w);
+            }
+            assert!(worst(&flat_twists(&t), &times(&matrix, false)) < 1e-13, "{file}");
+            assert!(worst(&flat(&w), &times(&matrix, true)) < 1e-13, "{file}, transposed");
+        }
+        // On forces: built from the blocks iX*j over children, and over everything carried.
+        let (mut down, mut up) = (Dense::identity(size), Dense::zero(size, size));
+        let block = 6 * n;
+        for i in 0..nb {
+            for j in (0..nb).filter(|j| dense.carries(i, *j)) {
+                let between = dense.between(i, j, true, n);
+                let parent = mechanism.joint(mechanism.tree_joints().nth(j).expect("joint")).parent;
+                for r in 0..block {
+                    for c in 0..block {
+                        let x = between.data[r * block + c];
+                        up.data[(i * block + r) * size + j * block + c] = x;
+                        if i != j && parent.map(|p| p.index()) == Some(i) {
+                            down.data[(i * block + r) * size + j * block + c] = -x;
+                        }
+                    }
+                }
+            }
+        }
+        operators.links_from_joints_dual(&wrenches, &mut w);
+        assert!(worst(&flat(&w), &times(&down, false)) < 1e-13, "{file}, momenta of links");
+        operators.joints_from_links_dual(&wrenches, &mut w);
+        assert!(worst(&flat(&w), &times(&up, false)) < 1e-13, "{file}, momenta of joints");
+        let mut back = w.clone();
+        operators.joints_from_links_world(&wrenches, &mut w);
+        operators.links_from_joints_world(&w, &mut back);
+        assert!(worst(&flat(&back), &x) < 1e-13, "{file}, world");
+
+        // The whole chain h_L → h_J → f_J → τ with gravity subtracted gives the fast torques.
+        let mut momenta = Vec::new();
+        let mut weights = Vec::new();
+        for body in mechanism.body_ids() {
+            let target = jets.body(body);
+            let mut h = vec![0.0; 6 * n];
+            jets.value_into(&Request::local(Quantity::Momentum, target), &mut h).expect("served");
+            momenta.extend(h.chunks_exact(6).map(|x| Wrench::from_array(six(x))));
+            // Gravity wrench of the link: what the link force lacks to the inertial one.
+            let mut f = vec![0.0; 6 * (n - 1)];
+            jets.value_into(&Request::local(Quantity::LinkForce, target), &mut f).expect("served");
+            weights.extend(f.chunks_exact(6).map(|x| Wrench::from_array(six(x))));
+        }
+        let short = nb * (n - 1);
+        let (mut inertial, mut gravity) = (vec![Wrench::zero(); short], vec![Wrench::zero(); short]);
+        operators.forces_from_momenta(&momenta, &mut inertial);
+        for i in 0..short {
+            gravity[i] = inertial[i] - weights[i];
+        }
+        let (mut joint_momenta, mut joint_gravity) = (momenta.clone(), gravity.clone());
+        operators.joints_from_links_dual(&momenta, &mut joint_momenta);
+        operators.joints_from_links_dual(&gravity, &mut joint_gravity);
+        let mut forces = vec![Wrench::zero(); short];
+        operators.forces_from_momenta(&joint_momenta, &mut forces);
+        forces.iter_mut().zip(&joint_gravity).for_each(|(f, g)| *f -= *g);
+        let mut torques = vec![0.0; (n - 1) * mechanism.nv()];
+        operators.torques_from_forces(&forces, &mut torques);
+        let fast: Vec<f64> = (0..n - 1).flat_map(|l| jets.torque(l).to_vec()).collect();
+        assert!(worst(&torques, &fast) < 1e-13, "{file}: torques {:e}", worst(&torques, &fast));
+    }
+}
+
 /// The accuracy table of the source on the seven-axis arm, against dual numbers.
 #[test]
 fn every_quantity_of_the_seven_axis_arm_is_accurate_to_1e_12_at_orders_0_to_4() {
@@ -123,6 +223,84 @@ fn every_quantity_of_the_seven_axis_arm_is_accurate_to_1e_12_at_orders_0_to_4() 
                 }
             }
             assert!(worst < 1e-12, "k = {k}, {}: {worst:e}", quantity.name());
+        }
+    }
+}
+
+/// The accuracy table again, all links and frames, with a complex step in place of dual numbers.
+#[test]
+fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
+    use leastaction::reference::Complex;
+    type D = Dual<f64, 1>;
+    let mechanism = golden_model("comprehensive_panda7_k1.json");
+    let nv = mechanism.nv();
+    let rows = [
+        (Quantity::Velocity, false),
+        (Quantity::Momentum, false),
+        (Quantity::Momentum, true),
+        (Quantity::JointMomentum, true),
+        (Quantity::JointMomentum, false),
+        (Quantity::LinkForce, false),
+        (Quantity::JointForce, false),
+        (Quantity::Torque, true),
+    ];
+    for k in 0..=4 {
+        let (q, y) = random_motion(&mechanism, k, 3);
+        let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
+        jets.forward(&q, &y).expect("valid");
+        let (mut complex, mut dual) = (jets.like::<Complex>(), jets.like::<D>());
+        let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
+        for (quantity, world) in rows {
+            let mut worst = [0.0f64; 2];
+            let mut relative = 0.0f64;
+            for body in mechanism.body_ids() {
+                let target = jets.body(body);
+                let request = match quantity {
+                    Quantity::Torque => Request::whole(quantity),
+                    _ if world => Request::world(quantity, target),
+                    _ => Request::local(quantity, target),
+                };
+                let size = jets.value_count(quantity) * jets.jacobian_rows(quantity);
+                let mut jacobian = vec![0.0; size * width];
+                jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
+                let scale = largest(&jacobian).max(1.0);
+                for c in 0..nv {
+                    for r in 0..n + 1 {
+                        let at = if r == 0 { c } else { q.len() + (r - 1) * nv + c };
+                        let x: Vec<f64> = q.iter().chain(&y).copied().collect();
+                        let mut xc: Vec<Complex> = x.iter().map(|x| Complex::constant(*x)).collect();
+                        let mut xd: Vec<D> = x.iter().map(|x| D::constant(*x)).collect();
+                        xc[at] = Complex::variable(x[at]);
+                        xd[at].eps[0] = 1.0;
+                        complex.forward(&xc[..nv], &xc[nv..]).expect("valid");
+                        dual.forward(&xd[..nv], &xd[nv..]).expect("valid");
+                        let mut by_complex = vec![Complex::constant(0.0); size];
+                        let mut by_dual = vec![D::constant(0.0); size];
+                        complex.value_into(&request, &mut by_complex).expect("served");
+                        dual.value_into(&request, &mut by_dual).expect("served");
+                        for row in 0..size {
+                            let ours = jacobian[row * width + jets.column_index(c, r)];
+                            let gaps = [
+                                (ours - by_complex[row].derivative()).abs(),
+                                (ours - by_dual[row].eps[0]).abs(),
+                            ];
+                            worst = [worst[0].max(gaps[0]), worst[1].max(gaps[1])];
+                            relative = relative.max(gaps[0] / scale);
+                        }
+                    }
+                }
+                if quantity == Quantity::Torque {
+                    break;
+                }
+            }
+            println!(
+                "table 6, k = {k}, {}{}: complex step {:.1e}, duals {:.1e}, relative {relative:.1e}",
+                quantity.name(),
+                if world { " (world)" } else { "" },
+                worst[0],
+                worst[1]
+            );
+            assert!(worst[0] <= 1e-12 && worst[1] <= 1e-12, "k = {k}, {}: {worst:?}", quantity.name());
         }
     }
 }
@@ -177,6 +355,64 @@ fn passive_torques_and_their_jacobian_equal_dual_numbers() {
                             "seed {seed}: row {row} order {l}, column {c} {r}: {d:e}"
                         );
                     }
+                }
+            }
+        }
+    }
+}
+
+/// `J ξ`, `Jᵀ λ` and the assembled blocks with springs, dampers and armature: the general Jacobian's numbers.
+#[test]
+fn passive_products_and_assembled_blocks_equal_the_passive_jacobian() {
+    for k in [0, 1, 3, 5] {
+        for seed in 0..4 {
+            let mechanism = force_tree(seed);
+            let nv = mechanism.nv();
+            let (q, y) = random_motion(&mechanism, k, seed);
+            let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
+            jets.include_passive(true);
+            jets.forward(&q, &y).expect("valid");
+            let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
+            let mut jacobian = vec![0.0; (n - 1) * nv * width];
+            jets.jacobian_into(&Request::whole(Quantity::Torque), Coordinates::Tangent, &mut jacobian)
+                .expect("served");
+            let (xi, lambda) =
+                (random_vector((n + 1) * nv, seed + 9), random_vector((n - 1) * nv, seed + 19));
+            let (mut forward, mut back) = (lambda.clone(), xi.clone());
+            jets.torque_jvp(&xi, &mut forward).expect("lengths");
+            jets.torque_vjp(&lambda, &mut back).expect("lengths");
+            let (mut dense_forward, mut dense_back) = (vec![0.0; lambda.len()], vec![0.0; xi.len()]);
+            for row in 0..lambda.len() {
+                for m in 0..n + 1 {
+                    for c in 0..nv {
+                        let entry = jacobian[row * width + jets.column_index(c, m)];
+                        dense_forward[row] += entry * xi[m * nv + c];
+                        dense_back[m * nv + c] += entry * lambda[row];
+                    }
+                }
+            }
+            assert!(worst(&forward, &dense_forward) < 1e-13, "J ξ, k = {k}, seed {seed}");
+            assert!(worst(&back, &dense_back) < 1e-13, "Jᵀ λ, k = {k}, seed {seed}");
+
+            let derivatives: Vec<Vec<f64>> =
+                (0..n).map(|l| y[l * nv..(l + 1) * nv].iter().map(|x| x * factorial(l)).collect()).collect();
+            let derivatives: Vec<&[f64]> = derivatives.iter().map(Vec::as_slice).collect();
+            let mut fast = TorqueJacobian::new(&mechanism, k).expect("order");
+            fast.include_passive(true);
+            fast.evaluate(&q, &derivatives).expect("valid");
+            for l in 0..n - 1 {
+                let tau: Vec<f64> = jets.torque(l).iter().map(|x| x * factorial(l)).collect();
+                assert!(worst(fast.torque(l), &tau) < 1e-13, "τ, k = {k}, seed {seed}, order {l}");
+                for m in 0..l + 3 {
+                    let f = factorial(l) / factorial(m);
+                    let mut block = vec![0.0; nv * nv];
+                    for row in 0..nv {
+                        for c in 0..nv {
+                            block[row * nv + c] =
+                                f * jacobian[(l * nv + row) * width + jets.column_index(c, m)];
+                        }
+                    }
+                    assert!(worst(fast.block(l, m), &block) < 1e-13, "k = {k}, seed {seed}, block {l} {m}");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The engine in joint coordinates against its slow twins.
 
 use leastaction::integrator::minimal::{
-    Coordinates, MinimalIntegrator, MinimalOptions, MinimalState, StepPoint,
+    Coordinates, MinimalIntegrator, MinimalOptions, MinimalState, StepDirection, StepPoint,
 };
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::random_tree;
@@ -71,6 +71,73 @@ fn block_newton_direction_is_the_component_one_on_ordinary_joints() {
             let slow = component_newton_direction(&mechanism, &at).expect("served");
             let error = relative(&fast, &slow);
             assert!(error < 1e-10, "seed {seed}, s = {s}: {error:e}");
+        }
+    }
+}
+
+#[test]
+fn the_tangent_is_what_the_factorisation_inverts() {
+    for seed in 0..6 {
+        for mechanism in [mixed_tree(seed, 6), force_tree(seed)] {
+            for s in [1, 2, 3] {
+                let at = arbitrary_point(&mechanism, s, seed);
+                let (n, nu) = (mechanism.nv(), mechanism.nu());
+                let mut workspace = tight(s).workspace(&mechanism).expect("served");
+                let sample = workspace.sample(&mechanism, &at, true).expect("regular");
+                let direction = StepDirection {
+                    shift: vec![0.0; n],
+                    increments: sample.direction,
+                    p: vec![0.0; n],
+                    u: vec![0.0; nu],
+                };
+                let tangent = workspace.tangent(&mechanism, &at, &direction).expect("regular").residual;
+                let minus: Vec<Vec<f64>> = tangent.iter().map(|r| r.iter().map(|x| -x).collect()).collect();
+                let error = relative(&minus, &sample.residual);
+                assert!(error < 1e-10, "seed {seed}, s = {s}, {}: {error:e}", mechanism.name());
+            }
+        }
+    }
+}
+
+/// Central differences leave about 1e-8 of the largest entry.
+#[test]
+fn the_tangent_is_the_slope_of_the_equations_in_every_direction() {
+    for seed in 0..3 {
+        for mechanism in [mixed_tree(seed, 5), force_tree(seed)] {
+            let (s, n, nu) = (2, mechanism.nv(), mechanism.nu());
+            let at = arbitrary_point(&mechanism, s, seed);
+            let mut workspace = tight(s).workspace(&mechanism).expect("served");
+            // Shifts are in the engine's coordinates, which differ from the public tangent on floating joints.
+            let floats = mechanism.tree().nodes.iter().any(|node| node.kind == JointType::Floating);
+            let scale = |x: Vec<f64>, by: f64| x.iter().map(|x| by * x).collect::<Vec<f64>>();
+            let direction = StepDirection {
+                shift: scale(random_vector(n, seed + 5), f64::from(u8::from(!floats))),
+                increments: (0..s).map(|ga| random_vector(n, seed + 6 + ga as u64)).collect(),
+                p: random_vector(n, seed + 9),
+                u: random_vector(nu, seed + 10),
+            };
+            let exact = workspace.tangent(&mechanism, &at, &direction).expect("regular");
+            let mut moved = |by: f64| {
+                let add = |x: &[f64], d: &[f64]| x.iter().zip(d).map(|(x, d)| x + by * d).collect::<Vec<_>>();
+                let mut there = at.clone();
+                mechanism.retract(&at.q, &scale(direction.shift.clone(), by), &mut there.q);
+                for (x, d) in there.increments.iter_mut().zip(&direction.increments) {
+                    *x = add(x, d);
+                }
+                there.p = add(&at.p, &direction.p);
+                there.u.iter_mut().for_each(|u| *u = add(u, &direction.u));
+                let sample = workspace.sample(&mechanism, &there, true).expect("regular");
+                [sample.residual, vec![sample.p_next]].concat()
+            };
+            let eps = 1e-6;
+            let (plus, minus) = (moved(eps), moved(-eps));
+            let slope: Vec<Vec<f64>> = plus
+                .iter()
+                .zip(&minus)
+                .map(|(a, b)| a.iter().zip(b).map(|(a, b)| (a - b) / (2.0 * eps)).collect())
+                .collect();
+            let error = relative(&[exact.residual, vec![exact.p_next]].concat(), &slope);
+            assert!(error < 1e-6, "seed {seed}, {}: {error:e}", mechanism.name());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Quantities of cost terms: jets against dual numbers.
 
 use leastaction::mechanism::{MechanismBuilder, samples};
-use leastaction::optimize::{JetQuantities, Quantities, Quantity};
+use leastaction::optimize::{At, JetQuantities, Quantities, Quantity};
 use leastaction::reference::QuantitiesByDuals;
 
 fn state(size: usize) -> Vec<f64> {
@@ -29,10 +29,10 @@ fn jets_and_duals_give_the_same_torques_rates_jacobians_and_hessians() {
     let (mut z, mut zd) = (vec![0.0; rows], vec![0.0; rows]);
     let (mut j, mut jd) = (vec![0.0; rows * size], vec![0.0; rows * size]);
     let (mut h, mut hd) = (vec![0.0; size * size], vec![0.0; size * size]);
-    jets.jacobian(0, &x, &mut z, &mut j);
-    duals.jacobian(0, &x, &mut zd, &mut jd);
-    jets.add_hessian(0, &x, &mu, &mut h);
-    duals.add_hessian(0, &x, &mu, &mut hd);
+    jets.jacobian(At::default(), &x, &mut z, &mut j);
+    duals.jacobian(At::default(), &x, &mut zd, &mut jd);
+    jets.add_hessian(At::default(), &x, &mu, &mut h);
+    duals.add_hessian(At::default(), &x, &mu, &mut hd);
     for (name, a, b) in [("values", &z, &zd), ("Jacobian", &j, &jd), ("Hessian", &h, &hd)] {
         let scale = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
         let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

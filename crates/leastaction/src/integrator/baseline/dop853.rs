@@ -1,9 +1,9 @@
 //! Adaptive Runge–Kutta of order eight: the reference that orders and errors are measured against.
 
 use super::dop853_table::{A, B, E3, E5, STAGES};
-use super::{Field, PhaseState, expect_finite, read_out, start};
-use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
-use crate::mechanism::{Mechanism, State};
+use super::{Baseline, Field, PhaseState, expect_finite};
+use crate::integrator::{StepError, StepReport};
+use crate::mechanism::Mechanism;
 
 /// Dormand–Prince 8(5,3) with error control inside every step.
 ///
@@ -56,18 +56,14 @@ pub struct Dop853Workspace {
     q_next: Vec<f64>,
 }
 
-impl Integrator for Dop853 {
-    type State = PhaseState;
+impl Baseline for Dop853 {
+    const LABEL: &'static str = "dop853";
     type Workspace = Dop853Workspace;
 
-    fn label(&self) -> String {
-        "dop853".into()
-    }
-
-    fn workspace(&self, mechanism: &Mechanism) -> Result<Dop853Workspace, StepError> {
+    fn memory(mechanism: &Mechanism) -> Result<Dop853Workspace, StepError> {
         let zero = || vec![0.0; mechanism.nv()];
         Ok(Dop853Workspace {
-            field: Field::new(mechanism, "dop853")?,
+            field: Field::new(mechanism, Self::LABEL)?,
             u: zero(),
             v: zero(),
             du: std::array::from_fn(|_| zero()),
@@ -78,24 +74,14 @@ impl Integrator for Dop853 {
         })
     }
 
-    fn start(
-        &self,
-        mechanism: &Mechanism,
-        _: &mut Dop853Workspace,
-        state: &State,
-    ) -> Result<PhaseState, StepError> {
-        start(mechanism, &self.label(), state)
-    }
-
-    fn step(
+    fn advance(
         &self,
         mechanism: &Mechanism,
         ws: &mut Dop853Workspace,
         state: &mut PhaseState,
-        input: Input<'_>,
+        input: &[f64],
         h: f64,
     ) -> Result<StepReport, StepError> {
-        expect_length("input", input.u.len(), mechanism.nu())?;
         ws.q.copy_from_slice(&state.q);
         ws.w.copy_from_slice(&state.v);
         let mut done = 0.0;
@@ -109,7 +95,7 @@ impl Integrator for Dop853 {
             let left = h - done;
             let last = trial.abs() >= left.abs() * (1.0 - 1e-12);
             let k = if last { left } else { trial };
-            let error = self.attempt(mechanism, ws, input.u, k);
+            let error = self.attempt(mechanism, ws, input, k);
             if !error.is_finite() && k.abs() < 1e-12 * h.abs() || attempts > MAX_SUBSTEPS {
                 return Err(StepError::NotConverged {
                     time: state.t + done,
@@ -146,14 +132,6 @@ impl Integrator for Dop853 {
         state.t += h;
         state.next_step = next_step;
         Ok(StepReport { substeps: accepted, ..StepReport::default() })
-    }
-
-    fn read_out(&self, _: &Mechanism, _: &mut Dop853Workspace, state: &PhaseState, out: &mut State) {
-        read_out(state, out);
-    }
-
-    fn warm_start(&self, _: &Mechanism, state: &PhaseState) -> Vec<f64> {
-        vec![state.next_step]
     }
 }
 

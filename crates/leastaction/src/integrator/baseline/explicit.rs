@@ -1,8 +1,8 @@
 //! Fixed-step methods: the classical Runge–Kutta method of order four, and semi-implicit Euler.
 
-use super::{Field, PhaseState, expect_finite, read_out, start};
-use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
-use crate::mechanism::{Mechanism, State};
+use super::{Baseline, Field, PhaseState, expect_finite};
+use crate::integrator::{StepError, StepReport};
+use crate::mechanism::Mechanism;
 
 /// The classical fourth-order Runge–Kutta method.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,36 +37,22 @@ impl ExplicitWorkspace {
     }
 }
 
-impl Integrator for Rk4 {
-    type State = PhaseState;
+impl Baseline for Rk4 {
+    const LABEL: &'static str = "rk4";
     type Workspace = ExplicitWorkspace;
 
-    fn label(&self) -> String {
-        "rk4".into()
+    fn memory(mechanism: &Mechanism) -> Result<ExplicitWorkspace, StepError> {
+        ExplicitWorkspace::new(mechanism, Self::LABEL)
     }
 
-    fn workspace(&self, mechanism: &Mechanism) -> Result<ExplicitWorkspace, StepError> {
-        ExplicitWorkspace::new(mechanism, "rk4")
-    }
-
-    fn start(
-        &self,
-        mechanism: &Mechanism,
-        _: &mut ExplicitWorkspace,
-        state: &State,
-    ) -> Result<PhaseState, StepError> {
-        start(mechanism, &self.label(), state)
-    }
-
-    fn step(
+    fn advance(
         &self,
         mechanism: &Mechanism,
         ws: &mut ExplicitWorkspace,
         state: &mut PhaseState,
-        input: Input<'_>,
+        input: &[f64],
         h: f64,
     ) -> Result<StepReport, StepError> {
-        expect_length("input", input.u.len(), mechanism.nu())?;
         const C: [f64; 4] = [0.0, 0.5, 0.5, 1.0];
         const B: [f64; 4] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
         let nv = mechanism.nv();
@@ -78,7 +64,7 @@ impl Integrator for Rk4 {
                 ws.v[i] = state.v[i] + h * C[stage] * dv;
             }
             let (du, dv) = (&mut ws.du[stage], &mut ws.dv[stage]);
-            ws.field.slope(mechanism, &state.q, &ws.u, &ws.v, input.u, du, dv);
+            ws.field.slope(mechanism, &state.q, &ws.u, &ws.v, input, du, dv);
         }
         for i in 0..nv {
             ws.u[i] = h * (0..4).map(|s| B[s] * ws.du[s][i]).sum::<f64>();
@@ -87,61 +73,31 @@ impl Integrator for Rk4 {
         mechanism.retract(&state.q, &ws.u, &mut ws.q);
         finish(state, ws, h)
     }
-
-    fn read_out(&self, _: &Mechanism, _: &mut ExplicitWorkspace, state: &PhaseState, out: &mut State) {
-        read_out(state, out);
-    }
-
-    fn warm_start(&self, _: &Mechanism, _: &PhaseState) -> Vec<f64> {
-        Vec::new()
-    }
 }
 
-impl Integrator for SemiImplicitEuler {
-    type State = PhaseState;
+impl Baseline for SemiImplicitEuler {
+    const LABEL: &'static str = "semi-implicit";
     type Workspace = ExplicitWorkspace;
 
-    fn label(&self) -> String {
-        "semi-implicit".into()
+    fn memory(mechanism: &Mechanism) -> Result<ExplicitWorkspace, StepError> {
+        ExplicitWorkspace::new(mechanism, Self::LABEL)
     }
 
-    fn workspace(&self, mechanism: &Mechanism) -> Result<ExplicitWorkspace, StepError> {
-        ExplicitWorkspace::new(mechanism, "semi-implicit")
-    }
-
-    fn start(
-        &self,
-        mechanism: &Mechanism,
-        _: &mut ExplicitWorkspace,
-        state: &State,
-    ) -> Result<PhaseState, StepError> {
-        start(mechanism, &self.label(), state)
-    }
-
-    fn step(
+    fn advance(
         &self,
         mechanism: &Mechanism,
         ws: &mut ExplicitWorkspace,
         state: &mut PhaseState,
-        input: Input<'_>,
+        input: &[f64],
         h: f64,
     ) -> Result<StepReport, StepError> {
-        expect_length("input", input.u.len(), mechanism.nu())?;
-        ws.field.acceleration(mechanism, &state.q, &state.v, input.u, &mut ws.dv[0]);
+        ws.field.acceleration(mechanism, &state.q, &state.v, input, &mut ws.dv[0]);
         for i in 0..mechanism.nv() {
             ws.v[i] = state.v[i] + h * ws.dv[0][i];
             ws.u[i] = h * ws.v[i];
         }
         mechanism.retract(&state.q, &ws.u, &mut ws.q);
         finish(state, ws, h)
-    }
-
-    fn read_out(&self, _: &Mechanism, _: &mut ExplicitWorkspace, state: &PhaseState, out: &mut State) {
-        read_out(state, out);
-    }
-
-    fn warm_start(&self, _: &Mechanism, _: &PhaseState) -> Vec<f64> {
-        Vec::new()
     }
 }
 

@@ -12,7 +12,7 @@ mod explicit;
 pub use dop853::Dop853;
 pub use explicit::{Rk4, SemiImplicitEuler};
 
-use super::{StepError, expect_state};
+use super::{Input, Integrator, StepError, StepReport, expect_length, expect_state, expect_tree};
 use crate::dynamics::Dynamics;
 use crate::mechanism::{Mechanism, State};
 
@@ -39,7 +39,7 @@ pub(super) struct Field {
 
 impl Field {
     pub(super) fn new(mechanism: &Mechanism, integrator: &'static str) -> Result<Self, StepError> {
-        refuse_unsupported(mechanism, integrator)?;
+        expect_tree(mechanism, integrator)?;
         Ok(Self { dynamics: Dynamics::new(mechanism), q: vec![0.0; mechanism.nq()] })
     }
 
@@ -75,42 +75,81 @@ impl Field {
     }
 }
 
-/// Loops, rolling and massless joints have no meaning for an explicit method in joint coordinates.
-fn refuse_unsupported(mechanism: &Mechanism, integrator: &'static str) -> Result<(), StepError> {
-    let refuse = |what: String, remedy: &str| {
-        Err(StepError::Unsupported { integrator, what, remedy: remedy.to_owned() })
-    };
-    if let Some(joint) = mechanism.loop_joints().next() {
-        return refuse(
-            format!("loop joint `{}`", mechanism.joint(joint).name),
-            "use the maximal integrator, or leave the joint out with `--ignore loops`",
-        );
-    }
-    if let Some(c) = mechanism.constraints().first() {
-        return refuse(format!("constraint `{}`", c.name), "use the maximal integrator");
-    }
-    if let Some(joint) = mechanism.degenerate_joints().first() {
-        return refuse(
-            format!("joint `{}`, which moves no inertia", mechanism.joint(*joint).name),
-            "give the body behind it mass, or the joint armature",
-        );
-    }
-    Ok(())
+/// What tells one baseline from another. The rest of [`Integrator`] is the same for all of them: their state is
+/// time, positions and velocities.
+pub trait Baseline {
+    /// Name, as written into warm starts.
+    const LABEL: &'static str;
+    /// Memory of the method for one mechanism.
+    type Workspace;
+
+    /// Memory for a mechanism.
+    ///
+    /// # Errors
+    /// If the mechanism has something the method cannot serve.
+    fn memory(mechanism: &Mechanism) -> Result<Self::Workspace, StepError>;
+
+    /// Advances by `h`; `input` has the right length. Does not allocate.
+    ///
+    /// # Errors
+    /// If the step cannot be taken; the state is then unchanged.
+    fn advance(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut Self::Workspace,
+        state: &mut PhaseState,
+        input: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError>;
 }
 
-fn start(mechanism: &Mechanism, label: &str, state: &State) -> Result<PhaseState, StepError> {
-    expect_state(mechanism, state)?;
-    let next_step = match &state.warm {
-        Some(warm) if warm.integrator == label => warm.data.first().copied().unwrap_or(0.0),
-        _ => 0.0,
-    };
-    Ok(PhaseState { t: state.t, q: state.q.clone(), v: state.v.clone(), next_step })
-}
+impl<B: Baseline> Integrator for B {
+    type State = PhaseState;
+    type Workspace = B::Workspace;
 
-fn read_out(state: &PhaseState, out: &mut State) {
-    out.t = state.t;
-    out.q.clone_from(&state.q);
-    out.v.clone_from(&state.v);
+    fn label(&self) -> String {
+        B::LABEL.into()
+    }
+
+    fn workspace(&self, mechanism: &Mechanism) -> Result<Self::Workspace, StepError> {
+        B::memory(mechanism)
+    }
+
+    fn start(
+        &self,
+        mechanism: &Mechanism,
+        _: &mut Self::Workspace,
+        state: &State,
+    ) -> Result<PhaseState, StepError> {
+        expect_state(mechanism, state)?;
+        let next_step = match &state.warm {
+            Some(warm) if warm.integrator == B::LABEL => warm.data.first().copied().unwrap_or(0.0),
+            _ => 0.0,
+        };
+        Ok(PhaseState { t: state.t, q: state.q.clone(), v: state.v.clone(), next_step })
+    }
+
+    fn step(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut Self::Workspace,
+        state: &mut PhaseState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        expect_length("input", input.u.len(), mechanism.nu())?;
+        self.advance(mechanism, workspace, state, input.u, h)
+    }
+
+    fn read_out(&self, _: &Mechanism, _: &mut Self::Workspace, state: &PhaseState, out: &mut State) {
+        out.t = state.t;
+        out.q.clone_from(&state.q);
+        out.v.clone_from(&state.v);
+    }
+
+    fn warm_start(&self, _: &Mechanism, state: &PhaseState) -> Vec<f64> {
+        if state.next_step == 0.0 { Vec::new() } else { vec![state.next_step] }
+    }
 }
 
 fn expect_finite(time: f64, v: &[f64], q: &[f64]) -> Result<(), StepError> {

@@ -145,9 +145,15 @@ pub(crate) fn coordinate_row<T: Real>(kind: JointType, g: &Geometry<T>, c: usize
 ///
 /// Exact at every pose, on or off the constraint set, so that Newton's method stays Newton's. (3.13)
 #[inline(always)]
-pub(crate) fn coordinate_columns(kind: JointType, g: &Geometry, axis: Vec3, out: &mut [[f64; 6]]) {
-    let ang = |a: Vec3| [a[0], a[1], a[2], 0.0, 0.0, 0.0];
-    let lin = |a: Vec3| [0.0, 0.0, 0.0, a[0], a[1], a[2]];
+pub(crate) fn coordinate_columns<T: Real>(
+    kind: JointType,
+    g: &Geometry<T>,
+    axis: Vec3<T>,
+    out: &mut [[T; 6]],
+) {
+    let o = T::zero();
+    let ang = |a: Vec3<T>| [a[0], a[1], a[2], o, o, o];
+    let lin = |a: Vec3<T>| [o, o, o, a[0], a[1], a[2]];
     match kind {
         JointType::Revolute | JointType::Continuous => out[0] = ang(axis),
         JointType::Prismatic => out[0] = lin(g.frame_a.column(2)),

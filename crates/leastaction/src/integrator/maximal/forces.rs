@@ -6,6 +6,7 @@ use super::geometry::{Geometry, Side};
 use super::layout::{Layout, LinkJoint};
 use super::ldu::{Six, angular, linear};
 use crate::mechanism::JointType;
+use crate::scalar::Real;
 use crate::spatial::{Mat3, Vec3};
 
 /// Position coordinates of a joint with angles unwrapped against `near`.
@@ -20,7 +21,7 @@ pub(crate) fn unwrapped(kind: JointType, g: &Geometry, near: &[f64], out: &mut [
 
 /// Direction of a generalised force on a public velocity coordinate.
 #[inline(always)]
-pub(crate) fn public_row(kind: JointType, g: &Geometry, c: usize) -> Row {
+pub(crate) fn public_row<T: Real>(kind: JointType, g: &Geometry<T>, c: usize) -> Row<T> {
     match kind {
         // Public slides of a floating joint are in the child's frame.
         JointType::Floating if c >= 3 => {
@@ -78,19 +79,20 @@ pub(crate) fn is_stiff(
 }
 
 /// Explicit generalised forces of one joint: springs that are not stiff, and actuators within the effort limit.
-pub(crate) fn joint_forces(
+pub(crate) fn joint_forces<T: Real>(
     joint: &LinkJoint,
-    q: &[f64],
+    q: &[T],
     u: &[f64],
     implicit: impl Fn(usize) -> bool,
-    out: &mut Six,
+    out: &mut [T; 6],
 ) {
     let kind = joint.kind;
+    let mut driven = [0.0; 6];
     for &(input, c, gear) in &joint.actuators {
-        out[c] += u[input] * gear;
+        driven[c] += u[input] * gear;
     }
-    if joint.effort < f64::INFINITY && !joint.actuators.is_empty() {
-        out.iter_mut().for_each(|f| *f = f.clamp(-joint.effort, joint.effort));
+    for c in 0..6 {
+        out[c] = T::from_f64(driven[c].clamp(-joint.effort, joint.effort));
     }
     if joint.rows.has_springs {
         let mut k = joint.rows.stiffness;

@@ -148,6 +148,17 @@ impl Side {
         }
     }
 
+    /// Takes over the geometry of another pose of the same mechanism. Does not allocate.
+    pub(crate) fn copy_from(&mut self, o: &Self) {
+        self.rot.copy_from_slice(&o.rot);
+        self.arm.copy_from_slice(&o.arm);
+        self.point.copy_from_slice(&o.point);
+        self.joints.copy_from_slice(&o.joints);
+        self.lever.copy_from_slice(&o.lever);
+        self.axis.copy_from_slice(&o.axis);
+        self.loops.copy_from_slice(&o.loops);
+    }
+
     /// Geometry of one link whose parent is placed already.
     #[inline(always)]
     pub(crate) fn place_link(&mut self, layout: &Layout, i: usize, poses: &[LinkPose]) {

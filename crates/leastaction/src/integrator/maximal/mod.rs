@@ -14,31 +14,37 @@
 
 #![allow(clippy::inline_always, reason = "small kernels in the innermost loop")]
 
-mod constraint;
-mod coordinate;
-mod forces;
-mod geometry;
+pub(crate) mod constraint;
+mod constraint_forces;
+pub(crate) mod coordinate;
+mod derivative;
+pub(crate) mod forces;
+pub(crate) mod geometry;
 mod graph;
-mod layout;
-mod ldu;
+pub(crate) mod layout;
+pub(crate) mod ldu;
 mod newton;
-mod nonholonomic;
+pub(crate) mod nonholonomic;
 mod read_out;
 mod residual;
 mod rotation_map;
 mod start;
 mod state;
-mod workspace;
+pub(crate) mod workspace;
 
 use std::sync::Arc;
 
+pub use constraint_forces::JointImpulse;
+pub use derivative::StepDerivative;
 pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
-pub use read_out::{JointImpulse, LinkSnapshot};
+pub use read_out::LinkSnapshot;
 pub use rotation_map::RotationMap;
 pub use state::MaximalState;
 pub use workspace::MaximalWorkspace;
 
-use super::{Input, Integrator, MethodOptions, StepError, StepReport, expect_length, expect_state};
+use super::{
+    Input, Integrator, JointForce, MethodOptions, StepError, StepReport, expect_length, expect_state,
+};
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
 use ldu::{Six, angular, linear};
@@ -130,6 +136,15 @@ pub struct MaximalOptions {
     pub enforce_limits: bool,
 }
 
+/// What a Newton iteration from given interval velocities comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewtonDirection {
+    /// Change of the interval velocities `[ω body; v world]`, per link.
+    pub change: Vec<[f64; 6]>,
+    /// Impulses of the joints and closures on the links with the new multipliers: torque in link axes, force in world axes.
+    pub impulse: Vec<[f64; 6]>,
+}
+
 /// Deepest recursive halving of a step.
 const MAX_DEPTH: u32 = 8;
 
@@ -210,9 +225,9 @@ impl Maximal {
         stage: usize,
         depth: u32,
         report: &mut StepReport,
+        mut derivative: Option<&mut StepDerivative>,
     ) -> Result<(), StepError> {
-        ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.scale);
-        self.take_in(ws, state, u, h);
+        self.prepare_step(ws, state, u, h);
         let smooth = depth == 0 && state.history.h * self.composition.fractions()[stage] == h;
         newton::guess(&state.history, self.map, stage, h, smooth, depth > 0 && ws.accepted > 0, ws);
         let mut outcome = newton::solve(ws, self.map, state, self.tolerance);
@@ -233,7 +248,10 @@ impl Maximal {
             report.residual = report.residual.max(outcome.residual);
             report.dropped_rank = report.dropped_rank.max(outcome.dropped);
             report.inconsistency = report.inconsistency.max(outcome.inconsistency);
-            self.accept(ws, state, u, h, stage);
+            if let Some(derivative) = derivative {
+                derivative.capture(ws, self.map, state, u, stage);
+            }
+            self.accept(ws, state, u, h, stage, depth);
             return Ok(());
         }
         if depth >= MAX_DEPTH {
@@ -251,9 +269,112 @@ impl Maximal {
             ws.backup.save(state);
         }
         for _ in 0..2 {
-            self.substep(ws, state, u, 0.5 * h, stage, depth + 1, report)?;
+            self.substep(ws, state, u, 0.5 * h, stage, depth + 1, report, derivative.as_deref_mut())?;
         }
         Ok(())
+    }
+
+    /// One step, composed of its substeps; differentiated on the way if asked.
+    fn advance(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+        mut derivative: Option<&mut StepDerivative>,
+    ) -> Result<StepReport, StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        if !(h.is_finite() && h != 0.0) {
+            return Err(StepError::BadOption {
+                option: "step",
+                value: h.to_string(),
+                remedy: "give a finite number of seconds that is not zero".into(),
+            });
+        }
+        let mut report = StepReport::default();
+        let (fractions, t) = (self.composition.fractions(), state.t);
+        if fractions.len() > 1 {
+            ws.backup.save(state);
+        }
+        ws.accepted = 0;
+        for (stage, fraction) in fractions.iter().enumerate() {
+            if let Err(error) = self.substep(
+                ws,
+                state,
+                input.u,
+                fraction * h,
+                stage,
+                0,
+                &mut report,
+                derivative.as_deref_mut(),
+            ) {
+                if ws.accepted > 0 {
+                    state.restore(&ws.layout, &ws.backup);
+                }
+                return Err(error);
+            }
+        }
+        state.t = t + h;
+        // After a split step the last interval is shorter: extrapolate from it alone.
+        let history = &mut state.history;
+        let smooth = report.splits == 0 && history.h == h;
+        history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
+        history.newest = (history.newest + 1) % HISTORY;
+        history.h = h;
+        Ok(report)
+    }
+
+    /// What is constant over a step from `state`, in the workspace.
+    pub(crate) fn prepare_step(&self, ws: &mut MaximalWorkspace, state: &MaximalState, u: &[f64], h: f64) {
+        ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.scale);
+        self.take_in(ws, state, u, h);
+    }
+
+    /// The Newton direction at given interval velocities: for comparison with the slow twins. On each link the change of
+    /// `[ω body; v world]` and the impulse of joints and closures (torque in link axes, force in world axes).
+    ///
+    /// # Errors
+    /// If the velocities are out of the rotation map's domain or do not have one entry per moving link.
+    pub fn newton_direction(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &MaximalState,
+        u: &[f64],
+        h: f64,
+        w: &[[f64; 6]],
+    ) -> Result<NewtonDirection, StepError> {
+        expect_length("w", w.len(), ws.layout.links.len())?;
+        self.prepare_step(ws, state, u, h);
+        ws.iterate.w.copy_from_slice(w);
+        ws.iterate.wrench.fill([0.0; 6]);
+        ws.iterate.lam.fill([0.0; 6]);
+        ws.iterate.limit.fill(0.0);
+        newton::direction(ws, self.map, state)
+            .ok_or(StepError::NotFinite { time: state.t, what: "Newton direction" })?;
+        let mut impulse = vec![[0.0; 6]; w.len()];
+        let MaximalWorkspace { layout, step, system, .. } = ws;
+        for (i, link) in layout.links.iter().enumerate() {
+            let on = &system.wrench[i];
+            (0..6).for_each(|k| impulse[i][k] += on[k]);
+            if let Some(p) = link.parent {
+                ldu::add_wrench(&mut impulse[p], &on.map(|x| -x), state.side.lever[i]);
+            }
+        }
+        // About the joint points so far; the closures' rows are taken about the centres of mass.
+        for (i, f) in impulse.iter_mut().enumerate() {
+            *f = ldu::six(angular(f) + state.side.arm[i].cross(linear(f)), linear(f));
+        }
+        for (c, closure) in layout.closures.iter().enumerate() {
+            for r in 0..closure.rows {
+                let lam = residual::closure_force(layout, step, c, r, system.closure[c][r]);
+                forces::add_row(&mut impulse, &state.side.arm, closure.a, closure.b, &step.rows[c][r], lam);
+            }
+        }
+        for (i, f) in impulse.iter_mut().enumerate() {
+            *f = ldu::six(state.side.rot[i].tr_mul(angular(f)), linear(f));
+        }
+        Ok(NewtonDirection { change: ws.system.body.clone(), impulse })
     }
 
     /// Incoming momenta: the carried ones and half a kick at the start pose.
@@ -277,8 +398,16 @@ impl Maximal {
     }
 
     /// Moves the state to the end of the solved interval.
-    fn accept(&self, ws: &mut MaximalWorkspace, state: &mut MaximalState, u: &[f64], h: f64, stage: usize) {
-        let MaximalWorkspace { layout, step, iterate, trial, last, last_side, accepted, .. } = ws;
+    fn accept(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        u: &[f64],
+        h: f64,
+        stage: usize,
+        depth: u32,
+    ) {
+        let MaximalWorkspace { layout, step, iterate, trial, .. } = ws;
         // Arriving momenta, end impulses of the coordinate rows, half a kick at the end pose.
         for (i, link) in layout.links.iter().enumerate() {
             let (omega, v) = (angular(&iterate.w[i]), linear(&iterate.w[i]));
@@ -294,9 +423,14 @@ impl Maximal {
         read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
         std::mem::swap(&mut state.side, &mut trial.side);
         std::mem::swap(&mut state.poses, &mut trial.poses);
-        std::mem::swap(last_side, &mut trial.side); // the start's geometry, for the impulses' directions
-        last.copy_from(iterate);
-        *accepted += 1;
+        let first = ws.accepted == 0;
+        if first {
+            std::mem::swap(&mut ws.node_side, &mut trial.side); // the start's geometry
+            ws.node_rows.copy_from_slice(&step.rows);
+            ws.node_time = 0.5 * (state.interval + h);
+        }
+        ws.accepted += 1;
+        state.interval = h;
         for (i, link) in layout.links.iter().enumerate() {
             let range = link.q..link.q + link.joint.kind.nq();
             let near: [f64; 7] =
@@ -325,11 +459,23 @@ impl Maximal {
         );
         let history = &mut state.history;
         let next = (history.newest + 1) % HISTORY;
-        let place = |n: usize| (stage * HISTORY + next) * n..(stage * HISTORY + next + 1) * n;
-        history.w[place(iterate.w.len())].copy_from_slice(&iterate.w);
-        history.wrench[place(iterate.wrench.len())].copy_from_slice(&iterate.wrench);
-        history.lam[place(iterate.lam.len())].copy_from_slice(&iterate.lam);
+        let (n, nc) = (iterate.w.len(), iterate.lam.len());
+        let at = stage * HISTORY + next;
+        let (w, wrench) = (&mut history.w[at * n..(at + 1) * n], &mut history.wrench[at * n..(at + 1) * n]);
+        let solved = iterate.w.iter().zip(&iterate.wrench);
+        for ((w, wrench), (solved_w, solved_wrench)) in w.iter_mut().zip(wrench).zip(solved) {
+            *w = *solved_w;
+            *wrench = *solved_wrench;
+        }
+        history.lam[at * nc..(at + 1) * nc].copy_from_slice(&iterate.lam);
         history.limit.copy_from_slice(&iterate.limit);
+        if depth > 0 || self.composition != Composition::Plain {
+            ws.last.copy_from(iterate);
+        }
+        if first {
+            // The iterate is a guess from here on.
+            std::mem::swap(&mut ws.node, &mut ws.iterate);
+        }
     }
 }
 
@@ -397,36 +543,7 @@ impl Integrator for Maximal {
         input: Input<'_>,
         h: f64,
     ) -> Result<StepReport, StepError> {
-        expect_length("u", input.u.len(), mechanism.nu())?;
-        if !(h.is_finite() && h != 0.0) {
-            return Err(StepError::BadOption {
-                option: "step",
-                value: h.to_string(),
-                remedy: "give a finite number of seconds that is not zero".into(),
-            });
-        }
-        let mut report = StepReport::default();
-        let (fractions, t) = (self.composition.fractions(), state.t);
-        if fractions.len() > 1 {
-            ws.backup.save(state);
-        }
-        ws.accepted = 0;
-        for (stage, fraction) in fractions.iter().enumerate() {
-            if let Err(error) = self.substep(ws, state, input.u, fraction * h, stage, 0, &mut report) {
-                if ws.accepted > 0 {
-                    state.restore(&ws.layout, &ws.backup);
-                }
-                return Err(error);
-            }
-        }
-        state.t = t + h;
-        // After a split step the last interval is shorter: extrapolate from it alone.
-        let history = &mut state.history;
-        let smooth = report.splits == 0 && history.h == h;
-        history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
-        history.newest = (history.newest + 1) % HISTORY;
-        history.h = h;
-        Ok(report)
+        self.advance(mechanism, ws, state, input, h, None)
     }
 
     fn read_out(
@@ -445,6 +562,14 @@ impl Integrator for Maximal {
 
     fn gap(&self, _mechanism: &Mechanism, workspace: &mut MaximalWorkspace, state: &MaximalState) -> f64 {
         read_out::largest_gap(&workspace.layout, state)
+    }
+
+    fn joint_forces(&self, workspace: &mut MaximalWorkspace, out: &mut Vec<JointForce>) {
+        *out = workspace.joint_forces();
+    }
+
+    fn moved_at_start(&self, state: &MaximalState) -> f64 {
+        state.moved_at_start()
     }
 }
 

@@ -149,26 +149,14 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         if iteration == MAX_ITERATIONS {
             return outcome;
         }
-        assemble(
-            map,
-            &ws.layout,
-            &ws.graph.ends,
-            state,
-            &ws.step,
-            &ws.iterate,
-            &mut ws.trial,
-            &mut ws.ldu,
-            &mut ws.system,
-        );
-        ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &ws.trial.side);
-        ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &ws.trial.side, &mut ws.system);
+        last_change = evaluated_direction(ws, map, state);
         outcome.dropped = ws.ldu.dropped;
-        last_change = to_rates(ws, map, state);
         if !last_change.is_finite() {
             outcome.converged = false;
             return outcome;
         }
-        ws.base.copy_from(&ws.iterate);
+        // The first trial overwrites every unknown, so that the two need only change places.
+        std::mem::swap(&mut ws.base, &mut ws.iterate);
         let mut accepted = false;
         let mut length = 1.0;
         for _ in 0..=MAX_HALVINGS {
@@ -183,7 +171,7 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         }
         if !accepted {
             // At the floor of rounding no step lowers the merit: keep the better of the two points.
-            ws.iterate.copy_from(&ws.base);
+            std::mem::swap(&mut ws.base, &mut ws.iterate);
             let fits = evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
             debug_assert!(fits);
             stalled += 2;
@@ -192,6 +180,32 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         stalled = if ws.trial.merit > 0.5 * merit { stalled + 1 } else { 0 };
     }
     outcome
+}
+
+/// Newton direction at the iterate last evaluated, in `system`; returns the largest change.
+#[inline(always)]
+fn evaluated_direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> f64 {
+    assemble(
+        map,
+        &ws.layout,
+        &ws.graph.ends,
+        state,
+        &ws.step,
+        &ws.iterate,
+        &mut ws.trial,
+        &mut ws.ldu,
+        &mut ws.system,
+    );
+    ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &ws.trial.side);
+    ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &ws.trial.side, &mut ws.system);
+    to_rates(ws, map, state)
+}
+
+/// Newton direction at the iterate in the workspace; `None` if it cannot be evaluated there.
+pub(crate) fn direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> Option<f64> {
+    evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial)
+        .then(|| evaluated_direction(ws, map, state))
+        .filter(|change| change.is_finite())
 }
 
 /// Turns the solution `[Ω; v]` at the joint points into changes of the interval velocities; returns the largest.
@@ -236,22 +250,22 @@ fn to_rates(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -
 #[inline(always)]
 fn take(ws: &mut MaximalWorkspace, length: f64) {
     let (base, system, iterate) = (&ws.base, &ws.system, &mut ws.iterate);
-    for i in 0..base.w.len() {
-        for k in 0..6 {
-            iterate.w[i][k] = base.w[i][k] + length * system.body[i][k];
-        }
-    }
     if length == 1.0 {
-        iterate.wrench.copy_from_slice(&system.wrench);
-        iterate.lam.copy_from_slice(&system.closure);
-        if ws.step.enforce_limits {
-            iterate.limit.copy_from_slice(&system.limit);
+        for i in 0..base.w.len() {
+            for k in 0..6 {
+                iterate.w[i][k] = base.w[i][k] + system.body[i][k];
+            }
+            iterate.wrench[i] = system.wrench[i];
         }
+        iterate.lam.copy_from_slice(&system.closure);
+        let limits = if ws.step.enforce_limits { &system.limit } else { &base.limit };
+        iterate.limit.copy_from_slice(limits);
         return;
     }
     let towards = |from: f64, to: f64| from + length * (to - from);
     for i in 0..base.w.len() {
         for k in 0..6 {
+            iterate.w[i][k] = base.w[i][k] + length * system.body[i][k];
             iterate.wrench[i][k] = towards(base.wrench[i][k], system.wrench[i][k]);
         }
     }

@@ -119,6 +119,11 @@ impl Rolling {
         Self { centre, shape }
     }
 
+    /// True for a constraint of the user's, which has values only.
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.shape, Shape::Custom { .. })
+    }
+
     pub(crate) fn rows(&self) -> usize {
         match &self.shape {
             Shape::KnifeEdge { .. } => 1,

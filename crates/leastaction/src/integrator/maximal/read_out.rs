@@ -3,11 +3,11 @@
 //! The carried momentum is only known up to constraint impulses; the velocity at a node is its projection
 //! `[M −Gᵀ; G 0][W; μ] = [P; 0]`, exactly tangent to the constraints. (3.27)
 
-use super::constraint::{Row, coordinate_row, directions, multipliers, values};
+use super::constraint::{coordinate_row, values};
 use super::forces::{about_point, add_row, node_block};
 use super::geometry::Side;
 use super::layout::{ClosureKind, Layout};
-use super::ldu::{Six, angular, linear, six};
+use super::ldu::{Six, angular, linear};
 use super::residual::closure_rows;
 use super::start::{position_values, public_rates};
 use super::state::MaximalState;
@@ -17,8 +17,13 @@ use crate::spatial::{Pose, Quat, Vec3};
 
 /// The symmetric matrix of a node in the solver: masses, armature, rows at the pose.
 pub(crate) fn assemble_node(ws: &mut MaximalWorkspace, state: &MaximalState) {
+    closure_rows(&ws.layout, &state.side, &state.poses, &mut ws.step.rows);
+    assemble_node_at(ws, &state.side);
+}
+
+/// As [`assemble_node`], with the closures' rows in place.
+pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side) {
     let MaximalWorkspace { layout, graph, ldu, system, step, .. } = ws;
-    let side = &state.side;
     for (i, link) in layout.links.iter().enumerate() {
         ldu.diagonal[i] = node_block(&side.rot[i], &link.inertia, link.mass, side.arm[i]);
         system.particular[i] = [0.0; 6];
@@ -35,7 +40,6 @@ pub(crate) fn assemble_node(ws: &mut MaximalWorkspace, state: &MaximalState) {
         return;
     }
     ldu.clear();
-    closure_rows(layout, side, &state.poses, &mut step.rows);
     for (c, closure) in layout.closures.iter().enumerate() {
         system.closure[c] = [0.0; 6];
         let mut scale = 0.0;
@@ -168,19 +172,6 @@ pub struct LinkSnapshot {
     pub constraint_impulse: [f64; 6],
 }
 
-/// Constraint impulses of one joint over the last interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JointImpulse {
-    /// The joint; `None` for a rolling constraint.
-    pub joint: Option<JointId>,
-    /// Its multipliers, in the row order of the theory notes.
-    pub multipliers: Vec<f64>,
-    /// Impulse on the child at the joint's origin, world axes: torque, then force.
-    pub wrench: [f64; 6],
-    /// True if the closure's rows are redundant, so that the multipliers are one choice of many.
-    pub redundant: bool,
-}
-
 impl MaximalWorkspace {
     /// Poses, velocities and constraint impulses of all links.
     pub fn snapshot(&mut self, state: &MaximalState) -> Vec<LinkSnapshot> {
@@ -284,71 +275,5 @@ impl MaximalWorkspace {
                 part(j.b.link, row.ang_b) - part(j.a.link, row.ang_a)
             })
             .collect()
-    }
-
-    /// Constraint rows of every tree joint with a link of its own, then of the closures, with their multipliers.
-    fn for_each_impulse(
-        &self,
-        mut each: impl FnMut(Option<usize>, Option<usize>, Option<usize>, &[Row], &[f64]),
-    ) {
-        let side: &Side = &self.last_side;
-        let mut rows = [Row::default(); 6];
-        for (i, link) in self.layout.links.iter().enumerate() {
-            let g = super::start::full_geometry(&self.layout, side, i);
-            let mut lam = [0.0; 6];
-            let n = multipliers(link.joint.kind, &g, &self.last.wrench[i], &mut lam);
-            directions(link.joint.kind, &g, &mut rows);
-            each(Some(link.joint.joint), link.parent, Some(i), &rows[..n], &lam[..n]);
-        }
-        for (c, closure) in self.layout.closures.iter().enumerate() {
-            let joint = match closure.kind {
-                ClosureKind::Joint => Some(self.layout.loops[closure.index].joint),
-                ClosureKind::Coordinates => continue,
-                ClosureKind::Rolling(_) => None,
-            };
-            let n = closure.rows;
-            each(joint, closure.a, closure.b, &self.step.rows[c][..n], &self.last.lam[c][..n]);
-        }
-    }
-
-    fn impulses_on_links(&self) -> Vec<Six> {
-        let side = &self.last_side;
-        let mut out = vec![[0.0; 6]; self.layout.links.len()];
-        self.for_each_impulse(|_, a, b, rows, lam| {
-            for (row, lam) in rows.iter().zip(lam) {
-                add_row(&mut out, &side.arm, a, b, row, *lam);
-            }
-        });
-        for (i, f) in out.iter_mut().enumerate() {
-            *f = six(side.rot[i].tr_mul(angular(f)), linear(f));
-        }
-        out
-    }
-
-    /// Constraint impulses of the last interval, per joint and rolling constraint.
-    ///
-    /// Where a loop is redundant the multipliers are one choice of many and marked so.
-    #[must_use]
-    pub fn joint_impulses(&self) -> Vec<JointImpulse> {
-        let mut out = Vec::new();
-        let redundant = self.ldu.dropped > 0;
-        self.for_each_impulse(|joint, a, b, rows, lam| {
-            let mut wrench = [0.0; 6];
-            // About the joint's origin on the child: the levers' moment is taken off again.
-            for (row, lam) in rows.iter().zip(lam) {
-                for k in 0..3 {
-                    wrench[k] += row.ang_b[k] * lam;
-                    wrench[3 + k] += row.lin[k] * lam;
-                }
-            }
-            let _ = (a, b);
-            out.push(JointImpulse {
-                joint: joint.map(JointId::new),
-                multipliers: lam.to_vec(),
-                wrench,
-                redundant,
-            });
-        });
-        out
     }
 }

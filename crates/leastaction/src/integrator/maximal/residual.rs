@@ -459,8 +459,16 @@ pub(crate) fn assemble(
         let phi = angular(&iterate.w[i]) * (0.5 * h);
         // A = R D⁻Γ⁻¹ R'ᵀ: angular slope in world axes. (3.8)
         let slope = start.rot[i] * map.slope(phi, &link.inertia) * trial.side.rot[i].transpose();
-        let drag: f64 = link.drags.iter().map(|(_, c)| 0.5 * c * h).sum();
-        ldu.diagonal[i] = point_block(&slope, link.mass + drag, start.arm[i], trial.side.arm[i]);
+        ldu.diagonal[i] = point_block(&slope, link.mass, start.arm[i], trial.side.arm[i]);
+        for (point, c) in &link.drags {
+            // A drag is a mass c h/2 that moves with its point.
+            let (r, r_end) = (start.rot[i] * *point, trial.side.rot[i] * *point);
+            let (arm, arm_end) = (start.arm[i] - r, trial.side.arm[i] - r_end);
+            let block = point_block(&crate::spatial::Mat3::zero(), 0.5 * c * h, arm, arm_end);
+            for (target, row) in ldu.diagonal[i].iter_mut().zip(&block) {
+                target.iter_mut().zip(row).for_each(|(x, y)| *x += y);
+            }
+        }
         let u = &trial.unbalanced[i];
         system.body[i] = std::array::from_fn(|k| -u[k]);
         system.particular[i] = trial.particular[i];

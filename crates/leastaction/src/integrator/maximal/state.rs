@@ -25,6 +25,8 @@ pub struct MaximalState {
     /// Geometry of the poses: derived, kept because the step before has made it.
     pub(crate) side: Side,
     pub(crate) history: History,
+    /// Length of the interval that led here; zero at a fresh start.
+    pub(crate) interval: f64,
     /// How far the start had to be moved to close the loops: largest change of a joint coordinate.
     pub(crate) moved: f64,
 }
@@ -93,13 +95,14 @@ impl MaximalState {
             q_loop: vec![[0.0; 7]; layout.loops.len()],
             side: Side::new(layout),
             history: History::new(stages, n, layout.closures.len(), nv),
+            interval: 0.0,
             moved: 0.0,
         }
     }
 
     /// Everything that a continuation needs, as plain numbers.
     pub(crate) fn to_numbers(&self) -> Vec<f64> {
-        let mut out = vec![self.t];
+        let mut out = vec![self.t, self.interval];
         for pose in &self.poses {
             out.extend(pose.q.to_array());
             out.extend(pose.x.0);
@@ -120,6 +123,7 @@ impl MaximalState {
         let mut numbers = data.iter().copied();
         let mut next = || numbers.next().unwrap_or(0.0);
         self.t = next();
+        self.interval = next();
         for pose in &mut self.poses {
             let q: [f64; 4] = std::array::from_fn(|_| next());
             pose.q = Quat::from_slice(&q);
@@ -146,6 +150,7 @@ impl MaximalState {
     /// Copies `other` without allocating (both have the same sizes); the geometry is left out.
     pub(crate) fn save(&mut self, other: &Self) {
         self.t = other.t;
+        self.interval = other.interval;
         self.poses.copy_from_slice(&other.poses);
         self.momentum.copy_from_slice(&other.momentum);
         self.q.copy_from_slice(&other.q);

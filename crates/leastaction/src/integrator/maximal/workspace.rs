@@ -29,9 +29,14 @@ pub struct MaximalWorkspace {
     pub(crate) system: System,
     /// Copies of the state for composed and split steps: the start, and the momentum under construction.
     pub(crate) backup: MaximalState,
-    /// Multipliers and joint wrenches of the last accepted (sub)step, for output.
+    /// The last accepted interval of a step that had to be split or is composed: the next one's guess.
     pub(crate) last: Iterate,
-    pub(crate) last_side: Side,
+    /// The first interval of the last step, for output: unknowns, geometry and closures' directions at its start, and half the
+    /// time from the node before to the node after.
+    pub(crate) node: Iterate,
+    pub(crate) node_side: Side,
+    pub(crate) node_rows: Vec<[Row; 6]>,
+    pub(crate) node_time: f64,
     /// Intervals accepted within the present step.
     pub(crate) accepted: u32,
     pub(crate) scratch_rows: Vec<[Row; 6]>,
@@ -156,7 +161,10 @@ impl MaximalWorkspace {
             backup: MaximalState::new(&layout, stages, nq, nv),
             base: iterate.clone(),
             last: iterate.clone(),
-            last_side: Side::new(&layout),
+            node: iterate.clone(),
+            node_side: Side::new(&layout),
+            node_rows: vec![[Row::default(); 6]; nc],
+            node_time: 0.0,
             accepted: 0,
             scratch_rows: vec![[Row::default(); 6]; nc],
             merits: [0.0; 8],

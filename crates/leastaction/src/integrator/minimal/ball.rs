@@ -32,7 +32,7 @@ pub(crate) struct BallNode<T, const N: usize> {
     pub(crate) torque: Vec3<Lanes<T, N>>,
     /// `p_A`.
     pub(crate) p_anchor: Vec3<T>,
-    /// Largest `|sin ξ₂|` over the nodes.
+    /// Largest `|ξ₂|` over the nodes.
     pub(crate) tilt: f64,
 }
 
@@ -99,9 +99,9 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let anchor = Mat3(point.anchors[segment.ball].0.map(|row| row.map(Lanes::splat)));
         let frame = before.rot * anchor;
         let xi: [_; 3] = std::array::from_fn(|a| point.delta[c + a]);
-        let (b, phi, sine) = chart(xi);
+        let (b, phi, _) = chart(xi);
         let ball = &mut self.balls[segment.ball];
-        ball.tilt = sine.0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
+        ball.tilt = xi[1].0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
         for j in 0..3 {
             let axis = frame.column(j);
             ball.axes[j] = Twist::new(axis, before.pos.cross(axis));
@@ -154,7 +154,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let mut rows = [Lanes::default(); 3];
         for a in 0..3 {
             let conjugate = self.columns[c + a].dot_momentum(mu);
-            rows[a] = self.chart_row(scheme, c + a, conjugate, mu, gamma, force[a]);
+            rows[a] = self.chart_row(scheme, c + a, conjugate, mu, gamma, force[a]).0;
         }
         let last = Vec3(rows.map(|row| row.0[s]));
         let p_anchor = solve_transposed(&node_matrix(&ball.b, s), last);
@@ -162,20 +162,27 @@ impl<T: Real, const N: usize> Residual<T, N> {
         #[cfg(feature = "sabotage")]
         let p_next =
             if crate::sabotage::chosen(crate::sabotage::Fault::FrozenAnchor) { p_anchor } else { p_next };
+        let mut after = p_anchor;
         for j in 0..3 {
             let mut slope = ball.axis_rates[j].dot_momentum(mu);
             if segment.forced {
                 slope += ball.torque[j];
             }
             let sum = slope.weighted(&self.weights) + ball.axes[j].dot(gamma);
-            let mut balance = point.p[c + j] - p_anchor[j];
+            let mut momentum = point.p[c + j];
             for x in &sum.0[..=s] {
-                balance += *x;
+                momentum += *x;
             }
-            rows[j].0[0] = balance; // (5.3)
+            after[j] = momentum;
+            rows[j].0[0] = momentum - p_anchor[j]; // (5.3)
             rows[j].0[s] = p_next[j];
         }
         self.rows[c..c + 3].copy_from_slice(&rows);
+        let carried = node_matrix(&ball.phi, s).tr_mul(after); // (5.4) with the balance in place of p_A
+        #[cfg(feature = "sabotage")]
+        let carried =
+            if crate::sabotage::chosen(crate::sabotage::Fault::FrozenAnchor) { after } else { carried };
+        self.carried[c..c + 3].copy_from_slice(&carried.0);
         self.balls[segment.ball].p_anchor = p_anchor;
     }
 }

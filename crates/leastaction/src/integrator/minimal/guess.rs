@@ -5,13 +5,13 @@
 //! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`.
 
 use super::ball::{chart, chart_coordinates};
-use super::lobatto::{Scheme, lagrange};
+use super::lobatto::{MAX_DEGREE, Scheme, lagrange};
 use super::residual::Point;
 use super::segments::{Motion, Segments};
 use super::state::MinimalState;
 
 /// Most nodes a continuation can be made from.
-const MOST: usize = 16;
+const MOST: usize = MAX_DEGREE + 1 + OLDER;
 
 /// Weights of the continuation for one pair of step ratios.
 #[derive(Clone, Debug)]

@@ -108,6 +108,10 @@ impl<T: Real, const N: usize> Real for Lanes<T, N> {
         self.0[0].value()
     }
     #[inline(always)]
+    fn is_zero(self) -> bool {
+        self.0.iter().all(|x| x.is_zero())
+    }
+    #[inline(always)]
     fn sqrt(self) -> Self {
         Self(self.0.map(T::sqrt))
     }

@@ -1,14 +1,28 @@
-//! How momenta change with positions and velocities: the tangent of `p = M(q) v`.
+//! How momenta change with positions and velocities, and back: the tangent of `p = M(q) v`.
 //!
 //! ```text
 //! δ̄V = δ̄V_p + Ṡ δq + S δv,   δ̄μ_p += δ̄μ − adD_μ S δq,   δp = Sᵀδ̄μ + armature δv                   (7.3)
 //! ```
+//!
+//! With composite inertias Ĝ that is, for a change at coordinate j and the momentum of coordinate i,
+//!
+//! ```text
+//! j above or beside i:  δp_i = (Ĝ_i S_i)ᵀ (Ṡ_j δq_j + S_j δv_j)
+//! j below i:            δp_i = S_iᵀ (A_j δv_j + B_j δq_j),   A = Ĝ S,   B = Ĝ Ṡ − adD_μ S             (7.4)
+//! ```
+//!
+//! and solved for δv, with the articulated inertias Ĝᴬ and U, D of (7.1),
+//!
+//! ```text
+//! e = δp − Sᵀβ − UᵀṠ δq,   β_p += β + (Ĝᴬ Ṡ − adD_μ S) δq + U D⁻¹ e
+//! δv = D⁻¹ (e − Uᵀ δ̄V_p),   δ̄V = δ̄V_p + Ṡ δq + S δv                                                 (7.5)
+//! ```
 
-use super::mass::MassMemory;
+use super::mass::{MassFactor, MassMemory};
 use super::segments::{GROUND, Motion, Segments};
 use super::six::add_dual;
 use crate::scalar::Real;
-use crate::spatial::{Inertia, Mat3, Pose, Twist, Vec3, Wrench};
+use crate::spatial::{ArticulatedInertia, Mat3, Pose, Twist, Vec3, Wrench};
 
 /// The tangent of the Legendre transform at one state.
 #[derive(Clone, Debug)]
@@ -17,11 +31,32 @@ pub(crate) struct LegendreSlope {
     column_rates: Vec<Twist>,
     /// `adD_μ S`.
     turned: Vec<Wrench>,
-    inertias: Vec<Inertia>,
+    /// `A` and `B` of (7.4).
+    by_rate: Vec<Wrench>,
+    by_position: Vec<Wrench>,
 }
 
+/// The tangent of the velocity recovered from a momentum, at one state.
+#[derive(Clone, Debug)]
+pub(crate) struct VelocitySlope {
+    column_rates: Vec<Twist>,
+    /// `Ĝᴬ Ṡ − adD_μ S`.
+    by_position: Vec<Wrench>,
+    /// `U_cᵀ Ṡ_j` over the coordinates j of the same segment.
+    coupling: Vec<[f64; 3]>,
+}
+
+#[inline(always)]
 fn along<T: Real>(s: &Twist, x: T) -> Twist<T> {
     Twist::from_array(s.to_array().map(|s| x * s))
+}
+#[inline(always)]
+fn force<T: Real>(f: &Wrench, x: T) -> Wrench<T> {
+    Wrench::from_array(f.to_array().map(|f| x * f))
+}
+#[inline(always)]
+fn pair<T: Real>(a: [f64; 6], b: [T; 6]) -> T {
+    (b[0] * a[0] + b[1] * a[1] + b[2] * a[2]) + (b[3] * a[3] + b[4] * a[4] + b[5] * a[5])
 }
 
 impl LegendreSlope {
@@ -32,8 +67,10 @@ impl LegendreSlope {
             columns: vec![Twist::zero(); n],
             column_rates: vec![Twist::zero(); n],
             turned: vec![Wrench::zero(); n],
-            inertias: vec![Inertia::zero(); m],
+            by_rate: vec![Wrench::zero(); n],
+            by_position: vec![Wrench::zero(); n],
         };
+        let mut composite = vec![ArticulatedInertia::default(); m];
         let mut poses = vec![Pose::identity(); m];
         let mut twists = vec![Twist::zero(); m];
         let mut momenta = vec![Wrench::zero(); m];
@@ -70,61 +107,121 @@ impl LegendreSlope {
                 out.column_rates[c] = twist.cross(out.columns[c]);
                 twists[i] += out.columns[c] * v[c];
             }
-            out.inertias[i] = segment.inertia.transformed(&poses[i]);
-            momenta[i] = out.inertias[i].mul(twists[i]).as_wrench();
+            let inertia = segment.inertia.transformed(&poses[i]);
+            momenta[i] = inertia.mul(twists[i]).as_wrench();
+            composite[i] = ArticulatedInertia::from_rigid(&inertia);
         }
         for (i, segment) in segments.list.iter().enumerate().rev() {
             for c in segment.coordinate..segment.coordinate + segment.freedom() {
                 out.turned[c] = add_dual(momenta[i], out.columns[c]);
+                out.by_rate[c] = composite[i].mul(out.columns[c]);
+                out.by_position[c] = composite[i].mul(out.column_rates[c]) - out.turned[c];
             }
             if segment.parent != GROUND {
                 let mu = momenta[i];
                 momenta[segment.parent] += mu;
+                let inertia = composite[i];
+                composite[segment.parent].add(&inertia);
             }
         }
         out
     }
 
-    /// δp of `(δq, δv)`.
+    /// `δp` of `(δq, δv)`, most of which may be zero (7.4). Does not allocate.
     pub(crate) fn apply<T: Real>(
         &self,
         segments: &Segments,
         memory: &mut MassMemory<T>,
         dq: &[T],
-        dv: Option<&[T]>,
+        dv: &[T],
         dp: &mut [T],
     ) {
         let (bias, velocity) = memory.parts();
         for (i, segment) in segments.list.iter().enumerate() {
             let mut twist = if segment.parent == GROUND { Twist::zero() } else { velocity[segment.parent] };
-            for c in segment.coordinate..segment.coordinate + segment.freedom() {
-                twist += along(&self.column_rates[c], dq[c]);
-                if let Some(dv) = dv {
+            let coordinates = segment.coordinate..segment.coordinate + segment.freedom();
+            for c in coordinates.clone() {
+                if !dq[c].is_zero() {
+                    twist += along(&self.column_rates[c], dq[c]);
+                }
+                if !dv[c].is_zero() {
                     twist += along(&self.columns[c], dv[c]);
                 }
             }
             velocity[i] = twist;
-            bias[i] = Inertia::constant(&self.inertias[i]).mul(twist).as_wrench();
+            let twist = twist.to_array();
+            for c in coordinates {
+                dp[c] = pair(self.by_rate[c].to_array(), twist) + dv[c] * segments.laws[c].armature;
+            }
+            bias[i] = Wrench::zero();
         }
+        let mut any = false;
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let mut mu = bias[i];
-            for c in segment.coordinate..segment.coordinate + segment.freedom() {
-                let s = self.columns[c].to_array();
-                let f = mu.to_array();
-                dp[c] = T::zero();
-                for k in 0..6 {
-                    dp[c] += f[k] * s[k];
-                }
-                if let Some(dv) = dv {
-                    dp[c] += dv[c] * segments.laws[c].armature;
+            let coordinates = segment.coordinate..segment.coordinate + segment.freedom();
+            if any {
+                let mu = mu.to_array();
+                for c in coordinates.clone() {
+                    dp[c] += pair(self.columns[c].to_array(), mu);
                 }
             }
-            for c in segment.coordinate..segment.coordinate + segment.freedom() {
-                mu -= Wrench::from_array(self.turned[c].to_array().map(|t| dq[c] * t));
+            for c in coordinates {
+                if !dq[c].is_zero() {
+                    mu += force(&self.by_position[c], dq[c]);
+                    any = true;
+                }
+                if !dv[c].is_zero() {
+                    mu += force(&self.by_rate[c], dv[c]);
+                    any = true;
+                }
             }
-            if segment.parent != GROUND {
+            if any && segment.parent != GROUND {
                 bias[segment.parent] += mu;
             }
         }
+    }
+
+    /// The inverse's tangent, with the mass matrix factored at the same positions.
+    pub(crate) fn inverse(self, segments: &Segments, mass: &MassFactor) -> VelocitySlope {
+        let mut out = VelocitySlope {
+            by_position: self.turned,
+            coupling: vec![[0.0; 3]; segments.n],
+            column_rates: self.column_rates,
+        };
+        for (i, segment) in segments.list.iter().enumerate() {
+            let first = segment.coordinate;
+            for j in 0..segment.freedom() {
+                let rate = out.column_rates[first + j];
+                out.by_position[first + j] = mass.articulated(i).mul(rate) - out.by_position[first + j];
+                for c in 0..segment.freedom() {
+                    out.coupling[first + c][j] = rate.dot(mass.spread_of(first + c));
+                }
+            }
+        }
+        out
+    }
+}
+
+impl VelocitySlope {
+    /// `δv` of `(δq, δp)` (7.5), in place of `δp`. Does not allocate.
+    pub(crate) fn apply<T: Real>(
+        &self,
+        segments: &Segments,
+        mass: &MassFactor,
+        memory: &mut MassMemory<T>,
+        dq: &[T],
+        dp: &mut [T],
+    ) {
+        for segment in &segments.list {
+            let first = segment.coordinate;
+            for c in 0..segment.freedom() {
+                for j in 0..segment.freedom() {
+                    dp[first + c] -= dq[first + j] * self.coupling[first + c][j];
+                }
+            }
+        }
+        let bias = |c: usize, to: &mut Wrench<T>| *to += force(&self.by_position[c], dq[c]);
+        let drift = |c: usize, to: &mut Twist<T>| *to += along(&self.column_rates[c], dq[c]);
+        mass.solve_with(segments, memory, dp, bias, drift);
     }
 }

@@ -1,17 +1,18 @@
 //! The one-step map's derivative in O(n²): `d(q⁺, p⁺)/d(q, p, u)`, or with velocities in place of momenta.
 //!
 //! At the solved step `δΔ = −J⁻¹ (∂r/∂q δq + δp on row 0 + ∂r/∂u δu)`, then `δp⁺ = δP^s` (9.1). The Newton matrix is
-//! factored once; every batch of columns costs two tangents and one solve.
+//! factored once; every batch of columns costs one inward and one outward sweep (`columns.rs`), and in velocities one
+//! Legendre tangent before (7.4) and one after (7.5).
 
+use super::ball::node_matrix;
+use super::columns::{ColumnMemory, StepSlope};
 use super::lanes::Lanes;
-use super::legendre::LegendreSlope;
+use super::legendre::{LegendreSlope, VelocitySlope};
 use super::mass::MassMemory;
-use super::newton::SolveMemory;
 use super::options::MinimalOptions;
 use super::segments::Motion;
-use super::solver::Solver;
+use super::solver::{Failure, Solver};
 use super::state::{MinimalState, split_position};
-use super::tangent::{Geometry, Tangent, times3};
 use crate::integrator::StepError;
 use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Mat3, Quat, Vec3, Wrench};
@@ -61,14 +62,28 @@ impl Linearization {
 /// Memory of the linearisation; made on first use.
 #[derive(Clone, Debug)]
 pub(crate) struct LinearizeMemory {
-    geometry: Geometry,
-    tangent: Tangent<Columns>,
-    solve: SolveMemory<Columns>,
-    rhs: Vec<Columns>,
+    slope: StepSlope,
+    columns: ColumnMemory<Columns>,
     mass: MassMemory<Columns>,
     dq: Vec<Columns>,
     ds: Vec<Columns>,
     dp: Vec<Columns>,
+}
+
+/// What does not depend on the column: conversions at both ends, inputs, and `B`, `φ`, `p_A` of balls at the end.
+struct Ends {
+    frame_before: Frame,
+    slope_before: Option<LegendreSlope>,
+    frame_after: Frame,
+    slope_after: Option<VelocitySlope>,
+    inputs: Vec<InputChange>,
+    balls: Vec<(Mat3, Mat3, Vec3)>,
+}
+
+/// What a unit of one input changes.
+pub(super) struct InputChange {
+    pub(super) efforts: Vec<(usize, f64)>,
+    pub(super) impulses: Vec<Wrench>,
 }
 
 /// Conversion of a floating joint's tangents at one state.
@@ -133,12 +148,11 @@ fn cross_columns(x: [Columns; 3], a: Vec3) -> [Columns; 3] {
 
 impl<const N: usize> Solver<N> {
     fn linearize_memory(&self) -> LinearizeMemory {
-        let (n, s) = (self.segments.n, self.scheme.s);
+        let n = self.segments.n;
+        let slope = StepSlope::new(&self.segments, self.scheme.s);
         LinearizeMemory {
-            geometry: Geometry::new(&self.segments, s),
-            tangent: Tangent::new(&self.segments, s),
-            solve: self.factor.memory(),
-            rhs: vec![Columns::default(); n * s],
+            columns: slope.memory(&self.segments),
+            slope,
             mass: MassMemory::new(&self.segments),
             dq: vec![Columns::default(); n],
             ds: vec![Columns::default(); n],
@@ -159,125 +173,103 @@ impl<const N: usize> Solver<N> {
     ) -> Result<(), StepError> {
         let options = MinimalOptions { halve: false, ..options.clone() };
         let time = state.t;
-        // The public parts that conversions of floating joints need, before and after.
-        let before = self.frame(mechanism, state, coordinates);
-        let slope_before = self.slope(mechanism, state, coordinates);
-        self.step(mechanism, &options, state, u, h)?;
-        self.factor_here().map_err(|failure| self.explain(mechanism, &options, failure, time, h))?;
         let mut memory = self.linearized.take().unwrap_or_else(|| Box::new(self.linearize_memory()));
-        memory.geometry.fill(&self.segments, &self.scheme, &self.derivatives, &self.point, &self.residual);
-        let slope_after = self.slope(mechanism, state, coordinates);
-        let after = self.frame(mechanism, state, coordinates);
-        if coordinates == Coordinates::Velocity {
-            // The mass matrix at the end turns momenta into velocities.
-            self.recover_velocity(mechanism, state)
-                .map_err(|failure| self.explain(mechanism, &options, failure, time, h))?;
-        }
-        let (n, nu) = (self.segments.n, self.segments.nu);
-        let width = 2 * n + nu;
-        out.clear();
-        out.resize(2 * n * width, 0.0);
-        for first in (0..width).step_by(BATCH) {
-            self.columns(&mut memory, first, width, &before, slope_before.as_ref());
-            self.outputs(&mut memory, &after, slope_after.as_ref());
-            let count = BATCH.min(width - first);
-            for c in 0..n {
-                out[c * width + first..][..count].copy_from_slice(&memory.dq[c].0[..count]);
-                out[(n + c) * width + first..][..count].copy_from_slice(&memory.ds[c].0[..count]);
-            }
-        }
+        let mut moved = state.clone();
+        let outcome = self.slopes(mechanism, &options, &mut moved, u, h, coordinates, &mut memory);
+        let outcome = outcome.and_then(|ends| {
+            let ends = ends.map_err(|failure| self.explain(mechanism, &options, failure, time, h))?;
+            self.fill(&ends, &mut memory, out);
+            state.copy_from(&moved);
+            Ok(())
+        });
         self.linearized = Some(memory);
-        Ok(())
+        outcome
     }
 
-    fn frame(&mut self, mechanism: &Mechanism, state: &MinimalState, coordinates: Coordinates) -> Frame {
-        match coordinates {
-            Coordinates::Engine => Frame { joints: Vec::new(), linear: Vec::new() },
-            Coordinates::Momentum => Frame::new(mechanism, &state.q, &state.p),
-            Coordinates::Velocity => Frame::new(mechanism, &state.q, &self.velocity),
-        }
+    /// Takes the step, factors its derivative into `memory`, and gives what the columns need at both ends.
+    fn slopes(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+        coordinates: Coordinates,
+        memory: &mut LinearizeMemory,
+    ) -> Result<Result<Ends, Failure>, StepError> {
+        // The public parts that conversions of floating joints need, before and after.
+        let before = match self.end(mechanism, state, coordinates) {
+            Ok(end) => end,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        self.step(mechanism, options, state, u, h)?;
+        Ok(self.differentiate(mechanism, state, coordinates, memory, before))
     }
 
-    /// The Legendre tangent at a state, where velocities are wanted; leaves the velocity in the workspace.
-    fn slope(
+    fn differentiate(
         &mut self,
         mechanism: &Mechanism,
         state: &MinimalState,
         coordinates: Coordinates,
-    ) -> Option<LegendreSlope> {
-        if coordinates != Coordinates::Velocity || self.recover_velocity(mechanism, state).is_err() {
-            return None;
-        }
-        split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
-        Some(LegendreSlope::new(&self.segments, &self.point.base, &self.point.anchors, &self.velocity))
-    }
-
-    /// Solves for the columns `first..first + BATCH`; results stay in the tangent.
-    fn columns(
-        &mut self,
         memory: &mut LinearizeMemory,
-        first: usize,
-        width: usize,
-        frame: &Frame,
-        slope: Option<&LegendreSlope>,
-    ) {
-        let (n, s) = (self.segments.n, self.scheme.s);
-        let nodes = s + 1;
-        let LinearizeMemory { geometry, tangent, solve, rhs, mass, dq, ds, dp } = memory;
-        dq.fill(Columns::default());
-        ds.fill(Columns::default());
-        let (mut any_shift, mut any_input) = (false, false);
-        tangent.effort.fill(Columns::default());
-        tangent.impulse.clear();
-        for lane in 0..BATCH.min(width - first) {
-            let column = first + lane;
-            if column < n {
-                dq[column].0[lane] = 1.0;
-                any_shift = true;
-            } else if column < 2 * n {
-                ds[column - n].0[lane] = 1.0;
-            } else {
-                any_input = true;
-                self.vary_input(tangent, column - 2 * n, lane);
-            }
-        }
-        frame.to_engine(dq, ds);
-        match slope {
-            Some(slope) => slope.apply(&self.segments, mass, dq, Some(ds), dp),
-            None => dp.copy_from_slice(ds),
-        }
-        tangent.shift.copy_from_slice(dq);
-        tangent.delta.fill(Columns::default());
-        rhs.fill(Columns::default());
-        if any_shift || any_input {
-            geometry.outward(&self.segments, tangent, false, any_shift);
-            geometry.inward(&self.segments, &self.forces, tangent, 0, s - 1);
-            for c in 0..n {
-                rhs[c * s..(c + 1) * s].copy_from_slice(&tangent.rows[c * nodes..c * nodes + s]);
-            }
-        }
-        for c in 0..n {
-            rhs[c * s] += dp[c];
-        }
-        self.factor.solve(solve, rhs, &mut tangent.delta);
-        geometry.outward(&self.segments, tangent, true, any_shift);
-        geometry.inward(&self.segments, &self.forces, tangent, s, s);
+        (frame_before, slope_before): (Frame, Option<LegendreSlope>),
+    ) -> Result<Ends, Failure> {
+        self.differentiate_forces();
+        memory
+            .slope
+            .factor(
+                &self.segments,
+                &self.scheme,
+                &self.forces,
+                &self.derivatives,
+                &self.point,
+                &self.residual,
+            )
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        let inputs = (0..self.segments.nu).map(|j| self.input_change(j)).collect();
+        let s = self.scheme.s;
+        let balls = self
+            .residual
+            .balls
+            .iter()
+            .map(|b| (node_matrix(&b.b, s), node_matrix(&b.phi, s), b.p_anchor))
+            .collect();
+        // Leaves the mass matrix of the end factored, which turns momenta into velocities.
+        let (frame_after, slope_after) = self.end(mechanism, state, coordinates)?;
+        let slope_after = slope_after.map(|slope| slope.inverse(&self.segments, &self.mass));
+        Ok(Ends { frame_before, slope_before, frame_after, slope_after, inputs, balls })
     }
 
-    /// Sets what a unit of input `j` changes, in one lane.
-    fn vary_input(&mut self, tangent: &mut Tangent<Columns>, j: usize, lane: usize) {
+    /// What the conversions of one end need.
+    fn end(
+        &mut self,
+        mechanism: &Mechanism,
+        state: &MinimalState,
+        coordinates: Coordinates,
+    ) -> Result<(Frame, Option<LegendreSlope>), Failure> {
+        Ok(match coordinates {
+            Coordinates::Engine => (Frame { joints: Vec::new(), linear: Vec::new() }, None),
+            Coordinates::Momentum => (Frame::new(mechanism, &state.q, &state.p), None),
+            Coordinates::Velocity => {
+                self.recover_velocity(mechanism, state)?;
+                split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
+                let (base, anchors) = (&self.point.base, &self.point.anchors);
+                let slope = LegendreSlope::new(&self.segments, base, anchors, &self.velocity);
+                (Frame::new(mechanism, &state.q, &self.velocity), Some(slope))
+            }
+        })
+    }
+
+    /// What a unit of input `j` changes: efforts by coordinate, impulses by segment and node.
+    pub(super) fn input_change(&mut self, j: usize) -> InputChange {
+        let mut efforts = Vec::new();
         for a in self.segments.actuators.iter().filter(|a| a.input == j) {
             let limit = self.segments.laws[a.coordinate].effort;
             if self.residual.efforts[a.coordinate].0[0].abs() < limit {
-                tangent.effort[a.coordinate].0[lane] += a.gear;
+                efforts.push((a.coordinate, a.gear));
             }
         }
-        let nodes = self.scheme.s + 1;
-        let m = self.segments.list.len();
-        if tangent.impulse.is_empty() {
-            tangent.impulse.resize(m * nodes, [Columns::default(); 6]);
-        }
-        let mut impulses = vec![[Wrench::zero(); N]; m];
+        let mut impulses = vec![[Wrench::zero(); N]; self.segments.list.len()];
         self.forces.add_input_impulse(
             &self.segments,
             self.scheme.s,
@@ -287,49 +279,100 @@ impl<const N: usize> Solver<N> {
             j,
             &mut impulses,
         );
-        for i in 0..m {
-            for k in 0..nodes {
-                let f = impulses[i][k].to_array();
-                for c in 0..6 {
-                    tangent.impulse[i * nodes + k][c].0[lane] += f[c];
-                }
+        let nodes = self.scheme.s + 1;
+        let impulses = impulses.iter().flat_map(|nodes_of| nodes_of[..nodes].to_vec()).collect();
+        InputChange { efforts, impulses }
+    }
+
+    /// All columns, batch by batch.
+    fn fill(&self, ends: &Ends, memory: &mut LinearizeMemory, out: &mut Vec<f64>) {
+        let (n, nu) = (self.segments.n, self.segments.nu);
+        let width = 2 * n + nu;
+        out.clear();
+        out.resize(2 * n * width, 0.0);
+        for first in (0..width).step_by(BATCH) {
+            self.set_columns(ends, memory, first, width);
+            memory.slope.solve(&mut memory.columns);
+            self.outputs(ends, memory);
+            let count = BATCH.min(width - first);
+            for c in 0..n {
+                out[c * width + first..][..count].copy_from_slice(&memory.dq[c].0[..count]);
+                out[(n + c) * width + first..][..count].copy_from_slice(&memory.ds[c].0[..count]);
             }
         }
     }
 
-    /// Turns the tangent's result into variations of the next state, in `dq` and `ds`.
-    fn outputs(&mut self, memory: &mut LinearizeMemory, frame: &Frame, slope: Option<&LegendreSlope>) {
+    /// What varies in the columns `first..first + BATCH`.
+    fn set_columns(&self, ends: &Ends, memory: &mut LinearizeMemory, first: usize, width: usize) {
+        let (n, s) = (self.segments.n, self.scheme.s);
+        let LinearizeMemory { columns, mass, dq, ds, dp, .. } = memory;
+        dq.fill(Columns::default());
+        ds.fill(Columns::default());
+        columns.effort.clear();
+        columns.impulse.clear();
+        for lane in 0..BATCH.min(width - first) {
+            let column = first + lane;
+            if column < n {
+                dq[column].0[lane] = 1.0;
+            } else if column < 2 * n {
+                ds[column - n].0[lane] = 1.0;
+            } else {
+                columns.effort.resize(n, Columns::default());
+                columns.impulse.resize(self.segments.list.len() * (s + 1), [Columns::default(); 6]);
+                let change = &ends.inputs[column - 2 * n];
+                for (c, gear) in &change.efforts {
+                    columns.effort[*c].0[lane] += gear;
+                }
+                for (to, f) in columns.impulse.iter_mut().zip(&change.impulses) {
+                    for (to, f) in to.iter_mut().zip(f.to_array()) {
+                        to.0[lane] = f;
+                    }
+                }
+            }
+        }
+        ends.frame_before.to_engine(dq, ds);
+        match &ends.slope_before {
+            Some(slope) => slope.apply(&self.segments, mass, dq, ds, dp),
+            None => dp.copy_from_slice(ds),
+        }
+        columns.shift.copy_from_slice(dq);
+        columns.rhs.fill(Columns::default());
+        for (rhs, dp) in columns.rhs.iter_mut().step_by(s).zip(dp.iter()) {
+            *rhs = *dp;
+        }
+    }
+
+    /// Turns increments and momenta into variations of the next state, in `dq` and `ds`.
+    fn outputs(&self, ends: &Ends, memory: &mut LinearizeMemory) {
         let s = self.scheme.s;
-        let nodes = s + 1;
-        let LinearizeMemory { geometry, tangent, mass, dq, ds, dp, .. } = memory;
+        let LinearizeMemory { columns, mass, dq, ds, .. } = memory;
         for segment in &self.segments.list {
             let c = segment.coordinate;
             if segment.motion == Motion::Ball {
                 // ζ⁺ = φᵀ(ζ + B δξ),  δp⁺ = φᵀ(δp_A − (B δξ) × p_A).
-                let (b, phi, p) = geometry.ball_end(segment.ball);
+                let (b, phi, p) = &ends.balls[segment.ball];
                 let back = phi.transpose();
-                let xi = std::array::from_fn(|a| tangent.delta[(c + a) * s + s - 1]);
-                let turn = times3(&b, xi);
-                let total = std::array::from_fn(|j| tangent.shift[c + j] + turn[j]);
-                let carried = cross_columns(turn, p);
-                let momentum = std::array::from_fn(|j| tangent.p_anchor[segment.ball][j] - carried[j]);
+                let xi = std::array::from_fn(|a| columns.delta[(c + a) * s + s - 1]);
+                let turn = times3(b, xi);
+                let total = std::array::from_fn(|j| columns.shift[c + j] + turn[j]);
+                let carried = cross_columns(turn, *p);
+                let momentum = std::array::from_fn(|j| columns.momentum[c + j] - carried[j]);
                 dq[c..c + 3].copy_from_slice(&times3(&back, total));
-                dp[c..c + 3].copy_from_slice(&times3(&back, momentum));
+                ds[c..c + 3].copy_from_slice(&times3(&back, momentum));
             } else {
-                dq[c] = tangent.shift[c] + tangent.delta[c * s + s - 1];
-                dp[c] = tangent.rows[c * nodes + s];
+                dq[c] = columns.shift[c] + columns.delta[c * s + s - 1];
+                ds[c] = columns.momentum[c];
             }
         }
-        match slope {
-            Some(slope) => {
-                slope.apply(&self.segments, mass, dq, None, ds);
-                for (ds, dp) in ds.iter_mut().zip(dp.iter()) {
-                    *ds = *dp - *ds;
-                }
-                self.mass.solve(&self.segments, mass, ds);
-            }
-            None => ds.copy_from_slice(dp),
+        if let Some(slope) = &ends.slope_after {
+            slope.apply(&self.segments, &self.mass, mass, dq, ds);
         }
-        frame.to_public(dq, ds);
+        ends.frame_after.to_public(dq, ds);
     }
+}
+
+/// `A x` with a constant 3×3 `A`.
+#[inline(always)]
+fn times3(m: &Mat3, x: [Columns; 3]) -> [Columns; 3] {
+    std::array::from_fn(|i| x[0] * m.0[i][0] + x[1] * m.0[i][1] + x[2] * m.0[i][2])
 }

@@ -199,8 +199,31 @@ impl MassFactor {
         self.place(segments, base, anchors, |_| 0.0);
     }
 
+    /// Articulated inertia of a segment at the last factorisation.
+    pub(crate) fn articulated(&self, segment: usize) -> &ArticulatedInertia {
+        &self.articulated[segment]
+    }
+
+    /// `U` of a coordinate.
+    pub(crate) fn spread_of(&self, c: usize) -> Wrench {
+        self.spread[c]
+    }
+
     /// `x = M⁻¹ r` (7.1), in place. Does not allocate.
     pub(crate) fn solve<T: Real>(&self, segments: &Segments, memory: &mut MassMemory<T>, r: &mut [T]) {
+        self.solve_with(segments, memory, r, |_, _| {}, |_, _| {});
+    }
+
+    /// As [`solve`](Self::solve), where every coordinate adds a bias and a velocity of its own (7.5).
+    #[inline(always)]
+    pub(crate) fn solve_with<T: Real>(
+        &self,
+        segments: &Segments,
+        memory: &mut MassMemory<T>,
+        r: &mut [T],
+        add_bias: impl Fn(usize, &mut Wrench<T>),
+        add_drift: impl Fn(usize, &mut Twist<T>),
+    ) {
         memory.bias.fill(Wrench::zero());
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let c = segment.coordinate;
@@ -211,10 +234,12 @@ impl MassFactor {
                 }
                 for a in 0..3 {
                     bias += spread(&self.spread_scaled[c + a], r[c + a]);
+                    add_bias(c + a, &mut bias);
                 }
             } else {
                 r[c] -= pair(&self.columns[c], &bias);
                 bias += spread(&self.spread_scaled[c], r[c]);
+                add_bias(c, &mut bias);
             }
             if segment.parent != GROUND {
                 memory.bias[segment.parent] += bias;
@@ -232,10 +257,12 @@ impl MassFactor {
                 }
                 for a in 0..3 {
                     v += move_along(&self.columns[c + a], r[c + a]);
+                    add_drift(c + a, &mut v);
                 }
             } else {
                 r[c] = r[c] * self.pivots[c] - pair_twist(&self.spread_scaled[c], &v);
                 v += move_along(&self.columns[c], r[c]);
+                add_drift(c, &mut v);
             }
             memory.velocity[i] = v;
         }

@@ -26,6 +26,8 @@
 //! ```
 
 pub(crate) mod ball;
+mod columns;
+mod dense;
 mod guess;
 mod hessian;
 pub(crate) mod lanes;
@@ -40,6 +42,7 @@ mod rows;
 mod sample;
 mod scale;
 pub(crate) mod segments;
+mod shift;
 pub(crate) mod six;
 mod solver;
 pub(crate) mod state;
@@ -50,7 +53,7 @@ pub use hessian::{EnergyHessians, energy_hessians};
 pub use linearize::{Coordinates, Linearization};
 pub use lobatto::{Lobatto, MAX_DEGREE};
 pub use options::{MinimalOptions, Policy};
-pub use sample::{StepPoint, StepSample};
+pub use sample::{StepDirection, StepPoint, StepSample, StepTangent};
 pub use state::MinimalState;
 pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 
@@ -97,6 +100,7 @@ impl MinimalIntegrator {
         Self::new(MinimalOptions {
             order: options.order.unwrap_or(default.order),
             tolerance: options.tolerance.unwrap_or(default.tolerance),
+            policy: options.policy,
             ..default
         })
     }
@@ -137,6 +141,13 @@ trait Engine: std::fmt::Debug {
         at: &StepPoint,
         recentred: bool,
     ) -> Result<StepSample, StepError>;
+    fn tangent(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        direction: &StepDirection,
+    ) -> Result<StepTangent, StepError>;
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError>;
     fn linearize(
         &mut self,
         mechanism: &Mechanism,
@@ -174,6 +185,17 @@ impl<const N: usize> Engine for Solver<N> {
     ) -> Result<StepSample, StepError> {
         Self::sample(self, mechanism, at, recentred)
     }
+    fn tangent(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        direction: &StepDirection,
+    ) -> Result<StepTangent, StepError> {
+        Self::tangent(self, mechanism, at, direction)
+    }
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.residual_at(mechanism, at)
+    }
     fn linearize(
         &mut self,
         mechanism: &Mechanism,
@@ -203,6 +225,28 @@ impl MinimalWorkspace {
         self.0.sample(mechanism, at, recentred)
     }
 
+    /// The derivative of the equations at any point along any direction, in O(s² n): the product of the Newton matrix
+    /// (with shifts, momenta and inputs beside it) and a vector, without the matrix.
+    ///
+    /// # Errors
+    /// If a vector has the wrong length, or the curve turns too far.
+    pub fn tangent(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        direction: &StepDirection,
+    ) -> Result<StepTangent, StepError> {
+        self.0.tangent(mechanism, at, direction)
+    }
+
+    /// Rows `0..s` of the residual alone: what an iteration costs before it solves anything.
+    ///
+    /// # Errors
+    /// If a vector has the wrong length, or the residual is not finite there.
+    pub fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.0.residual(mechanism, at)
+    }
+
     /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.
     fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
         Ok(Self(match s {
@@ -211,6 +255,7 @@ impl MinimalWorkspace {
             3 => Box::new(Solver::<4>::new(mechanism, s, wrenches)?),
             4 => Box::new(Solver::<5>::new(mechanism, s, wrenches)?),
             5 | 6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
+            7 | 8 => Box::new(Solver::<9>::new(mechanism, s, wrenches)?),
             _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, s, wrenches)?),
         }))
     }

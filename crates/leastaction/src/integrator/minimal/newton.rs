@@ -25,7 +25,7 @@ use crate::spatial::Vec3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) s: usize,
-    /// Length of x: `6 (2s + 1)`.
+    /// Length of x: `6 (2s + 1)`, with η^0 at its end `6 (2s + 2)`.
     pub(crate) nx: usize,
     /// Length of y: `6 (s + 1 + g)`, with `g = s + 1` if the tree has balls, else `s`.
     pub(crate) ny: usize,
@@ -37,6 +37,11 @@ impl Sizes {
         let g = if balls { s + 1 } else { s };
         Self { s, nx: 6 * (2 * s + 1), ny: 6 * (s + 1 + g), g }
     }
+    /// For linearizations: with η^0, which a shift of the start moves, and Γ^s, which the momentum after the step
+    /// needs.
+    pub(crate) fn extended(s: usize) -> Self {
+        Self { s, nx: 6 * (2 * s + 2), ny: 6 * (2 * s + 2), g: s + 1 }
+    }
     /// Where δ̄V of a node stands in x, and δ̄μ in y.
     #[inline(always)]
     pub(crate) fn v(self, node: usize) -> usize {
@@ -47,6 +52,12 @@ impl Sizes {
     pub(crate) fn eta(self, node: usize) -> usize {
         6 * (self.s + node)
     }
+    /// Where η of any node stands in x, if it is there.
+    #[inline(always)]
+    pub(crate) fn eta_of(self, node: usize) -> Option<usize> {
+        let at = if node == 0 { 6 * (2 * self.s + 1) } else { self.eta(node) };
+        (at < self.nx).then_some(at)
+    }
     /// Where δ̄Γ of a node stands in y.
     #[inline(always)]
     pub(crate) fn gamma(self, node: usize) -> usize {
@@ -56,34 +67,34 @@ impl Sizes {
 
 /// What a joint keeps for right-hand sides, as offsets into one array.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+pub(super) struct Place {
     /// Number of unknowns, `s` per coordinate.
-    k: usize,
+    pub(super) k: usize,
     /// First unknown of the joint among all.
-    first: usize,
-    t: usize,
-    x: usize,
-    u: usize,
-    cy: usize,
-    inverse: usize,
+    pub(super) first: usize,
+    pub(super) t: usize,
+    pub(super) x: usize,
+    pub(super) u: usize,
+    pub(super) cy: usize,
+    pub(super) inverse: usize,
     /// Buffer of K and k.
-    slot: usize,
+    pub(super) slot: usize,
     /// True if this joint is the first to write its parent's slot.
-    opens: bool,
-    leaf: bool,
-    parent: usize,
+    pub(super) opens: bool,
+    pub(super) leaf: bool,
+    pub(super) parent: usize,
 }
 
 /// A factorisation of the Newton matrix of one step.
 #[derive(Clone, Debug)]
 pub(crate) struct NewtonFactor {
     pub(crate) sizes: Sizes,
-    places: Vec<Place>,
-    data: Vec<f64>,
+    pub(super) places: Vec<Place>,
+    pub(super) data: Vec<f64>,
     /// Slots of K.
     blocks: Vec<f64>,
-    slots: usize,
-    rows: JointRows,
+    pub(super) slots: usize,
+    pub(super) rows: JointRows,
     lambda: Vec<f64>,
     reduced: Vec<f64>,
 }
@@ -99,7 +110,10 @@ pub(crate) struct SolveMemory<T> {
 
 impl NewtonFactor {
     pub(crate) fn new(segments: &Segments, s: usize) -> Self {
-        let sizes = Sizes::new(s, segments.has_balls());
+        Self::with_sizes(segments, Sizes::new(s, segments.has_balls()))
+    }
+
+    pub(super) fn with_sizes(segments: &Segments, sizes: Sizes) -> Self {
         let (places, length, slots) = layout(segments, sizes);
         let most = places.iter().map(|p| p.k).max().unwrap_or(0);
         Self {
@@ -137,12 +151,32 @@ impl NewtonFactor {
         residual: &Residual<f64, N>,
     ) -> Result<(), usize> {
         for i in (0..self.places.len()).rev() {
-            let place = self.places[i];
-            self.add_own(segments, scheme, forces, derivatives, residual, i, place);
-            self.rows.fill(segments, scheme, point, residual, i);
-            self.eliminate(residual, segments, i, place)?;
+            self.factor_joint(segments, scheme, forces, derivatives, point, residual, i)?;
         }
         Ok(())
+    }
+
+    /// Eliminates one joint; its K stays in its slot until another segment takes that.
+    pub(super) fn factor_joint<const N: usize>(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        forces: &BodyForces,
+        derivatives: &WrenchDerivatives<N>,
+        point: &Point<f64, N>,
+        residual: &Residual<f64, N>,
+        i: usize,
+    ) -> Result<(), usize> {
+        let place = self.places[i];
+        self.add_own(segments, scheme, forces, derivatives, residual, i, place);
+        self.rows.fill(segments, scheme, point, residual, i);
+        self.eliminate(residual, segments, i, place)
+    }
+
+    /// K of a segment, by rows.
+    pub(super) fn block(&self, place: Place) -> &[f64] {
+        let size = self.sizes.nx * self.sizes.ny;
+        &self.blocks[place.slot * size..(place.slot + 1) * size]
     }
 
     /// `K += own`: `(μ^α, V^α) = G`, `(Γ^α, V^α) = w h A_v`, `(Γ^α, η^α) = w h A_η`.
@@ -177,15 +211,18 @@ impl NewtonFactor {
                     }
                     block[low + 3 + r] += inertia.mass;
                 }
-                if al >= 1 && al < z.g && g != Vec3::zero() {
+                if let Some(eta) = z.eta_of(al)
+                    && al < z.g
+                    && g != Vec3::zero()
+                {
                     // Gravity: A_η = m (p̂ ĝ, 0; ĝ, 0).
                     let w = residual.weights[al];
                     let (gh, pg) = (g.skew(), inertia.moment.skew() * g.skew());
                     for r in 0..3 {
                         let (top, low) = (z.gamma(al) + r, z.gamma(al) + 3 + r);
                         for c in 0..3 {
-                            block[top * z.nx + z.eta(al) + c] += w * pg.0[r][c];
-                            block[low * z.nx + z.eta(al) + c] += w * inertia.mass * gh.0[r][c];
+                            block[top * z.nx + eta + c] += w * pg.0[r][c];
+                            block[low * z.nx + eta + c] += w * inertia.mass * gh.0[r][c];
                         }
                     }
                 }
@@ -197,8 +234,8 @@ impl NewtonFactor {
                     let row = (z.gamma(al) + r) * z.nx;
                     for c in 0..6 {
                         block[row + z.v(al) + c] += derivatives.d_twist[slot][al][r][c];
-                        if al >= 1 {
-                            block[row + z.eta(al) + c] += derivatives.d_pose[slot][al][r][c];
+                        if let Some(eta) = z.eta_of(al) {
+                            block[row + eta + c] += derivatives.d_pose[slot][al][r][c];
                         }
                     }
                 }

@@ -1,9 +1,11 @@
 //! What the engine can be told.
 
+use super::solver::{FLOOR, FLOOR_Q, STALLED};
+
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// The mass-matrix iteration, and chord where it contracts slowly: the fastest measured.
+    /// The mass-matrix iteration, and chord where it contracts slowly or the tree is small: the fastest measured.
     #[default]
     Automatic,
     /// A new factorisation in every iteration.
@@ -27,9 +29,9 @@ pub struct MinimalOptions {
     pub max_iterations: u32,
     /// Iteration policy.
     pub policy: Policy,
-    /// If true, a step that does not converge is taken as two halves, recursively.
+    /// If true, a step that does not converge is taken in 2, 4, 8, … equal parts.
     pub halve: bool,
-    /// Depth of that recursion.
+    /// How often it is halved at most.
     pub max_halvings: u32,
 }
 
@@ -37,8 +39,8 @@ impl Default for MinimalOptions {
     fn default() -> Self {
         Self {
             order: 4,
-            tolerance: 1e-12,
-            tolerance_q: 1e-10,
+            tolerance: 1e-13,
+            tolerance_q: 1e-11,
             max_iterations: 30,
             policy: Policy::Automatic,
             halve: false,
@@ -54,15 +56,30 @@ impl MinimalOptions {
         Self { order, tolerance: 2e-15, tolerance_q: 1e-13, ..Self::default() }
     }
 
+    /// True if a direction is below what positions can hold.
+    pub(crate) fn exhausted(&self, norm: f64, largest: f64) -> bool {
+        norm <= 4.0 * f64::EPSILON * (1.0 + largest)
+    }
+
     /// The stopping rule (8.2). `extra` counts the iterations spent below the rounding floor.
-    pub(crate) fn accepts(&self, merit: f64, norm: f64, largest: f64, extra: &mut u32) -> bool {
-        if norm <= 4.0 * f64::EPSILON * (1.0 + largest) {
+    ///
+    /// Where residuals are at rounding but directions are not small and no longer fall, the mass matrix is too
+    /// ill-conditioned for `tolerance_q`: what there is, is the solution of the equations as they can be evaluated.
+    pub(crate) fn accepts(
+        &self,
+        merit: f64,
+        norm: f64,
+        largest: f64,
+        previous: f64,
+        extra: &mut u32,
+    ) -> bool {
+        if self.exhausted(norm, largest) {
             return true;
         }
-        if merit <= self.tolerance && norm <= self.tolerance_q {
+        if merit <= self.tolerance && (norm <= self.tolerance_q || norm > STALLED * previous) {
             return true;
         }
-        if self.tolerance < 1e-12 && merit <= 1e-12 && norm <= 1e-10 {
+        if self.tolerance < FLOOR && merit <= FLOOR && norm <= FLOOR_Q {
             *extra += 1;
             return *extra > 2;
         }

@@ -82,6 +82,8 @@ pub(crate) struct Residual<T, const N: usize> {
     pub(crate) efforts: Vec<Lanes<T, N>>,
     /// Result: lane α < s is `r^α`, lane s is the momentum after the step.
     pub(crate) rows: Vec<Lanes<T, N>>,
+    /// The momentum after the step once more, by the impulses over it (2.6).
+    pub(crate) carried: Vec<T>,
 }
 
 impl<T: Real, const N: usize> Residual<T, N> {
@@ -110,6 +112,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
             balls: vec![BallNode::default(); segments.balls],
             efforts: vec![Lanes::default(); n],
             rows: vec![Lanes::default(); n],
+            carried: vec![T::zero(); n],
         }
     }
 
@@ -268,9 +271,10 @@ impl<T: Real, const N: usize> Residual<T, N> {
                 if armature != 0.0 {
                     conjugate += self.rates[c] * armature;
                 }
-                let mut row = self.chart_row(scheme, c, conjugate, mu, gamma, q);
+                let (mut row, impulse) = self.chart_row(scheme, c, conjugate, mu, gamma, q);
                 row.0[0] += point.p[c];
                 self.rows[c] = row;
+                self.carried[c] = point.p[c] + impulse;
             }
             let p = segment.parent;
             if p != GROUND {
@@ -282,7 +286,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         }
     }
 
-    /// `P^α` of coordinate `c` (3.2), all nodes.
+    /// `P^α` of coordinate `c` (3.2), all nodes, and their sum, to which only forces contribute (2.6).
     #[inline(always)]
     pub(super) fn chart_row(
         &self,
@@ -292,13 +296,17 @@ impl<T: Real, const N: usize> Residual<T, N> {
         mu: Momentum<Lanes<T, N>>,
         gamma: Wrench<Lanes<T, N>>,
         q: Lanes<T, N>,
-    ) -> Lanes<T, N> {
+    ) -> (Lanes<T, N>, T) {
         let slope = self.column_rates[c].dot_momentum(mu) + q;
         let mut row = slope.weighted(&self.weights) + self.columns[c].dot(gamma);
+        let mut impulse = row.0[0];
+        for x in &row.0[1..] {
+            impulse += *x;
+        }
         for beta in 0..N {
             row.add_spread(conjugate.0[beta], &scheme.a_columns[beta]);
         }
-        row
+        (row, impulse)
     }
 
     /// Spring, damper and actuators of a coordinate that is an ordinary number.

@@ -34,6 +34,9 @@ pub(crate) struct JointRows {
     pub(crate) cq: Vec<f64>,
 }
 
+/// Coordinates of a joint at most.
+pub(super) const MOST_AXES: usize = 3;
+
 /// Derivatives of a ball's torque at one node (5.7).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TorqueSlopes {
@@ -107,13 +110,15 @@ fn add(to: &mut [f64], f: f64, what: [f64; 6]) {
 }
 
 impl JointRows {
+    /// Room for `most` equations and, behind those of a joint, the rows of its momentum after the step.
     pub(crate) fn new(sizes: Sizes, most: usize) -> Self {
+        let rows = most + MOST_AXES;
         Self {
             sizes,
             t: vec![0.0; most * sizes.nx],
-            cy: vec![0.0; most * sizes.ny],
-            cx: vec![0.0; most * sizes.nx],
-            cq: vec![0.0; most * most],
+            cy: vec![0.0; rows * sizes.ny],
+            cx: vec![0.0; rows * sizes.nx],
+            cq: vec![0.0; rows * most],
         }
     }
 
@@ -157,6 +162,39 @@ impl JointRows {
         }
         if ball {
             self.add_ball_rows(segments, scheme, point, residual, i);
+        }
+    }
+
+    /// Behind the equations of segment `i`: its momentum after the step, for a ball in the anchor's axes (5.8).
+    pub(super) fn fill_momentum<const N: usize>(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        point: &Point<f64, N>,
+        residual: &Residual<f64, N>,
+        i: usize,
+    ) {
+        let segment = &segments.list[i];
+        let Sizes { s, nx, ny, .. } = self.sizes;
+        let m = segment.freedom();
+        let k = s * m;
+        self.cy[k * ny..(k + m) * ny].fill(0.0);
+        self.cx[k * nx..(k + m) * nx].fill(0.0);
+        self.cq[k * k..(k + m) * k].fill(0.0);
+        if segment.motion != Motion::Ball {
+            self.add_chart_row(segments, scheme, point, residual, i, k, s, 0, 1.0);
+            return;
+        }
+        // δp_A = B⁻ᵀ (δP^s − W δξ^s).
+        let ball = &residual.balls[segment.ball];
+        let b = node_matrix(&ball.b, s);
+        let inverse = b.inverse().transpose();
+        let turn = inverse * momentum_turn(&b, ball.p_anchor);
+        for j in 0..3 {
+            for a in 0..3 {
+                self.add_chart_row(segments, scheme, point, residual, i, k + j, s, a, inverse.0[j][a]);
+                self.cq[(k + j) * k + a * s + s - 1] -= turn.0[j][a];
+            }
         }
     }
 

@@ -15,7 +15,7 @@
 //! The engine's coordinates are those of the segments in this order: the public ones, except that a floating joint
 //! has its translation (parent joint axes) before its rotation.
 
-use crate::integrator::StepError;
+use crate::integrator::{StepError, expect_tree};
 use crate::mechanism::{JointId, JointType, Mechanism};
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
@@ -153,7 +153,7 @@ fn sequence(kind: JointType) -> &'static [(Motion, Mat3)] {
 
 impl Segments {
     pub(crate) fn new(mechanism: &Mechanism) -> Result<Self, StepError> {
-        refuse_unsupported(mechanism)?;
+        expect_tree(mechanism, "minimal")?;
         let tree = mechanism.tree();
         let mut out = Self {
             list: Vec::new(),
@@ -268,27 +268,4 @@ impl Segments {
     pub(crate) fn has_balls(&self) -> bool {
         self.balls > 0
     }
-}
-
-/// What this engine cannot serve, named.
-fn refuse_unsupported(mechanism: &Mechanism) -> Result<(), StepError> {
-    let refuse = |what: String, remedy: &str| {
-        Err(StepError::Unsupported { integrator: "minimal", what, remedy: remedy.to_owned() })
-    };
-    if let Some(joint) = mechanism.loop_joints().next() {
-        return refuse(
-            format!("loop joint `{}`", mechanism.joint(joint).name),
-            "use the maximal integrator, or leave the joint out with `--ignore loops`",
-        );
-    }
-    if let Some(c) = mechanism.constraints().first() {
-        return refuse(format!("constraint `{}`", c.name), "use the maximal integrator");
-    }
-    if let Some(joint) = mechanism.degenerate_joints().first() {
-        return refuse(
-            format!("joint `{}`, which moves no inertia", mechanism.joint(*joint).name),
-            "give the body behind it mass, or the joint armature",
-        );
-    }
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! [`Solver`]: one step, from guess to accepted curve.
 
+use super::dense::DenseFactor;
 use super::guess::{Continuation, constant_velocity, remember};
 use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
@@ -15,16 +16,23 @@ use super::wrench::{AllForces, AppliedWrench, BodyForces, WrenchDerivatives};
 use crate::integrator::{StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
-/// `|sin ξ₂|` beyond which a step turns too far for its chart.
-const MAX_TILT: f64 = 0.9;
+/// `|ξ₂|` beyond which a step turns too far for its chart: `sin ξ₂ = 0.9`. The sine itself would let pass what has
+/// turned beyond the chart's pole and back.
+const MAX_TILT: f64 = 1.12;
 /// Contraction above which a factorisation is given up.
 const SLOW: f64 = 0.2;
 /// What a rounding floor allows; tolerances below are tried for two more iterations and then accepted.
-const FLOOR: f64 = 1e-12;
+pub(super) const FLOOR: f64 = 1e-12;
+/// The same for the estimated error of a node.
+pub(super) const FLOOR_Q: f64 = 1e-10;
+/// Contraction above which directions no longer fall.
+pub(super) const STALLED: f64 = 0.5;
 /// Iterations of the mass-matrix policy before it gives way.
 const MASS_ITERATIONS: u32 = 10;
 /// Steps for which the mass-matrix policy rests after a failure.
 const CAUTION: f64 = 16.0;
+/// Halvings of a step that are counted at all.
+const MOST_HALVINGS: u32 = 30;
 /// Halvings of one Newton step in the line search.
 const BACKTRACKS: u32 = 14;
 
@@ -48,6 +56,8 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) residual: Residual<f64, N>,
     pub(crate) factor: NewtonFactor,
     pub(crate) memory: SolveMemory<f64>,
+    /// The matrix written out, for small plain trees.
+    dense: Option<Box<DenseFactor<N>>>,
     pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
     scalar_memory: MassMemory<f64>,
@@ -74,8 +84,10 @@ impl<const N: usize> Solver<N> {
         let forces = BodyForces::new(mechanism, &segments, wrenches);
         let factor = NewtonFactor::new(&segments, s);
         let (n, k) = (segments.n, segments.n * s);
+        let scheme = Scheme::new(s);
         Ok(Self {
-            scheme: Scheme::new(s),
+            dense: DenseFactor::new(&segments, &scheme, &forces),
+            scheme,
             derivatives: forces.derivatives(&segments),
             point: Point::new(&segments),
             residual: Residual::new(&segments),
@@ -146,21 +158,15 @@ impl<const N: usize> Solver<N> {
         }
         let mut report = StepReport::default();
         let (time, end) = (state.t, state.t + h);
-        let first = self.attempt(mechanism, options, state, h, &mut report);
-        let outcome = match first {
-            Err(failure) if options.halve && options.max_halvings > 0 => {
-                let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
-                backup.copy_from(state);
-                report.halvings += 1;
-                let outcome = self.two_halves(mechanism, options, state, h, 1, &mut report);
-                if outcome.is_err() {
-                    state.copy_from(&backup);
-                }
-                self.backup = Some(backup);
-                outcome.map_err(|_| failure)
-            }
-            other => other,
-        };
+        let mut outcome = self.attempt(mechanism, options, state, h, &mut report);
+        if outcome.is_err() && options.halve && options.max_halvings > 0 {
+            let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
+            backup.copy_from(state);
+            let halved = self.halved(mechanism, options, state, &backup, h, &mut report);
+            self.backup = Some(backup);
+            // What the whole step failed of says more than what its smallest part did.
+            outcome = halved.or(outcome);
+        }
         match outcome {
             Ok(()) => {
                 state.t = end;
@@ -170,26 +176,29 @@ impl<const N: usize> Solver<N> {
         }
     }
 
-    /// Two steps of half the length, each halved again where it must.
-    fn two_halves(
+    /// The step in 2, 4, 8, … equal parts until all of them converge. Parts that converged before one failed are taken
+    /// again: a part on the edge of what can be solved may have got there with an error that spoils the rest.
+    fn halved(
         &mut self,
         mechanism: &Mechanism,
         options: &MinimalOptions,
         state: &mut MinimalState,
+        backup: &MinimalState,
         h: f64,
-        depth: u32,
         report: &mut StepReport,
     ) -> Result<(), Failure> {
-        for _ in 0..2 {
-            if let Err(failure) = self.attempt(mechanism, options, state, 0.5 * h, report) {
-                if depth >= options.max_halvings {
-                    return Err(failure);
-                }
-                report.halvings += 1;
-                self.two_halves(mechanism, options, state, 0.5 * h, depth + 1, report)?;
+        let mut outcome = Ok(());
+        for level in 1..=options.max_halvings.min(MOST_HALVINGS) {
+            report.halvings += 1;
+            let parts = 1_u32 << level;
+            let part = h / f64::from(parts);
+            outcome = (0..parts).try_for_each(|_| self.attempt(mechanism, options, state, part, report));
+            if outcome.is_ok() {
+                break;
             }
+            state.copy_from(backup);
         }
-        Ok(())
+        outcome
     }
 
     /// Guess, solve, and on success move the state.
@@ -223,9 +232,7 @@ impl<const N: usize> Solver<N> {
         let s = self.scheme.s;
         let delta = &self.point.delta;
         move_position(mechanism, &mut state.q, |c| delta[c].0[s]);
-        for (p, row) in state.p.iter_mut().zip(&self.residual.rows) {
-            *p = row.0[s];
-        }
+        state.p.copy_from_slice(&self.residual.carried);
         state.caution = (caution - 1.0).max(0.0);
         state.t += h;
         remember(&self.scheme, &self.point, h, state);
@@ -242,6 +249,8 @@ impl<const N: usize> Solver<N> {
         match options.policy {
             Policy::Newton => self.newton(options, false, &mut report.iterations),
             Policy::Chord => self.newton(options, true, &mut report.iterations),
+            // Written out, the exact matrix costs less than the iterations it saves.
+            Policy::Automatic if self.dense.is_some() => self.newton(options, true, &mut report.iterations),
             Policy::Mass | Policy::Automatic if *caution > 0.0 => {
                 self.newton(options, true, &mut report.iterations)
             }
@@ -337,11 +346,11 @@ impl<const N: usize> Solver<N> {
         for iteration in 0..=MASS_ITERATIONS {
             let norm = self.mass_direction();
             let merit = self.merit();
-            if options.accepts(merit, norm, largest, &mut extra) {
-                if !self.segments.has_balls() {
+            if options.accepts(merit, norm, largest, previous, &mut extra) {
+                if options.exhausted(norm, largest) {
                     return Ok(merit);
                 }
-                // What is left of a ball's row 0 is lost momentum: the direction at hand removes most of it.
+                // The direction at hand costs one evaluation more and removes most of what is left.
                 for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
                     *delta += *step;
                 }
@@ -350,7 +359,7 @@ impl<const N: usize> Solver<N> {
                 return Ok(self.merit());
             }
             // The first contraction is not yet the asymptotic one.
-            let slow = norm > SLOW * previous && !(merit <= FLOOR && norm <= options.tolerance_q);
+            let slow = norm > SLOW * previous && !(merit <= FLOOR && norm <= FLOOR_Q);
             if slow || iteration == MASS_ITERATIONS || !norm.is_finite() {
                 return Err(Failure::NotConverged { iterations: *iterations, residual: merit });
             }
@@ -364,8 +373,8 @@ impl<const N: usize> Solver<N> {
         Err(Failure::NotConverged { iterations: *iterations, residual: f64::NAN })
     }
 
-    /// Factors the Newton matrix at the point.
-    pub(crate) fn factor_here(&mut self) -> Result<(), Failure> {
+    /// Derivatives of body wrenches at the point.
+    pub(crate) fn differentiate_forces(&mut self) {
         self.forces.differentiate(
             &self.segments,
             self.scheme.s,
@@ -373,6 +382,11 @@ impl<const N: usize> Solver<N> {
             &self.residual,
             &mut self.derivatives,
         );
+    }
+
+    /// Factors the Newton matrix at the point.
+    pub(crate) fn factor_here(&mut self) -> Result<(), Failure> {
+        self.differentiate_forces();
         self.factor
             .factor(
                 &self.segments,
@@ -392,9 +406,26 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
-        self.next_direction
-            .iter()
-            .fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
+        largest(&self.next_direction)
+    }
+
+    /// Factors the Newton matrix at the point, written out where that is cheaper.
+    fn factor_newton(&mut self) -> Result<(), Failure> {
+        let Some(dense) = &mut self.dense else { return self.factor_here() };
+        dense
+            .factor(&self.segments, &self.scheme, &self.residual)
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+    }
+
+    /// As [`newton_direction`](Self::newton_direction), with whichever factorisation there is.
+    fn next_newton_direction(&mut self) -> f64 {
+        let s = self.scheme.s;
+        let Some(dense) = &self.dense else { return self.newton_direction() };
+        for (rhs, row) in self.rhs.chunks_exact_mut(s).zip(&self.residual.rows) {
+            rhs.copy_from_slice(&row.0[..s]);
+        }
+        dense.solve(&self.rhs, &mut self.next_direction);
+        largest(&self.next_direction)
     }
 
     /// Newton with the natural monotonicity test; `chord` keeps a factorisation while it contracts well.
@@ -407,10 +438,13 @@ impl<const N: usize> Solver<N> {
         let s = self.scheme.s;
         self.evaluate()?;
         self.update_scale();
-        self.factor_here()?;
+        self.factor_newton()?;
         let largest = largest_coordinate(&self.segments, &self.point.base);
+        // A direction that must be shortened tells that the guess is not in the region of one root: what is found may
+        // be another one, with any energy. Where halves are allowed they are the better answer.
+        let backtracks = if options.halve { 1 } else { BACKTRACKS };
         let mut extra = 0;
-        let mut norm = self.newton_direction();
+        let mut norm = self.next_newton_direction();
         let mut merit = self.merit();
         for _ in 0..options.max_iterations {
             if !norm.is_finite() {
@@ -421,20 +455,33 @@ impl<const N: usize> Solver<N> {
             *iterations += 1;
             let mut t = 1.0;
             let mut accepted = None;
-            for _ in 0..BACKTRACKS {
+            for _ in 0..backtracks {
                 for (c, delta) in self.point.delta.iter_mut().enumerate() {
                     for ga in 1..=s {
                         delta.0[ga] = self.guess[c].0[ga] + t * self.direction[c * s + ga - 1];
                     }
                 }
                 if self.evaluate().is_ok() {
-                    let next = self.newton_direction();
+                    let next = self.next_newton_direction();
                     merit = self.merit();
-                    if t == 1.0 && options.accepts(merit, next, largest, &mut extra) {
-                        return Ok(merit);
+                    if t == 1.0 && options.accepts(merit, next, largest, norm, &mut extra) {
+                        if options.exhausted(next, largest) {
+                            return Ok(merit);
+                        }
+                        // As in the cheap iteration: the direction at hand removes most of what is left.
+                        for (delta, step) in
+                            self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s))
+                        {
+                            for (x, d) in delta.0[1..=s].iter_mut().zip(step) {
+                                *x += d;
+                            }
+                        }
+                        *iterations += 1;
+                        self.evaluate()?;
+                        return Ok(self.merit());
                     }
                     // Near the rounding floor the test compares noise.
-                    let at_floor = merit <= FLOOR && next <= options.tolerance_q;
+                    let at_floor = merit <= FLOOR && next <= FLOOR_Q;
                     if at_floor || next <= (1.0 - 0.25 * t) * norm {
                         accepted = Some(next);
                         break;
@@ -449,8 +496,8 @@ impl<const N: usize> Solver<N> {
             if chord && contracts {
                 norm = next;
             } else {
-                self.factor_here()?;
-                norm = self.newton_direction();
+                self.factor_newton()?;
+                norm = self.next_newton_direction();
             }
         }
         Err(Failure::NotConverged { iterations: *iterations, residual: merit })
@@ -484,4 +531,9 @@ impl<const N: usize> Solver<N> {
             },
         }
     }
+}
+
+/// Largest magnitude; infinite if one is not a number.
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
 }

@@ -86,7 +86,7 @@ pub(crate) struct Tangent<T> {
     pub(crate) delta: Vec<T>,
     /// Change of the actuator force of each coordinate.
     pub(crate) effort: Vec<T>,
-    /// Change of the impulses on segments, by segment, then node; empty where inputs do not vary.
+    /// Change of the impulses on segments, by segment, then node.
     pub(crate) impulse: Vec<[T; 6]>,
     /// δ̄V after each coordinate, by coordinate then node.
     dv: Vec<[T; 6]>,
@@ -110,7 +110,7 @@ impl<T: Real> Tangent<T> {
             shift: vec![T::zero(); n],
             delta: vec![T::zero(); n * s],
             effort: vec![T::zero(); n],
-            impulse: Vec::new(),
+            impulse: vec![six; m * k],
             dv: vec![six; n * k],
             dv_ball: vec![six; segments.balls * k],
             eta: vec![six; m * k],
@@ -248,14 +248,8 @@ impl Geometry {
         (b.b[self.nodes - 1], b.phi[self.nodes - 1], b.p_anchor)
     }
 
-    /// Outward: η and δ̄V. `moving` says whether increments change, `shifted` whether the shift does.
-    pub(crate) fn outward<T: Real>(
-        &self,
-        segments: &Segments,
-        x: &mut Tangent<T>,
-        moving: bool,
-        shifted: bool,
-    ) {
+    /// Outward: η and δ̄V.
+    pub(crate) fn outward<T: Real>(&self, segments: &Segments, x: &mut Tangent<T>) {
         let nodes = self.nodes;
         let s = nodes - 1;
         for (i, segment) in segments.list.iter().enumerate() {
@@ -269,34 +263,28 @@ impl Geometry {
                     (x.eta[segment.parent * nodes + k], x.dv[last * nodes + k])
                 };
                 if segment.motion == Motion::Ball {
-                    if shifted {
-                        for j in 0..3 {
-                            let axis = &self.balls[segment.ball].axes[k][j];
-                            add(&mut eta, &axis.s, x.shift[first + j]);
-                            add(&mut dv, &axis.s_dot, x.shift[first + j]);
-                        }
+                    for j in 0..3 {
+                        let axis = &self.balls[segment.ball].axes[k][j];
+                        add(&mut eta, &axis.s, x.shift[first + j]);
+                        add(&mut dv, &axis.s_dot, x.shift[first + j]);
                     }
                     x.dv_ball[segment.ball * nodes + k] = dv;
                 }
                 for c in first..first + segment.freedom() {
                     let axis = &self.axes[c * nodes + k];
                     let mut dq = T::zero();
-                    if shifted && segment.motion != Motion::Ball {
+                    if segment.motion != Motion::Ball {
                         dq = x.shift[c];
                     }
-                    if moving {
-                        let nodes_of = &x.delta[c * s..(c + 1) * s];
-                        let mut rate = T::zero();
-                        for ga in 1..=s {
-                            rate += nodes_of[ga - 1] * self.rate_columns[ga][k];
-                        }
-                        x.rate[c * nodes + k] = rate;
-                        add(&mut dv, &axis.s, rate);
-                        if k >= 1 {
-                            dq += nodes_of[k - 1];
-                        }
-                    } else {
-                        x.rate[c * nodes + k] = T::zero();
+                    let nodes_of = &x.delta[c * s..(c + 1) * s];
+                    let mut rate = T::zero();
+                    for ga in 1..=s {
+                        rate += nodes_of[ga - 1] * self.rate_columns[ga][k];
+                    }
+                    x.rate[c * nodes + k] = rate;
+                    add(&mut dv, &axis.s, rate);
+                    if k >= 1 {
+                        dq += nodes_of[k - 1];
                     }
                     add(&mut eta, &axis.s, dq);
                     add(&mut dv, &axis.s_dot, dq);
@@ -307,20 +295,11 @@ impl Geometry {
         }
     }
 
-    /// Inward: δ̄μ, δ̄Γ and the rows `from..=to` (balls: also the last one and their balance).
-    pub(crate) fn inward<T: Real>(
-        &self,
-        segments: &Segments,
-        forces: &BodyForces,
-        x: &mut Tangent<T>,
-        from: usize,
-        to: usize,
-    ) {
+    /// Inward: δ̄μ, δ̄Γ and all rows.
+    pub(crate) fn inward<T: Real>(&self, segments: &Segments, forces: &BodyForces, x: &mut Tangent<T>) {
         let nodes = self.nodes;
         let s = nodes - 1;
-        // Γ matters at the nodes of the rows wanted; a ball's balance needs all of them.
-        let (first_gamma, last_gamma) = if segments.has_balls() { (0, s) } else { (from, to) };
-        self.own(segments, forces, x, first_gamma, last_gamma);
+        self.own(segments, forces, x);
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let first = segment.coordinate;
             let ball = segment.motion == Motion::Ball;
@@ -351,21 +330,14 @@ impl Geometry {
                     }
                     x.rows[c * nodes + k] = row;
                 };
-                for k in from..=to {
-                    row(k);
-                }
-                if ball && to < s {
-                    row(s);
-                }
+                (0..nodes).for_each(&mut row);
                 for k in 0..nodes {
                     let mut dq = if ball { T::zero() } else { x.shift[c] };
                     if k >= 1 {
                         dq += x.delta[c * s + k - 1];
                     }
                     add(&mut parent_mu[k], &axes[k].mu, -dq);
-                    if k >= first_gamma && k <= last_gamma {
-                        add(&mut parent_gamma[k], &axes[k].gamma, -dq);
-                    }
+                    add(&mut parent_gamma[k], &axes[k].gamma, -dq);
                 }
             }
             if ball {
@@ -381,23 +353,14 @@ impl Geometry {
             if segment.parent != GROUND {
                 for k in 0..nodes {
                     sum(&mut x.mu[segment.parent * nodes + k], &parent_mu[k]);
-                    if k >= first_gamma && k <= last_gamma {
-                        sum(&mut x.gamma[segment.parent * nodes + k], &parent_gamma[k]);
-                    }
+                    sum(&mut x.gamma[segment.parent * nodes + k], &parent_gamma[k]);
                 }
             }
         }
     }
 
     /// Each body's own δ̄μ and δ̄Γ.
-    fn own<T: Real>(
-        &self,
-        segments: &Segments,
-        forces: &BodyForces,
-        x: &mut Tangent<T>,
-        first_gamma: usize,
-        last_gamma: usize,
-    ) {
+    fn own<T: Real>(&self, segments: &Segments, forces: &BodyForces, x: &mut Tangent<T>) {
         let nodes = self.nodes;
         let g = segments.gravity;
         for (i, segment) in segments.list.iter().enumerate() {
@@ -411,25 +374,21 @@ impl Geometry {
                 } else {
                     let inertia = &self.inertias[at];
                     x.mu[at] = times_inertia(inertia, dv);
-                    if k >= first_gamma && k <= last_gamma {
-                        // Gravity: (mc × (g × η_ω); m g × η_ω).
-                        let eta = &x.eta[at];
-                        let turned = cross(g, [eta[0], eta[1], eta[2]]);
-                        let torque = cross(inertia.moment, turned);
-                        let w = self.weights[k];
-                        for j in 0..3 {
-                            gamma[j] = torque[j] * w;
-                            gamma[3 + j] = turned[j] * (w * inertia.mass);
-                        }
+                    // Gravity: (mc × (g × η_ω); m g × η_ω).
+                    let eta = &x.eta[at];
+                    let turned = cross(g, [eta[0], eta[1], eta[2]]);
+                    let torque = cross(inertia.moment, turned);
+                    let w = self.weights[k];
+                    for j in 0..3 {
+                        gamma[j] = torque[j] * w;
+                        gamma[3 + j] = turned[j] * (w * inertia.mass);
                     }
                 }
                 if let Some(slot) = forces.slot(i) {
                     sum(&mut gamma, &times_block(&self.d_pose[slot * nodes + k], &x.eta[at]));
                     sum(&mut gamma, &times_block(&self.d_twist[slot * nodes + k], dv));
                 }
-                if !x.impulse.is_empty() {
-                    sum(&mut gamma, &x.impulse[at]);
-                }
+                sum(&mut gamma, &x.impulse[at]);
                 x.gamma[at] = gamma;
             }
         }

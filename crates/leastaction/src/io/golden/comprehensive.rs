@@ -91,7 +91,16 @@ fn coordinates(list: &[f64]) -> Coordinates {
 
 fn free_motion(mut model: ModelDescription, start: StateDescription) -> GoldenCase {
     model.states.insert(crate::mechanism::samples::START.to_owned(), start);
-    GoldenCase { model, integrator: "dop853", order: 8, step: 1e-3, steps: 1000, inputs: Vec::new() }
+    GoldenCase {
+        model,
+        integrator: "dop853",
+        order: 8,
+        rotation_map: None,
+        composition: None,
+        step: 1e-3,
+        steps: 1000,
+        inputs: Vec::new(),
+    }
 }
 
 /// A `leastaction/comprehensive/1` file.

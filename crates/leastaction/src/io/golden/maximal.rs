@@ -28,11 +28,23 @@ pub fn read(value: &Value) -> Result<GoldenCase, Diagnostic> {
     let steps = at(value, "/steps")?.as_u64().unwrap_or(0) as usize;
     let controls = at(value, "/controls")?.as_array().cloned().unwrap_or_default();
     let row: Vec<f64> = controls.iter().map(|c| c["value"].as_f64().unwrap_or(0.0)).collect();
-    let stages = numbers(value, "/composition")?.len();
+    let composition = match numbers(value, "/composition")?.len() {
+        1 => None,
+        3 => Some("yoshida"),
+        5 => Some("suzuki"),
+        _ => return Err(wrong("/composition", "one, three or five substeps are known")),
+    };
+    let rotation_map = match at(value, "/rotation_map")?.as_str() {
+        Some("sine") => "sine",
+        Some("cayley") => "cayley",
+        _ => return Err(wrong("/rotation_map", "it is neither `sine` nor `cayley`")),
+    };
     Ok(GoldenCase {
         model,
         integrator: "maximal",
-        order: if stages > 1 { 4 } else { 2 },
+        order: if composition.is_some() { 4 } else { 2 },
+        rotation_map: Some(rotation_map),
+        composition,
         step: at(value, "/dt")?.as_f64().unwrap_or(0.0),
         steps,
         inputs: if row.is_empty() { Vec::new() } else { vec![row; steps] },

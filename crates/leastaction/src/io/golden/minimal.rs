@@ -24,6 +24,8 @@ pub(super) fn read(value: &Value) -> Result<GoldenCase, Diagnostic> {
         model,
         integrator: "minimal",
         order: 2 * s as u32,
+        rotation_map: None,
+        composition: None,
         step: number(value, "/runs/0/dt")?,
         steps: integer(value, "/runs/0/num_steps")?,
         inputs: (0..rows)

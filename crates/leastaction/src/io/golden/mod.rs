@@ -21,6 +21,10 @@ pub struct GoldenCase {
     pub integrator: &'static str,
     /// Its order.
     pub order: u32,
+    /// Rotation map of a maximal-coordinate reference, as the command line spells it.
+    pub rotation_map: Option<&'static str>,
+    /// Composition of a maximal-coordinate reference of order 4.
+    pub composition: Option<&'static str>,
     /// Step length.
     pub step: f64,
     /// Number of steps.

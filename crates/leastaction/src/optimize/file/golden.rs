@@ -79,5 +79,6 @@ pub fn golden_problem(value: &Value, mechanism: &Mechanism) -> Result<MotionProb
         terms,
         limits,
         via: Vec::new(),
+        passive: false,
     })
 }

@@ -1,0 +1,321 @@
+//! The derivative of a step by the implicit function theorem, forward and adjoint. (3.28) to (3.35)
+//!
+//! The map is the public one, `(q, v, u) ↦ (q', v')`: momenta of the rates at the start, one interval (or several, when
+//! composed), rates projected from the momenta at the end. Every interval reuses the factorization of its Newton matrix, made
+//! once more at the solution; a product with the derivative or its transpose costs O(n).
+
+mod blocks;
+mod chart;
+mod differences;
+mod node;
+mod stage;
+mod varied;
+
+use super::graph::Graph;
+use super::layout::Layout;
+use super::ldu::{Six, System};
+use super::residual::assemble;
+use super::rotation_map::RotationMap;
+use super::state::MaximalState;
+use super::workspace::MaximalWorkspace;
+use super::{Input, Maximal, StepError, StepReport};
+use crate::integrator::StepLinearization;
+use crate::mechanism::Mechanism;
+use chart::Chart;
+use node::{EndNode, StartNode};
+use stage::{At, Stage};
+
+/// The derivative of one step of the maximal integrator, with the memory to make it again.
+///
+/// Products are with the coordinates of admissible states: all joint tangents and rates of a tree; where loops or
+/// rolling make some depend on others, a free subset chosen at the start of the step ([`free_positions`],
+/// [`free_velocities`]).
+///
+/// ```
+/// use leastaction::integrator::maximal::{Maximal, StepDerivative};
+/// use leastaction::integrator::{Input, Integrator};
+/// use leastaction::mechanism::{MechanismBuilder, samples};
+///
+/// let mechanism = MechanismBuilder::from(samples::four_bar()).build()?;
+/// let engine = Maximal::default();
+/// let mut ws = engine.workspace(&mechanism)?;
+/// let mut state = engine.start(&mechanism, &mut ws, &mechanism.start_state())?;
+/// let mut slope = StepDerivative::new(&engine, &mechanism, &ws);
+/// engine.differentiate(&mechanism, &mut ws, &mut state, Input { u: &[] }, 0.01, &mut slope)?;
+/// // Three hinges in the tree, one freedom: one position and one velocity.
+/// assert_eq!((slope.free_positions().len(), slope.free_velocities().len()), (1, 1));
+/// let mut out = [0.0; 2];
+/// slope.forward(&[1.0, 0.0], &[], &mut out);
+/// assert!((out[0] - 1.0).abs() < 1e-2 && out[1].abs() < 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`free_positions`]: Self::free_positions
+/// [`free_velocities`]: Self::free_velocities
+#[derive(Clone, Debug)]
+pub struct StepDerivative {
+    layout: Layout,
+    graph: Graph,
+    nv: usize,
+    nu: usize,
+    chart: Chart,
+    start: StartNode,
+    stages: Vec<Stage>,
+    end: EndNode,
+    saved: MaximalState,
+    system: System,
+    /// Scratch: pose and momentum variations at the two ends of an interval, and joint wrenches free of the gauge.
+    z: [Vec<Six>; 2],
+    momentum: [Vec<Six>; 2],
+    wrench: Vec<Six>,
+    lam: Vec<Six>,
+    dq: Vec<f64>,
+    dv: Vec<f64>,
+    du: Vec<f64>,
+    x: Vec<f64>,
+}
+
+impl StepDerivative {
+    /// Memory for the derivative of steps of `engine` on the mechanism that `workspace` was made for.
+    #[must_use]
+    pub fn new(engine: &Maximal, mechanism: &Mechanism, workspace: &MaximalWorkspace) -> Self {
+        let (layout, graph) = (workspace.layout.clone(), workspace.graph.clone());
+        let (nv, nu, n) = (mechanism.nv(), mechanism.nu(), layout.links.len());
+        let stages = engine.composition.fractions().len();
+        let six = || vec![[0.0; 6]; n];
+        Self {
+            nv,
+            nu,
+            chart: Chart::new(&layout, nv),
+            start: StartNode::new(&layout, nv),
+            stages: (0..stages).map(|_| Stage::new(&layout, &graph, nv)).collect(),
+            end: EndNode::new(&layout, &graph, nv),
+            saved: MaximalState::new(&layout, stages, mechanism.nq(), nv),
+            system: System::new(&layout, nv),
+            z: [six(), six()],
+            momentum: [six(), six()],
+            wrench: six(),
+            lam: vec![[0.0; 6]; layout.closures.len()],
+            dq: vec![0.0; nv],
+            dv: vec![0.0; nv],
+            du: vec![0.0; nu],
+            x: vec![0.0; 2 * nv],
+            layout,
+            graph,
+        }
+    }
+
+    /// Position coordinates (indices into the public tangent) that the others follow.
+    #[must_use]
+    pub fn free_positions(&self) -> &[usize] {
+        &self.chart.free_q
+    }
+
+    /// Velocity coordinates that the others follow.
+    #[must_use]
+    pub fn free_velocities(&self) -> &[usize] {
+        &self.chart.free_v
+    }
+
+    /// Keeps the free coordinates chosen last for the steps to come, so that derivatives of successive steps multiply.
+    pub fn keep_coordinates(&mut self, keep: bool) {
+        self.chart.fixed = keep;
+    }
+
+    /// Number of free coordinates, positions and velocities together.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.chart.free_q.len() + self.chart.free_v.len()
+    }
+
+    /// `x' = A x + B u`: free coordinates of the start and inputs to the same coordinates at the end.
+    ///
+    /// # Panics
+    /// If a slice has another length than [`width`](Self::width) or the number of inputs.
+    pub fn forward(&mut self, x: &[f64], u: &[f64], out: &mut [f64]) {
+        assert!(x.len() == self.width() && u.len() == self.nu && out.len() == x.len());
+        self.products(x, u);
+        let mq = self.chart.free_q.len();
+        for (o, c) in out[..mq].iter_mut().zip(&self.chart.free_q) {
+            *o = self.dq[*c];
+        }
+        for (o, c) in out[mq..].iter_mut().zip(&self.chart.free_v) {
+            *o = self.dv[*c];
+        }
+    }
+
+    /// As [`forward`](Self::forward), with the variations of all joint coordinates at the end.
+    ///
+    /// # Panics
+    /// If a slice has the wrong length.
+    pub fn forward_all(&mut self, x: &[f64], u: &[f64], dq: &mut [f64], dv: &mut [f64]) {
+        assert!(x.len() == self.width() && u.len() == self.nu);
+        self.products(x, u);
+        dq.copy_from_slice(&self.dq);
+        dv.copy_from_slice(&self.dv);
+    }
+
+    /// `x̄ = Aᵀ y`, `ū = Bᵀ y`: gradients by the start from gradients by the end.
+    ///
+    /// # Panics
+    /// If a slice has another length than [`width`](Self::width) or the number of inputs.
+    pub fn adjoint(&mut self, y: &[f64], x: &mut [f64], u: &mut [f64]) {
+        assert!(y.len() == self.width() && u.len() == self.nu && x.len() == y.len());
+        let Self { layout, graph, chart, start, stages, end, system, z, momentum, dq, dv, .. } = self;
+        let mq = chart.free_q.len();
+        dq.fill(0.0);
+        dv.fill(0.0);
+        for (y, c) in y[..mq].iter().zip(&chart.free_q) {
+            dq[*c] = *y;
+        }
+        for (y, c) in y[mq..].iter().zip(&chart.free_v) {
+            dv[*c] = *y;
+        }
+        u.fill(0.0);
+        let ([z0, z1], [p0, p1]) = (z, momentum);
+        end.adjoint(layout, graph, dv, system, z1, p1);
+        end.change_basis(layout, false, dq);
+        system.rate.copy_from_slice(dq);
+        for stage in stages.iter_mut().rev() {
+            stage.adjoint(layout, graph, z1, p1, system, z0, p0, u);
+            std::mem::swap(z0, z1);
+            std::mem::swap(p0, p1);
+            system.rate.fill(0.0);
+        }
+        start.adjoint(layout, z1, p1, dq, dv);
+        chart.expand_transposed(dq, dv, x);
+    }
+
+    /// Writes `[A B]` in the free coordinates. Does not allocate once `out` has its size.
+    pub fn matrix_into(&mut self, out: &mut StepLinearization) {
+        let (m, nu) = (self.width(), self.nu);
+        out.positions.clone_from(&self.chart.free_q);
+        out.velocities.clone_from(&self.chart.free_v);
+        out.inputs = nu;
+        out.matrix.clear();
+        out.matrix.resize(m * (m + nu), 0.0);
+        let (mut x, mut du) = (std::mem::take(&mut self.x), std::mem::take(&mut self.du));
+        x.resize(2 * self.nv, 0.0);
+        for column in 0..m + nu {
+            x.fill(0.0);
+            du.fill(0.0);
+            if column < m {
+                x[column] = 1.0;
+            } else {
+                du[column - m] = 1.0;
+            }
+            self.products(&x[..m], &du);
+            let ends = (self.chart.free_q.iter().map(|c| self.dq[*c]))
+                .chain(self.chart.free_v.iter().map(|c| self.dv[*c]));
+            for (row, value) in ends.enumerate() {
+                out.matrix[row * (m + nu) + column] = value;
+            }
+        }
+        (self.x, self.du) = (x, du);
+    }
+
+    /// Variations of all joint coordinates at the end, in `dq` and `dv`.
+    fn products(&mut self, x: &[f64], u: &[f64]) {
+        let Self { layout, graph, chart, start, stages, end, system, z, momentum, dq, dv, .. } = self;
+        chart.expand(x, dq, dv);
+        let ([z0, z1], [p0, p1]) = (z, momentum);
+        start.forward(layout, dq, dv, z0, p0);
+        for stage in stages.iter_mut() {
+            stage.forward(layout, graph, z0, p0, u, system, z1, p1);
+            std::mem::swap(z0, z1);
+            std::mem::swap(p0, p1);
+        }
+        dq.copy_from_slice(&system.rate);
+        end.change_basis(layout, true, dq);
+        end.forward(layout, graph, z0, p0, system, dv);
+    }
+
+    /// Differentiates the interval just solved in the workspace, before it is accepted.
+    pub(super) fn capture(
+        &mut self,
+        ws: &mut MaximalWorkspace,
+        map: RotationMap,
+        state: &MaximalState,
+        u: &[f64],
+        stage: usize,
+    ) {
+        let MaximalWorkspace { layout, graph, step, iterate, trial, ldu, system, .. } = ws;
+        assemble(map, layout, &graph.ends, state, step, iterate, trial, ldu, system);
+        ldu.factor(layout, graph, &state.side, &trial.side);
+        let target = &mut self.stages[stage];
+        std::mem::swap(ldu, &mut target.ldu);
+        ldu.dropped = target.ldu.dropped;
+        target.start.copy_from(&state.side);
+        target.end.copy_from(&trial.side);
+        self.wrench.copy_from_slice(&iterate.wrench);
+        self.lam.copy_from_slice(&iterate.lam);
+        let mut momentum = &state.momentum;
+        if stage == 0 {
+            // What the carried momentum holds of constraint directions is not a function of (q, v): take it out.
+            let less = |target: &mut [Six], gauge: &[Six]| {
+                for (t, g) in target.iter_mut().flatten().zip(gauge.iter().flatten()) {
+                    *t -= g;
+                }
+            };
+            less(&mut self.wrench, &self.start.gauge);
+            less(&mut self.lam, &self.start.gauge_lam);
+            momentum = &self.start.momentum;
+        }
+        let at = At {
+            map,
+            step,
+            start: &state.poses,
+            end: &trial.poses,
+            momentum,
+            wrench: &self.wrench,
+            lam: &self.lam,
+            q: &state.q,
+            q_loop: &state.q_loop,
+            u,
+        };
+        target.fill(layout, &at);
+    }
+}
+
+impl Maximal {
+    /// Takes a step and differentiates it. Does not allocate after the first time.
+    ///
+    /// # Errors
+    /// As a step; also if the step had to be split or its loops' directions averaged (at a singular pose), where the map has no
+    /// derivative of this form. The state is then unchanged.
+    pub fn differentiate(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+        slope: &mut StepDerivative,
+    ) -> Result<StepReport, StepError> {
+        slope.saved.save(state);
+        slope.start.fill(ws, state);
+        slope.chart.fill(&ws.layout, &slope.start.node, &state.poses, state.t)?;
+        let time = state.t;
+        let result = self.advance(mechanism, ws, state, input, h, Some(slope)).and_then(|report| {
+            if report.splits + report.fallbacks > 0 {
+                return Err(StepError::Singular {
+                    time,
+                    what: "derivative of a step that had to be split or whose loops are at a singular pose",
+                    joint: "of the mechanism".into(),
+                    remedy: "take a smaller step or another state",
+                });
+            }
+            Ok(report)
+        });
+        match result {
+            Ok(report) => {
+                slope.end.fill(ws, state);
+                Ok(report)
+            }
+            Err(error) => {
+                state.restore(&ws.layout, &slope.saved);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Six-vectors and blocks of the solver: transports, generalised inverse.
+
+use crate::spatial::Vec3;
+
+pub(crate) type Six = [f64; 6];
+pub(crate) type Block = [[f64; 6]; 6];
+
+pub(super) const ZERO: Block = [[0.0; 6]; 6];
+
+/// `N` consecutive rows as an array: bounds are checked once.
+#[inline(always)]
+pub(super) fn head<const N: usize>(rows: &[Six], at: usize) -> &[Six; N] {
+    match rows[at..].first_chunk::<N>() {
+        Some(chunk) => chunk,
+        None => unreachable_rows(),
+    }
+}
+
+#[cold]
+fn unreachable_rows() -> ! {
+    panic!("coordinate rows are allocated per velocity coordinate")
+}
+
+#[inline(always)]
+pub(crate) fn dot(a: &Six, b: &Six) -> f64 {
+    (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]) + (a[4] * b[4] + a[5] * b[5])
+}
+
+#[inline(always)]
+pub(super) fn pad(a: Vec3) -> Six {
+    [a[0], a[1], a[2], 0.0, 0.0, 0.0]
+}
+
+pub(super) fn unit(c: usize) -> Six {
+    let mut e = [0.0; 6];
+    e[c] = 1.0;
+    e
+}
+
+pub(super) fn times(m: &Block, x: &Six) -> Six {
+    std::array::from_fn(|r| dot(&m[r], x))
+}
+
+#[inline(always)]
+pub(crate) fn angular(a: &Six) -> Vec3 {
+    Vec3([a[0], a[1], a[2]])
+}
+
+#[inline(always)]
+pub(crate) fn linear(a: &Six) -> Vec3 {
+    Vec3([a[3], a[4], a[5]])
+}
+
+#[inline(always)]
+pub(crate) fn six(ang: Vec3, lin: Vec3) -> Six {
+    [ang[0], ang[1], ang[2], lin[0], lin[1], lin[2]]
+}
+
+/// `T w = [Ω; v + Ω × d]`.
+#[inline(always)]
+pub(crate) fn transport(w: &Six, d: Vec3) -> Six {
+    let (ang, lin) = (angular(w), linear(w));
+    six(ang, lin + ang.cross(d))
+}
+
+/// `target += Tᵀ [τ; f] = [τ + d × f; f]`.
+#[inline(always)]
+pub(crate) fn add_wrench(target: &mut Six, wrench: &Six, d: Vec3) {
+    let f = linear(wrench);
+    let tau = angular(wrench) + d.cross(f);
+    for k in 0..3 {
+        target[k] += tau[k];
+        target[3 + k] += f[k];
+    }
+}
+
+/// `target += row T = [a₁ + d × a₂, a₂]`.
+#[inline(always)]
+pub(super) fn add_row(target: &mut Six, row: &Six, d: Vec3) {
+    add_wrench(target, row, d);
+}
+
+/// `target += T_xᵀ M T_v` with levers `d` and `d'`.
+#[inline(always)]
+pub(super) fn add_transported(target: &mut Block, m: &Block, d: Vec3, d_end: Vec3) {
+    // Columns: [M₁ + (rows of M₂ crossed), M₂]: x (M T) = [a₁ + d' × a₂, a₂] row by row.
+    let mut y = *m;
+    for row in &mut y {
+        let add = d_end.cross(Vec3([row[3], row[4], row[5]]));
+        for k in 0..3 {
+            row[k] += add[k];
+        }
+    }
+    for c in 0..6 {
+        target[0][c] += y[0][c] + d[1] * y[5][c] - d[2] * y[4][c];
+        target[1][c] += y[1][c] + d[2] * y[3][c] - d[0] * y[5][c];
+        target[2][c] += y[2][c] + d[0] * y[4][c] - d[1] * y[3][c];
+        target[3][c] += y[3][c];
+        target[4][c] += y[4][c];
+        target[5][c] += y[5][c];
+    }
+}
+
+/// The same for a block that has only its linear part.
+#[inline(always)]
+pub(super) fn add_linear(target: &mut Block, m: &Block, d: Vec3, d_end: Vec3) {
+    let mut y = [[0.0; 6]; 3];
+    for r in 0..3 {
+        let lin = Vec3([m[3 + r][3], m[3 + r][4], m[3 + r][5]]);
+        y[r] = six(d_end.cross(lin), lin);
+    }
+    for c in 0..6 {
+        target[0][c] += d[1] * y[2][c] - d[2] * y[1][c];
+        target[1][c] += d[2] * y[0][c] - d[0] * y[2][c];
+        target[2][c] += d[0] * y[1][c] - d[1] * y[0][c];
+        target[3][c] += y[0][c];
+        target[4][c] += y[1][c];
+        target[5][c] += y[2][c];
+    }
+}
+
+/// Generalised inverse by elimination with full pivoting: pivots not above `floor` are dropped. Returns the rank.
+#[inline(never)]
+pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
+    // Gauss–Jordan on [M | I] with row and column exchanges recorded.
+    let (mut a, mut e) = (*m, ZERO);
+    for r in 0..n {
+        e[r][r] = 1.0;
+    }
+    let mut column = [0usize; 6]; // column used by pivot k
+    let mut used = [false; 6];
+    let mut rank = 0;
+    for k in 0..n {
+        let (mut best, mut at) = (floor, None);
+        for r in k..n {
+            for c in 0..n {
+                if !used[c] && a[r][c].abs() > best {
+                    best = a[r][c].abs();
+                    at = Some((r, c));
+                }
+            }
+        }
+        let Some((r, c)) = at else { break };
+        a.swap(k, r);
+        e.swap(k, r);
+        used[c] = true;
+        column[k] = c;
+        rank += 1;
+        let p = 1.0 / a[k][c];
+        for j in 0..n {
+            a[k][j] *= p;
+            e[k][j] *= p;
+        }
+        let (pivot_a, pivot_e) = (a[k], e[k]);
+        for i in 0..n {
+            if i == k {
+                continue;
+            }
+            let s = a[i][c];
+            if s != 0.0 {
+                for j in 0..n {
+                    a[i][j] -= s * pivot_a[j];
+                    e[i][j] -= s * pivot_e[j];
+                }
+            }
+        }
+    }
+    *out = ZERO;
+    for k in 0..rank {
+        out[column[k]] = e[k];
+    }
+    rank
+}
+
+/// Vectors `y` with `M y = 0`, by elimination with full pivoting; returns how many there are.
+pub(super) fn kernel(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
+    let mut a = *m;
+    let (mut column, mut used, mut rank) = ([0usize; 6], [false; 6], 0);
+    for k in 0..n {
+        let (mut best, mut at) = (floor, None);
+        for r in k..n {
+            for c in 0..n {
+                if !used[c] && a[r][c].abs() > best {
+                    best = a[r][c].abs();
+                    at = Some((r, c));
+                }
+            }
+        }
+        let Some((r, c)) = at else { break };
+        a.swap(k, r);
+        used[c] = true;
+        column[k] = c;
+        rank += 1;
+        let p = 1.0 / a[k][c];
+        a[k].iter_mut().for_each(|x| *x *= p);
+        let pivot = a[k];
+        for i in 0..n {
+            let s = a[i][c];
+            if i != k {
+                a[i].iter_mut().zip(&pivot).for_each(|(x, p)| *x -= s * p);
+            }
+        }
+    }
+    let mut count = 0;
+    for free in (0..n).filter(|c| !used[*c]) {
+        out[count] = [0.0; 6];
+        out[count][free] = 1.0;
+        for k in 0..rank {
+            out[count][column[k]] = -a[k][free];
+        }
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generalised_inverse_solves_consistent_systems_of_every_rank() {
+        let base = [
+            [4.0, 1.0, -0.5, 0.2, 0.0, 0.3],
+            [0.5, 3.0, 0.1, 0.0, 0.2, 0.1],
+            [0.2, -0.3, 5.0, 0.4, 0.1, 0.0],
+        ];
+        for rank in 0..=3 {
+            let mut m = ZERO;
+            for r in 0..6 {
+                for c in 0..6 {
+                    for k in 0..rank {
+                        m[r][c] += base[k][r] * base[(k + 1) % 3][c];
+                    }
+                }
+            }
+            let mut g = ZERO;
+            assert_eq!(invert(&m, 6, 1e-11 * 30.0, &mut g), rank);
+            let b = times(&m, &[1.0, -2.0, 0.5, 0.3, 0.7, -1.1]);
+            let back = times(&m, &times(&g, &b));
+            assert!(b.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-13), "rank {rank}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Numeric factorization and solution of the Newton matrix, in place, in the order of [`graph`](super::graph).
+//!
+//! A pair (link b, its joint) is eliminated through the null space of the joint's rows. With `N_v` spanning the
+//! null space of the velocity rows (end pose), `N_x` that of the force rows (start pose), `T` the rigid transport
+//! from the parent, `w_p` a particular solution, `A, B` the rows and columns of carried closures:
+//!
+//! ```text
+//! w_b = T_v w_a + w_p + N_v ξ                     velocity rows hold
+//! P   = N_xᵀ D N_v (+ force rows of the coordinates)
+//! D_a += T_xᵀ (D − D N_v P⁻¹ N_xᵀ D) T_v           parent's block
+//! A_a  = A (1 − N_v P⁻¹ N_xᵀ D) T_v,   B_a = T_xᵀ (1 − D N_v P⁻¹ N_xᵀ) B,   F_cc −= A N_v P⁻¹ N_xᵀ B
+//! ```
+//!
+//! which is the Schur complement of the 6×6 and 5×5 pivots of the joint's dense elimination at the price of a pivot
+//! of the joint's freedom. (3.15) to (3.18). Closures have dense pivots of at most 6×6, factored with full pivoting
+//! and a rank decision. (3.20)
+
+mod algebra;
+mod closure;
+mod pair;
+mod solve;
+mod transposed;
+
+pub(crate) use algebra::{Block, Six, add_wrench, angular, dot, linear, six, transport};
+
+use super::geometry::Side;
+use super::graph::{Graph, Op};
+use super::layout::Layout;
+use algebra::ZERO;
+
+/// Right-hand sides in, solution out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct System {
+    /// Per link: impulse rows about the joint point, world axes; replaced by the solution `[Ω; v]`.
+    pub(crate) body: Vec<Six>,
+    /// Per link: particular solution of the joint's velocity rows.
+    pub(crate) particular: Vec<Six>,
+    /// Per velocity coordinate: constant part of the coordinate's force row.
+    pub(crate) force: Vec<f64>,
+    /// Per closure: velocity rows; replaced by the multipliers.
+    pub(crate) closure: Vec<Six>,
+    /// Per link: wrench of the joint on its child, about the joint point.
+    pub(crate) wrench: Vec<Six>,
+    /// Per velocity coordinate: joint rate.
+    pub(crate) rate: Vec<f64>,
+    /// Per velocity coordinate: right-hand side of an active limit row.
+    pub(crate) limit: Vec<f64>,
+    /// Per velocity coordinate: rate that the limit row asks for by itself.
+    shift: Vec<f64>,
+}
+
+impl System {
+    pub(crate) fn new(layout: &Layout, nv: usize) -> Self {
+        let n = layout.links.len();
+        Self {
+            body: vec![[0.0; 6]; n],
+            particular: vec![[0.0; 6]; n],
+            force: vec![0.0; nv],
+            closure: vec![[0.0; 6]; layout.closures.len()],
+            wrench: vec![[0.0; 6]; n],
+            rate: vec![0.0; nv],
+            limit: vec![0.0; nv],
+            shift: vec![0.0; nv],
+        }
+    }
+}
+
+/// The block matrix and its factors.
+#[derive(Clone, Debug)]
+pub(crate) struct Ldu {
+    /// Per link: diagonal block; holds the accumulated block after the factorization.
+    pub(crate) diagonal: Vec<Block>,
+    /// Per velocity coordinate: null space of the force rows and of the velocity rows.
+    n_x: Vec<Six>,
+    n_v: Vec<Six>,
+    /// Per velocity coordinate: rows `N_xᵀD`, columns `D N_v P⁻¹`.
+    left: Vec<Six>,
+    right: Vec<Six>,
+    /// Per velocity coordinate: rows of `P⁻¹`.
+    inverse: Vec<Six>,
+    /// Per velocity coordinate: the same before the limits' scaling; only with active limits.
+    unscaled: Vec<Six>,
+    /// Per velocity coordinate: what force rows add to the pivot (row of a small matrix).
+    pub(crate) stiffness: Vec<Six>,
+    /// Per velocity coordinate: a limit's slopes `(κ, δ)`: `δ(Pξ − y) + κξ = z`; `(0, 1)` without a limit.
+    pub(crate) limit: Vec<[f64; 2]>,
+    /// True if any limit row is active: pivots then take the general path.
+    pub(crate) limits_active: bool,
+    /// Closure–link blocks: velocity rows `A` and (transposed) force columns `B`.
+    pub(crate) a: Vec<Block>,
+    pub(crate) b: Vec<Block>,
+    /// Closure–link blocks times null spaces: `A N_v` and `(N_xᵀB)ᵀ`, rows by closure row.
+    an: Vec<Block>,
+    bn: Vec<Block>,
+    /// Closure–closure blocks.
+    pub(crate) cc: Vec<Block>,
+    /// Per closure: generalised inverse of the pivot.
+    pivot: Vec<Block>,
+    /// Per closure: size against which its pivots are judged.
+    pub(crate) scale: Vec<f64>,
+    /// Constraint directions dropped by the last factorization.
+    pub(crate) dropped: u32,
+    /// Block operations of the last factorization (counted for the linear-time test).
+    pub(crate) block_operations: u64,
+}
+
+impl Ldu {
+    pub(crate) fn new(layout: &Layout, graph: &Graph, nv: usize) -> Self {
+        let n = layout.links.len();
+        let nc = layout.closures.len();
+        Self {
+            diagonal: vec![ZERO; n],
+            n_x: vec![[0.0; 6]; nv],
+            n_v: vec![[0.0; 6]; nv],
+            left: vec![[0.0; 6]; nv],
+            right: vec![[0.0; 6]; nv],
+            inverse: vec![[0.0; 6]; nv],
+            unscaled: vec![[0.0; 6]; nv],
+            stiffness: vec![[0.0; 6]; nv],
+            limit: vec![[0.0, 1.0]; nv],
+            limits_active: false,
+            a: vec![ZERO; graph.slots],
+            b: vec![ZERO; graph.slots],
+            an: vec![ZERO; graph.slots],
+            bn: vec![ZERO; graph.slots],
+            cc: vec![ZERO; graph.blocks],
+            pivot: vec![ZERO; nc],
+            scale: vec![1.0; nc],
+            dropped: 0,
+            block_operations: 0,
+        }
+    }
+
+    /// Clears what assembly adds to.
+    pub(crate) fn clear(&mut self) {
+        self.a.fill(ZERO);
+        self.b.fill(ZERO);
+        self.cc.fill(ZERO);
+    }
+
+    /// Factors the assembled matrix. Does not allocate.
+    #[inline(always)]
+    pub(crate) fn factor(&mut self, layout: &Layout, graph: &Graph, x: &Side, v: &Side) {
+        self.dropped = 0;
+        self.block_operations = 0;
+        for op in &graph.ops {
+            match op {
+                Op::Pair { link, carried, fill } => {
+                    self.factor_link(layout, *link, x, v);
+                    if !carried.is_empty() {
+                        match layout.links[*link].joint.kind.nv() {
+                            0 => self.carry::<0>(layout, *link, carried, fill, x, v),
+                            1 => self.carry::<1>(layout, *link, carried, fill, x, v),
+                            2 => self.carry::<2>(layout, *link, carried, fill, x, v),
+                            3 => self.carry::<3>(layout, *link, carried, fill, x, v),
+                            _ => self.carry::<6>(layout, *link, carried, fill, x, v),
+                        }
+                    }
+                }
+                Op::Closure { closure, at, others, fill } => {
+                    self.factor_closure(layout, *closure, *at, others, fill);
+                }
+            }
+        }
+    }
+}

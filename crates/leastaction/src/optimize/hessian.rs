@@ -1,0 +1,204 @@
+//! The Hessian of a transcription: (5.3) at every sample, pulled back to the band (5.4).
+
+use super::Banded;
+use super::quantity::At;
+use super::rows::TermRows;
+use super::transcription::{Point, Transcription};
+
+/// Which Hessian to assemble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HessianKind {
+    /// With the curvature of the quantities.
+    Exact,
+    /// `Jᵀ W J` only.
+    GaussNewton,
+}
+
+impl Transcription {
+    /// Assembles (5.4) over the free control points and the diagonal of its Gauss–Newton part.
+    ///
+    /// `multipliers` and `barrier` hold λ and Σ per `[sample][row]`; empty means none.
+    pub fn hessian(
+        &mut self,
+        weights: &[f64],
+        point: &Point,
+        multipliers: &[f64],
+        barrier: &[f64],
+        kind: HessianKind,
+        out: &mut Banded,
+        diagonal: &mut [f64],
+    ) {
+        let (samples, size, nz, rows, n) = (self.table.len(), self.size, self.nz, self.row_count(), self.n);
+        out.clear();
+        diagonal.fill(0.0);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.mu.resize(nz, 0.0);
+        let omega = self.row_weights(weights);
+        for s in 0..samples {
+            let share = self.table.weights[s];
+            scratch.hx.clear();
+            scratch.hx.resize(size * size, 0.0);
+            let sigma = |row: usize| barrier.get(s * rows + row).copied().unwrap_or(0.0);
+            for row in 0..size {
+                scratch.hx[row * size + row] = share * omega[row] + sigma(row);
+            }
+            for r in 0..nz {
+                let w = share * omega[size + r] + sigma(size + r);
+                if w != 0.0 {
+                    let j = &point.jacobian[(s * nz + r) * size..][..size];
+                    add_outer(&mut scratch.hx, j, w);
+                }
+            }
+            for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| term.block > 0) {
+                self.add_matrix(term, share * w, point, s, &mut scratch.hx);
+            }
+            self.add_diagonal(s, &scratch.hx, diagonal);
+            if kind == HessianKind::Exact && nz > 0 {
+                for r in 0..nz {
+                    scratch.mu[r] = multipliers.get(s * rows + size + r).copied().unwrap_or(0.0);
+                }
+                for (term, w) in self.terms.iter().zip(weights) {
+                    if term.rows.start < size {
+                        continue;
+                    }
+                    let first = s * nz + term.rows.start - size;
+                    let residual = |k: usize| point.z[first + k] - term.reference_at(s, k);
+                    for (k, row) in term.rows.clone().enumerate() {
+                        scratch.mu[row - size] += share * w * term.weighted(k, residual);
+                    }
+                }
+                if scratch.mu.iter().any(|m| *m != 0.0) {
+                    let x = &point.x[s * size..][..size];
+                    let at = At { sample: s, t: self.table.times[s] };
+                    self.quantities.add_hessian(at, x, &scratch.mu, &mut scratch.hx);
+                }
+            }
+            scratch.weighted.resize(n * size, 0.0);
+            self.add_sample(s, &scratch.hx, &mut scratch.weighted, out);
+        }
+        self.scratch = scratch;
+        for (term, w) in self.terms.iter().zip(weights) {
+            if term.control.is_some() {
+                let share = w / self.table.n_control as f64;
+                for (i, d) in diagonal.iter_mut().enumerate() {
+                    out.add_diagonal(i, share);
+                    *d += share;
+                }
+            }
+        }
+    }
+
+    /// `Zᵀ G Z` of a term that is measured by a matrix.
+    fn add_matrix(&self, term: &TermRows, weight: f64, point: &Point, s: usize, hx: &mut [f64]) {
+        let (size, nz, block) = (self.size, self.nz, term.block);
+        let mut line = vec![0.0; size];
+        for (k, row) in term.rows.clone().enumerate() {
+            let first = term.rows.start + k - k % block;
+            let g = &term.matrix[(k % block) * block..][..block];
+            line.fill(0.0);
+            for (j, g) in g.iter().enumerate() {
+                if first + j < size {
+                    line[first + j] += weight * g;
+                } else {
+                    let z = &point.jacobian[(s * nz + first + j - size) * size..][..size];
+                    line.iter_mut().zip(z).for_each(|(l, z)| *l += weight * g * z);
+                }
+            }
+            if row < size {
+                hx[row * size..(row + 1) * size].iter_mut().zip(&line).for_each(|(h, l)| *h += l);
+            } else {
+                let z = &point.jacobian[(s * nz + row - size) * size..][..size];
+                for (i, z) in z.iter().enumerate().filter(|(_, z)| **z != 0.0) {
+                    hx[i * size..(i + 1) * size].iter_mut().zip(&line).for_each(|(h, l)| *h += z * l);
+                }
+            }
+        }
+    }
+
+    /// Weight of each squared row under the weights of the terms.
+    fn row_weights(&self, weights: &[f64]) -> Vec<f64> {
+        let mut omega = vec![0.0; self.row_count()];
+        for (term, w) in self.terms.iter().zip(weights) {
+            for (k, row) in term.rows.clone().enumerate() {
+                omega[row] += w * term.metric[k];
+            }
+        }
+        omega
+    }
+
+    /// Diagonal of `Bᵀ H_x B`.
+    fn add_diagonal(&self, s: usize, hx: &[f64], diagonal: &mut [f64]) {
+        let (n, size, orders) = (self.n, self.size, self.table.orders);
+        for a in 0..=self.table.degree {
+            let c = self.table.first[s] + a;
+            if !self.free.contains(&c) {
+                continue;
+            }
+            let out = &mut diagonal[(c - self.free.start) * n..][..n];
+            for d in 0..orders {
+                let bd = self.table.derivative_basis(s, d)[a];
+                for e in 0..orders {
+                    let b = bd * self.table.derivative_basis(s, e)[a];
+                    for j in 0..n {
+                        out[j] += b * hx[(d * n + j) * size + e * n + j];
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds `B_sᵀ H_x B_s` to the band.
+    fn add_sample(&self, s: usize, hx: &[f64], weighted: &mut [f64], out: &mut Banded) {
+        let (n, size, orders) = (self.n, self.size, self.table.orders);
+        let (p, c0) = (self.table.degree, self.table.first[s]);
+        for b in 0..=p {
+            let cb = c0 + b;
+            if !self.free.contains(&cb) {
+                continue;
+            }
+            // weighted[k] = Σ_d B_d[b] H_x[d, k]: one row of `size` per joint.
+            weighted.fill(0.0);
+            for d in 0..orders {
+                let f = self.table.derivative_basis(s, d)[b];
+                if f != 0.0 {
+                    for (w, h) in weighted.iter_mut().zip(&hx[d * n * size..(d + 1) * n * size]) {
+                        *w += f * h;
+                    }
+                }
+            }
+            for k in 0..n {
+                let row = &weighted[k * size..(k + 1) * size];
+                let column = (cb - self.free.start) * n + k;
+                let target = out.column_from(column, column);
+                for a in b..=p {
+                    if !self.free.contains(&(c0 + a)) {
+                        break;
+                    }
+                    let from = if a == b { k } else { 0 };
+                    let at = (a - b) * n + from - k;
+                    let cells = &mut target[at..at + n - from];
+                    for e in 0..orders {
+                        let f = self.table.derivative_basis(s, e)[a];
+                        for (c, r) in cells.iter_mut().zip(&row[e * n + from..(e + 1) * n]) {
+                            *c += f * r;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `h += w j jᵀ`.
+#[inline(always)]
+fn add_outer(h: &mut [f64], j: &[f64], w: f64) {
+    let size = j.len();
+    for (a, ja) in j.iter().enumerate() {
+        let f = w * ja;
+        if f != 0.0 {
+            for (h, jb) in h[a * size..(a + 1) * size].iter_mut().zip(j) {
+                *h += f * jb;
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the rows of a sample stand for: costs, limits and via points in terms of state entries and quantities.
+
+use std::ops::Range;
+
+use super::{LimitKind, MotionChart, MotionProblem, OptimizeError, Quantity, TermKind};
+
+/// Rows of one term.
+#[derive(Clone, Debug)]
+pub(super) struct TermRows {
+    pub(super) rows: Range<usize>,
+    /// Weight of each squared row; zero where `matrix` weighs.
+    pub(super) metric: Vec<f64>,
+    /// Symmetric matrix of `block²` numbers that every `block` rows are measured by; `block` is 0 without one.
+    pub(super) matrix: Vec<f64>,
+    pub(super) block: usize,
+    /// Reference per row: empty (zero), one set, or one set per sample.
+    pub(super) reference: Vec<f64>,
+    /// Control-point reference of a regularisation term.
+    pub(super) control: Option<Vec<f64>>,
+}
+
+/// A bound on a row at one sample, or on a control point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// What is bounded.
+    pub kind: LimitKind,
+    /// Sample, or control point for [`LimitKind::ControlPoint`].
+    pub sample: usize,
+    /// Coordinate.
+    pub coordinate: usize,
+    /// True for `value ≤ limit`, false for `value ≥ limit`.
+    pub upper: bool,
+    /// The limit.
+    pub limit: f64,
+    pub(super) row: usize,
+}
+
+impl Bound {
+    /// `c ≥ 0` for a value of the row.
+    #[inline(always)]
+    #[must_use]
+    pub fn gap(&self, value: f64) -> f64 {
+        if self.upper { self.limit - value } else { value - self.limit }
+    }
+    /// `∂c/∂value`.
+    #[inline(always)]
+    #[must_use]
+    pub fn sign(&self) -> f64 {
+        if self.upper { -1.0 } else { 1.0 }
+    }
+}
+
+/// A linear equality on the free control points: `Σ coefficient θ = value`.
+#[derive(Clone, Debug)]
+pub(super) struct Equality {
+    pub(super) row: Vec<f64>,
+    pub(super) value: f64,
+}
+
+/// The list of quantities a problem needs, those of limits included.
+#[must_use]
+pub fn quantities_of(problem: &MotionProblem, chart: &MotionChart) -> Vec<Quantity> {
+    let mut list: Vec<Quantity> =
+        problem.terms.iter().flat_map(|t| t.quantities(chart).into_iter().map(|(q, _)| q)).collect();
+    for limit in &problem.limits {
+        if let Some(quantity) = limit.kind.quantity(chart)
+            && !list.contains(&quantity)
+        {
+            list.push(quantity);
+        }
+    }
+    list
+}
+
+/// A metric matrix is square, symmetric, not negative on its diagonal, and divides the rows.
+fn check_matrix(matrix: &[f64], block: usize, rows: usize) -> Result<(), OptimizeError> {
+    let square = block * block == matrix.len() && rows % block == 0;
+    let symmetric = square
+        && (0..block).all(|i| {
+            matrix[i * block + i] >= 0.0
+                && (0..i).all(|j| {
+                    let (a, b) = (matrix[i * block + j], matrix[j * block + i]);
+                    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+                })
+        });
+    if symmetric && matrix.iter().all(|x| x.is_finite()) && positive(matrix, block) {
+        Ok(())
+    } else {
+        Err(OptimizeError::WrongLength { name: "metric", expected: rows, found: matrix.len() })
+    }
+}
+
+/// True if a symmetric matrix has no negative eigenvalue beyond rounding: Cholesky of it with a hair on the diagonal.
+fn positive(matrix: &[f64], block: usize) -> bool {
+    let largest = matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let mut a = matrix.to_vec();
+    (0..block).for_each(|i| a[i * block + i] += 1e-12 * largest.max(f64::MIN_POSITIVE));
+    super::kkt::cholesky(&mut a, block)
+}
+
+impl TermRows {
+    /// Row `k` of `G r`.
+    #[inline(always)]
+    pub(super) fn weighted(&self, k: usize, residual: impl Fn(usize) -> f64) -> f64 {
+        if self.block == 0 {
+            return self.metric[k] * residual(k);
+        }
+        let first = k - k % self.block;
+        let row = &self.matrix[(k - first) * self.block..][..self.block];
+        row.iter().enumerate().map(|(j, g)| g * residual(first + j)).sum()
+    }
+
+    /// Reference of the `k`-th row of the term at sample `s`.
+    #[inline(always)]
+    pub(super) fn reference_at(&self, s: usize, k: usize) -> f64 {
+        let rows = self.rows.len();
+        match self.reference.len() {
+            0 => 0.0,
+            len if len == rows => self.reference[k],
+            _ => self.reference[s * rows + k],
+        }
+    }
+}
+
+/// Rows of all terms, the first row of every quantity, and the number of quantity rows.
+#[expect(clippy::type_complexity, reason = "three plain lists")]
+pub(super) fn term_rows(
+    problem: &MotionProblem,
+    chart: &MotionChart,
+    n: usize,
+    size: usize,
+    samples: usize,
+) -> Result<(Vec<TermRows>, Vec<(Quantity, usize)>, usize), OptimizeError> {
+    let mut terms = Vec::new();
+    let mut places: Vec<(Quantity, usize)> = Vec::new();
+    let mut nz = 0;
+    for term in &problem.terms {
+        let quantities = term.quantities(chart);
+        let (mut reference, mut control) = (Vec::new(), None);
+        let rows = match &term.kind {
+            TermKind::Joint { order } if chart.is_identity() => order * n..(order + 1) * n,
+            TermKind::Regularisation { reference } => {
+                let expected = problem.n_control * n;
+                if reference.len() != expected {
+                    return Err(OptimizeError::WrongLength {
+                        name: "regularisation reference",
+                        expected,
+                        found: reference.len(),
+                    });
+                }
+                control = Some(reference.clone());
+                0..0
+            }
+            _ => {
+                let start = size + nz;
+                for (quantity, refs) in &quantities {
+                    places.push((quantity.clone(), size + nz));
+                    nz += quantity.rows(n);
+                    if !(refs.len() <= 1 || refs.len() == samples) {
+                        return Err(OptimizeError::WrongLength {
+                            name: "tracking reference",
+                            expected: samples,
+                            found: refs.len(),
+                        });
+                    }
+                    reference.extend(refs.iter().flat_map(|r| r.0));
+                }
+                start..size + nz
+            }
+        };
+        if let TermKind::OrientationTracking { reference, .. } = &term.kind
+            && !(reference.len() == 1 || reference.len() == samples)
+        {
+            return Err(OptimizeError::WrongLength {
+                name: "orientation reference",
+                expected: samples,
+                found: reference.len(),
+            });
+        }
+        let metric = if term.metric.is_empty() { vec![1.0; rows.len()] } else { term.metric.clone() };
+        if metric.len() != rows.len() || metric.iter().any(|m| !(*m >= 0.0 && m.is_finite())) {
+            return Err(OptimizeError::WrongLength {
+                name: "metric",
+                expected: rows.len(),
+                found: metric.len(),
+            });
+        }
+        let mut metric = metric;
+        let block = term.metric_matrix.len().isqrt();
+        if block > 0 {
+            check_matrix(&term.metric_matrix, block, rows.len())?;
+            metric.fill(0.0);
+        }
+        terms.push(TermRows { rows, metric, matrix: term.metric_matrix.clone(), block, reference, control });
+    }
+    for limit in &problem.limits {
+        if let Some(quantity) = limit.kind.quantity(chart)
+            && !places.iter().any(|(q, _)| *q == quantity)
+        {
+            places.push((quantity, size + nz));
+            nz += n;
+        }
+    }
+    Ok((terms, places, nz))
+}
