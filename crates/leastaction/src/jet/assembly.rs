@@ -57,7 +57,7 @@ pub struct TorqueJacobian {
     pub(super) axes: Vec<f64>,
     /// Composite rows, `[stage][order][ROW]`.
     pub(super) rows: Vec<f64>,
-    /// `[order][ANCESTOR][position]`, positions padded to whole vectors.
+    /// `[four positions][order][ANCESTOR][lane]`.
     pub(super) ancestors: Vec<f64>,
     /// The same along the present path, for trees that branch.
     pub(super) path: Vec<f64>,

@@ -11,18 +11,27 @@ fn gather<V: Simd>(f: impl Fn(usize) -> f64) -> V {
     V::from_lanes([f(0), f(1), f(2), f(3)])
 }
 
+#[inline(always)]
+fn shifted(at: [usize; LANES], by: usize) -> [usize; LANES] {
+    [at[0] + by, at[1] + by, at[2] + by, at[3] + by]
+}
+
 /// Four padded vectors, one per lane.
 #[inline(always)]
 fn gather_vector<V: Simd>(from: &[f64], at: [usize; LANES]) -> Vec3<V> {
-    let row = |k: usize| V::load(&from[at[k]..]);
-    let [x, y, z, _] = V::transpose([row(0), row(1), row(2), row(3)]);
+    let [x, y, z, _] = V::transpose([
+        V::load(&from[at[0]..]),
+        V::load(&from[at[1]..]),
+        V::load(&from[at[2]..]),
+        V::load(&from[at[3]..]),
+    ]);
     Vec3([x, y, z])
 }
 
 /// Four padded twists, one per lane.
 #[inline(always)]
 fn gather_twist<V: Simd>(from: &[f64], at: [usize; LANES]) -> Twist<V> {
-    Twist::new(gather_vector(from, at), gather_vector(from, at.map(|x| x + LANES)))
+    Twist::new(gather_vector(from, at), gather_vector(from, shifted(at, LANES)))
 }
 
 /// Inertias and momenta of all links, four at once, written row by row.
@@ -32,15 +41,31 @@ pub(super) fn links<V: Simd, const N: usize>(tj: &mut TorqueJacobian) {
     for (g, packed) in tj.plan.inertias.iter().enumerate() {
         let at = |k: usize| (g * LANES + k).min(count - 1);
         let at = [at(0), at(1), at(2), at(3)];
-        let frame = at.map(|i| i * 16);
-        let column = |c: usize| gather_vector::<V>(&tj.frames, frame.map(|x| x + c * LANES));
-        let pose = Pose::new(Mat3::from_columns(column(0), column(1), column(2)), column(3));
-        let x = |i: usize| V::from_lanes(packed[i]);
-        let mass = x(0);
+        let frame = [at[0] * 16, at[1] * 16, at[2] * 16, at[3] * 16];
+        let columns = [
+            gather_vector::<V>(&tj.frames, frame),
+            gather_vector::<V>(&tj.frames, shifted(frame, LANES)),
+            gather_vector::<V>(&tj.frames, shifted(frame, 2 * LANES)),
+        ];
+        let position = gather_vector::<V>(&tj.frames, shifted(frame, 3 * LANES));
+        let pose = Pose::new(Mat3::from_columns(columns[0], columns[1], columns[2]), position);
+        let x: [V; 10] = [
+            V::load(&packed[0]),
+            V::load(&packed[1]),
+            V::load(&packed[2]),
+            V::load(&packed[3]),
+            V::load(&packed[4]),
+            V::load(&packed[5]),
+            V::load(&packed[6]),
+            V::load(&packed[7]),
+            V::load(&packed[8]),
+            V::load(&packed[9]),
+        ];
+        let mass = x[0];
         let inertia = Inertia {
             mass,
-            moment: Vec3([x(1), x(2), x(3)]),
-            rot: Sym3([x(4), x(5), x(6), x(7), x(8), x(9)]),
+            moment: Vec3([x[1], x[2], x[3]]),
+            rot: Sym3([x[4], x[5], x[6], x[7], x[8], x[9]]),
         }
         .transformed(&pose);
         let mut v = [Twist::zero(); N];
@@ -87,8 +112,13 @@ fn load_block<V: Simd, const N: usize>(
     l: usize,
     b: usize,
 ) -> [V; LANES] {
-    let row = |k: usize| V::load(&rows[(stage[k] * N + l) * ROW + b * LANES..]);
-    V::transpose([row(0), row(1), row(2), row(3)])
+    let at = l * ROW + b * LANES;
+    V::transpose([
+        V::load(&rows[stage[0] * N * ROW + at..]),
+        V::load(&rows[stage[1] * N * ROW + at..]),
+        V::load(&rows[stage[2] * N * ROW + at..]),
+        V::load(&rows[stage[3] * N * ROW + at..]),
+    ])
 }
 
 /// Everything a stage carries, added to it.
@@ -168,9 +198,11 @@ pub(super) fn columns<V: Simd, const N: usize, const C: usize>(tj: &mut TorqueJa
                 k.ang += ii[m].moment.cross(s[l - m].ang.cross(g));
             }
             let e = g.cross(a.lin);
-            store_ancestor(&mut tj.ancestors, (l * ANCESTOR, stride, group), s[l]);
-            store_ancestor(&mut tj.ancestors, (l * ANCESTOR + 6, stride, group), s1[l]);
-            store_ancestor(&mut tj.ancestors, (l * ANCESTOR + 12, stride, group), s2[l]);
+            let at = (group * C + l) * ANCESTOR * LANES;
+            let block: &mut [f64] = &mut tj.ancestors[at..at + ANCESTOR * LANES];
+            store_ancestor(&mut block[..6 * LANES], s[l]);
+            store_ancestor(&mut block[6 * LANES..12 * LANES], s1[l]);
+            store_ancestor(&mut block[12 * LANES..18 * LANES], s2[l]);
             let (a, c, k, b) = (a.to_array(), c.to_array(), k.to_array(), b.to_array());
             let tau_e = [e.0[0], e.0[1], e.0[2], tau];
             let blocks = [
@@ -193,9 +225,9 @@ pub(super) fn columns<V: Simd, const N: usize, const C: usize>(tj: &mut TorqueJa
 }
 
 #[inline(always)]
-fn store_ancestor<V: Simd>(out: &mut [f64], (row, stride, group): (usize, usize, usize), x: Twist<V>) {
+fn store_ancestor<V: Simd>(out: &mut [f64], x: Twist<V>) {
     for i in 0..3 {
-        x.ang.0[i].store(&mut out[(row + i) * stride + group * LANES..]);
-        x.lin.0[i].store(&mut out[(row + 3 + i) * stride + group * LANES..]);
+        x.ang.0[i].store(&mut out[i * LANES..(i + 1) * LANES]);
+        x.lin.0[i].store(&mut out[(i + 3) * LANES..(i + 4) * LANES]);
     }
 }

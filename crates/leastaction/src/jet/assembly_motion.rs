@@ -21,11 +21,41 @@ struct Frame<V> {
 impl<V: Simd> Frame<V> {
     #[inline(always)]
     fn constant(rot: &Mat3, pos: Vec3) -> Self {
-        let three = |x: Vec3| V::from_lanes([x[0], x[1], x[2], 0.0]);
+        let [x, y, z] = rot.0;
         Self {
-            columns: [three(rot.column(0)), three(rot.column(1)), three(rot.column(2))],
-            position: three(pos),
+            columns: [
+                V::from_lanes([x[0], y[0], z[0], 0.0]),
+                V::from_lanes([x[1], y[1], z[1], 0.0]),
+                V::from_lanes([x[2], y[2], z[2], 0.0]),
+            ],
+            position: V::from_lanes([pos[0], pos[1], pos[2], 0.0]),
         }
+    }
+    #[inline(always)]
+    fn load(from: &[f64]) -> Self {
+        Self {
+            columns: [V::load(&from[..4]), V::load(&from[4..8]), V::load(&from[8..12])],
+            position: V::load(&from[12..16]),
+        }
+    }
+    #[inline(always)]
+    fn store(&self, to: &mut [f64]) {
+        let [a, b, c] = self.columns;
+        a.store(&mut to[..4]);
+        b.store(&mut to[4..8]);
+        c.store(&mut to[8..12]);
+        self.position.store(&mut to[12..16]);
+    }
+    /// Column of a rotation about an axis of the frame.
+    #[inline(always)]
+    fn turning(&self, axis: usize) -> Pair<V> {
+        let w = self.columns[axis];
+        [w, twisted(self.position, w, V::splat(0.0)).yzx()]
+    }
+    /// Column of a slide along an axis of the frame.
+    #[inline(always)]
+    fn sliding(&self, axis: usize) -> Pair<V> {
+        [V::splat(0.0), self.columns[axis]]
     }
     /// `R x`, columns times numbers.
     #[inline(always)]
@@ -35,8 +65,15 @@ impl<V: Simd> Frame<V> {
     }
     #[inline(always)]
     fn times(&self, rot: &Mat3, pos: Vec3) -> Self {
-        let column = |j: usize| self.turn([rot.0[0][j], rot.0[1][j], rot.0[2][j]]);
-        Self { columns: [column(0), column(1), column(2)], position: self.turn(pos.0) + self.position }
+        let [x, y, z] = rot.0;
+        Self {
+            columns: [
+                self.turn([x[0], y[0], z[0]]),
+                self.turn([x[1], y[1], z[1]]),
+                self.turn([x[2], y[2], z[2]]),
+            ],
+            position: self.turn(pos.0) + self.position,
+        }
     }
 }
 
@@ -74,13 +111,15 @@ fn place<V: Simd>(stage: &Stage, mut frame: Frame<V>, q: &[f64]) -> Frame<V> {
 
 #[inline(always)]
 fn load<V: Simd>(from: &[f64], at: usize) -> Pair<V> {
-    [V::load(&from[at..]), V::load(&from[at + LANES..])]
+    let from = &from[at..at + PADDED];
+    [V::load(&from[..LANES]), V::load(&from[LANES..])]
 }
 
 #[inline(always)]
 fn store<V: Simd>(x: Pair<V>, to: &mut [f64], at: usize) {
-    x[0].store(&mut to[at..]);
-    x[1].store(&mut to[at + LANES..]);
+    let to = &mut to[at..at + PADDED];
+    x[0].store(&mut to[..LANES]);
+    x[1].store(&mut to[LANES..]);
 }
 
 /// Coefficient `l + 1` of a column that moves with the velocity `v`.
@@ -104,8 +143,7 @@ pub(super) fn motion<V: Simd, const N: usize>(tj: &mut TorqueJacobian) {
     for (i, stage) in tj.plan.tree.stages.iter().enumerate() {
         let before = match stage.parent {
             Some(p) => {
-                let at = |c: usize| V::load(&tj.frames[p * 16 + c * LANES..]);
-                let frame = Frame { columns: [at(0), at(1), at(2)], position: at(3) };
+                let frame = Frame::load(&tj.frames[p * 16..(p + 1) * 16]);
                 match &stage.placement {
                     Some(x) => frame.times(&x.rot, x.pos),
                     None => frame,
@@ -117,15 +155,7 @@ pub(super) fn motion<V: Simd, const N: usize>(tj: &mut TorqueJacobian) {
             }
         };
         let frame = place(stage, before, q);
-        for c in 0..3 {
-            frame.columns[c].store(&mut tj.frames[i * 16 + c * LANES..]);
-        }
-        frame.position.store(&mut tj.frames[i * 16 + 3 * LANES..]);
-        let turn = |axis: usize| -> Pair<V> {
-            let w = frame.columns[axis];
-            [w, twisted(frame.position, w, zero).yzx()]
-        };
-        let slide = |axis: usize| -> Pair<V> { [zero, frame.columns[axis]] };
+        frame.store(&mut tj.frames[i * 16..(i + 1) * 16]);
         let mut parent = [[zero; 2]; N];
         if let Some(p) = stage.parent {
             for l in 0..N {
@@ -137,8 +167,8 @@ pub(super) fn motion<V: Simd, const N: usize>(tj: &mut TorqueJacobian) {
             // The column's last coefficient is beyond `N`: kept apart, it multiplies nothing here.
             let mut s = [[zero; 2]; N];
             s[0] = match stage.kind {
-                StageKind::Turn(axis) => turn(axis),
-                StageKind::Slide(axis) => slide(axis),
+                StageKind::Turn(axis) => frame.turning(axis),
+                StageKind::Slide(axis) => frame.sliding(axis),
                 // Not one-axis.
                 StageKind::Ball | StageKind::Free => [zero; 2],
             };
@@ -159,7 +189,7 @@ pub(super) fn motion<V: Simd, const N: usize>(tj: &mut TorqueJacobian) {
             continue;
         }
         for c in 0..stage.nv {
-            let first = if c < 3 { turn(c) } else { slide(c - 3) };
+            let first = if c < 3 { frame.turning(c) } else { frame.sliding(c - 3) };
             store(first, &mut tj.axes, axes + c * (N + 1) * PADDED);
         }
         let mut own = [[zero; 2]; N];

@@ -17,8 +17,10 @@ pub(super) fn pairs<V: Simd, const C: usize>(tj: &mut TorqueJacobian) {
         if !straight {
             // Put the stage on the path; what was there belongs to another branch.
             for c in 0..stage.nv {
+                let (from, to) = (start + c, depth + c);
                 for row in 0..C * ANCESTOR {
-                    tj.path[row * stride + depth + c] = tj.ancestors[row * stride + start + c];
+                    tj.path[(to / LANES * C * ANCESTOR + row) * LANES + to % LANES] =
+                        tj.ancestors[(from / LANES * C * ANCESTOR + row) * LANES + from % LANES];
                 }
                 tj.path_columns[depth + c] = tj.plan.columns[start + c];
             }
@@ -36,7 +38,8 @@ pub(super) fn pairs<V: Simd, const C: usize>(tj: &mut TorqueJacobian) {
             let mut first = 0;
             while first < reach {
                 let mut jets = [[V::splat(0.0); C]; 5];
-                pair_jets::<V, C>(path, stride, first, own, &mut jets);
+                let block = &path[first * C * ANCESTOR..(first + LANES) * C * ANCESTOR];
+                pair_jets::<V, C>(block, own, &mut jets);
                 let [mass, c_up, k_up, c_low, k_low] = &jets;
                 let mut block = 0;
                 for l in 0..C {
@@ -88,8 +91,12 @@ fn write_above<V: Simd>(
     if full && d % LANES == LANES - 1 {
         let mut row = 0;
         while row < common {
-            let at = |k: usize| V::load(&up(k)[row..]);
-            let rows = V::transpose([at(0), at(1), at(2), at(3)]);
+            let rows = V::transpose([
+                V::load(&up(0)[row..]),
+                V::load(&up(1)[row..]),
+                V::load(&up(2)[row..]),
+                V::load(&up(3)[row..]),
+            ]);
             for (i, x) in rows.into_iter().enumerate() {
                 x.store(&mut plane[(row + i) * nv + first..]);
             }
@@ -103,18 +110,13 @@ fn write_above<V: Simd>(
 
 /// M, C, K above the diagonal and C, K below it, for four ancestors of one column.
 #[inline(always)]
-fn pair_jets<V: Simd, const C: usize>(
-    path: &[f64],
-    stride: usize,
-    first: usize,
-    own: &[f64],
-    jets: &mut [[V; C]; 5],
-) {
+fn pair_jets<V: Simd, const C: usize>(block: &[f64], own: &[f64], jets: &mut [[V; C]; 5]) {
     for p in 0..C {
+        let side = &block[p * ANCESTOR * LANES..(p + 1) * ANCESTOR * LANES];
         for i in 0..6 {
-            let s = V::load(&path[(p * ANCESTOR + i) * stride + first..]);
-            let s1 = V::load(&path[(p * ANCESTOR + 6 + i) * stride + first..]);
-            let s2 = V::load(&path[(p * ANCESTOR + 12 + i) * stride + first..]);
+            let s = V::load(&side[i * LANES..(i + 1) * LANES]);
+            let s1 = V::load(&side[(i + 6) * LANES..(i + 7) * LANES]);
+            let s2 = V::load(&side[(i + 12) * LANES..(i + 13) * LANES]);
             let s1_twice = s1 + s1;
             for l in p..C {
                 let x = &own[(l - p) * OWN..(l - p + 1) * OWN];

@@ -2,6 +2,7 @@
 
 use std::ops::{Add, AddAssign};
 
+use super::vec3::dot3;
 use super::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
 use crate::scalar::Real;
 
@@ -38,18 +39,15 @@ impl<T: Real> Sym3<T> {
     /// `A x`.
     #[inline(always)]
     pub fn mul(&self, x: Vec3<T>) -> Vec3<T> {
-        let [xx, yy, zz, xy, xz, yz] = self.0;
-        let [a, b, c] = x.0;
-        let row = |x: T, y: T, z: T| z.mul_plus(c, y.mul_plus(b, x * a));
-        Vec3([row(xx, xy, xz), row(xy, yy, yz), row(xz, yz, zz)])
+        let ([xx, yy, zz, xy, xz, yz], x) = (self.0, x.0);
+        Vec3([dot3([xx, xy, xz], x), dot3([xy, yy, yz], x), dot3([xz, yz, zz], x)])
     }
     /// `R A Rᵀ`.
     #[inline(always)]
     #[must_use]
     pub fn rotated(&self, r: &Mat3<T>) -> Self {
-        let ra = *r * self.to_matrix();
-        let dot = |i: usize, j: usize| Vec3(ra.0[i]).dot(Vec3(r.0[j]));
-        Self([dot(0, 0), dot(1, 1), dot(2, 2), dot(0, 1), dot(0, 2), dot(1, 2)])
+        let ([a, b, c], [x, y, z]) = ((*r * self.to_matrix()).0, r.0);
+        Self([dot3(a, x), dot3(b, y), dot3(c, z), dot3(a, y), dot3(a, z), dot3(b, z)])
     }
     /// Component-wise sum.
     #[inline(always)]

@@ -40,8 +40,7 @@ impl<T: Real> Vec3<T> {
     /// Scalar product.
     #[inline(always)]
     pub fn dot(self, b: Self) -> T {
-        let ([a0, a1, a2], [b0, b1, b2]) = (self.0, b.0);
-        a2.mul_plus(b2, a1.mul_plus(b1, a0 * b0))
+        dot3(self.0, b.0)
     }
     /// Vector product.
     #[inline(always)]
@@ -73,6 +72,12 @@ impl<T: Real> Vec3<T> {
         let row = |i: usize| [self.0[i] * b.0[0], self.0[i] * b.0[1], self.0[i] * b.0[2]];
         Mat3([row(0), row(1), row(2)])
     }
+}
+
+/// Sum of three products. A function and no closure: lanes need everything inlined into the code made for them.
+#[inline(always)]
+pub(super) fn dot3<T: Real>(a: [T; 3], b: [T; 3]) -> T {
+    a[2].mul_plus(b[2], a[1].mul_plus(b[1], a[0] * b[0]))
 }
 
 impl<T: Real> Mat3<T> {
@@ -126,8 +131,11 @@ impl<T: Real> Mat3<T> {
     #[inline(always)]
     pub fn tr_mul(&self, x: Vec3<T>) -> Vec3<T> {
         let a = &self.0;
-        let at = |j: usize| a[2][j].mul_plus(x.0[2], a[1][j].mul_plus(x.0[1], a[0][j] * x.0[0]));
-        Vec3([at(0), at(1), at(2)])
+        Vec3([
+            dot3([a[0][0], a[1][0], a[2][0]], x.0),
+            dot3([a[0][1], a[1][1], a[2][1]], x.0),
+            dot3([a[0][2], a[1][2], a[2][2]], x.0),
+        ])
     }
     /// Sum of the diagonal.
     #[inline(always)]
@@ -218,11 +226,13 @@ impl<T: Real> Mul for Mat3<T> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, b: Self) -> Self {
-        let row = |r: [T; 3]| {
-            let at = |j: usize| r[2].mul_plus(b.0[2][j], r[1].mul_plus(b.0[1][j], r[0] * b.0[0][j]));
-            [at(0), at(1), at(2)]
-        };
-        Self([row(self.0[0]), row(self.0[1]), row(self.0[2])])
+        let (x, y, z) = (b.column(0).0, b.column(1).0, b.column(2).0);
+        let [p, q, r] = self.0;
+        Self([
+            [dot3(p, x), dot3(p, y), dot3(p, z)],
+            [dot3(q, x), dot3(q, y), dot3(q, z)],
+            [dot3(r, x), dot3(r, y), dot3(r, z)],
+        ])
     }
 }
 impl<T: Real> Mul<T> for Mat3<T> {

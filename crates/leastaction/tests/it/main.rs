@@ -29,5 +29,6 @@ mod optimize_direct;
 mod optimize_group;
 mod optimize_noise;
 mod optimize_quantities;
+mod optimize_terms;
 mod support;
 mod urdf;
