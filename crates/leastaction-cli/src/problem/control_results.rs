@@ -10,7 +10,7 @@ use crate::commands::control::{Found, at_limit, median_time, replay_method};
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
-use crate::report::{self, FrameThinner, PlotThinner, ReportData, SummaryRow};
+use crate::report::{self, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
 
 /// Writes the trajectory of the plan and, if asked for, the report.
 pub(crate) fn write(out: &Path, file: &ControlFile, found: &Found, report: bool) -> Result<(), Failure> {
@@ -63,7 +63,7 @@ pub(crate) fn write(out: &Path, file: &ControlFile, found: &Found, report: bool)
         model_hash: file.model_hash.clone(),
         scene: page::scene(mechanism),
         frames: frames.frames(),
-        plots: vec![positions.plot(), velocities.plot(), inputs.plot(), convergence(found).plot()],
+        plots: vec![positions.plot(), velocities.plot(), inputs.plot(), convergence(found)],
         ..ReportData::default()
     };
     let path = folder.join("report.html");
@@ -86,7 +86,7 @@ fn input_curves(file: &ControlFile) -> (Vec<String>, Vec<f64>) {
     (names, limits)
 }
 
-fn convergence(found: &Found) -> PlotThinner {
+fn convergence(found: &Found) -> Plot {
     let mut plot = PlotThinner::new(
         "convergence",
         "Convergence over iterations",
@@ -97,13 +97,13 @@ fn convergence(found: &Found) -> PlotThinner {
     for (i, p) in found.solution.history.iter().enumerate() {
         plot.push(i as f64, &[p.residual, p.gap, p.barrier, p.objective / found.solution.objective]);
     }
-    plot
+    Plot { own_axis: true, ..plot.plot() }
 }
 
 fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
     let s = &found.solution;
     let method = replay_method(file).name();
-    let distance = |(q, v): (f64, f64)| format!("{q:.2e} rad or m, {v:.2e} rad/s or m/s");
+    let distance = |(q, v): (f64, f64)| format!("{q:.1e}, {v:.1e}");
     let mut rows = vec![
         SummaryRow::new("status", format!("{:?}", s.status), s.status.describe()),
         SummaryRow::new("objective", format!("{:.9}", s.objective), ""),
@@ -113,7 +113,11 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
             s.iterations.to_string(),
             format!("{:.0} ms, median {:.2} ms each", 1e3 * found.seconds, 1e3 * median_time(found)),
         ),
-        SummaryRow::new("planned end, from the goal", distance(found.planned), "largest of all coordinates"),
+        SummaryRow::new(
+            "planned end, from the goal",
+            distance(found.planned),
+            "largest position (rad, m) and velocity (rad/s, m/s)",
+        ),
     ];
     if let Some(near) = &found.feedback {
         let note = format!("{method} at a tenth of the step, with feedback");

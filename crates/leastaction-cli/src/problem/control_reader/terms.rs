@@ -56,16 +56,12 @@ impl Reader {
         let mut about_hold = false;
         let kind_of_term = match kind.as_str() {
             "position" | "velocity" => {
-                let Some(goal) = goal else {
+                if kind == "position" && goal.is_none() {
                     let message = "it measures the distance from the goal, and there is none";
-                    self.values.problem(
-                        kind_entry.1.span(),
-                        format!("term `{kind}`"),
-                        message,
-                        "add a table [goal]",
-                    );
+                    let element = format!("term `{kind}`");
+                    self.values.problem(kind_entry.1.span(), element, message, "add a table [goal]");
                     return None;
-                };
+                }
                 let weights = match find("metric") {
                     Some(entry) => {
                         let zeros = vec![0.0; mechanism.nv()];
@@ -75,10 +71,15 @@ impl Reader {
                     }
                     None => vec![weight; mechanism.nv()],
                 };
-                if kind == "position" {
-                    ControlTermKind::Position { goal: goal.q.clone(), weights }
-                } else {
-                    ControlTermKind::Velocity { goal: goal.v.clone(), weights }
+                match goal {
+                    Some(goal) if kind == "position" => {
+                        ControlTermKind::Position { goal: goal.q.clone(), weights }
+                    }
+                    // Without a goal the motion is to come to rest.
+                    _ => {
+                        let rest = vec![0.0; mechanism.nv()];
+                        ControlTermKind::Velocity { goal: goal.map_or(rest, |goal| goal.v.clone()), weights }
+                    }
                 }
             }
             "input" => {
