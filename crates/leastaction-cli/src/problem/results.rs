@@ -149,5 +149,5 @@ fn convergence(history: &[Progress]) -> Plot {
     for (i, p) in history.iter().enumerate() {
         plot.push(i as f64, &[p.kkt, p.violation, p.step]);
     }
-    plot.plot()
+    Plot { own_axis: true, ..plot.plot() }
 }

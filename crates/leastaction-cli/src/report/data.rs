@@ -212,6 +212,8 @@ pub(crate) struct Plot {
     pub(crate) series: Vec<Series>,
     /// Curves that were not kept because there were too many.
     pub(crate) omitted: usize,
+    /// The horizontal axis is not time (iterations, say): no cursor and no zoom with the others.
+    pub(crate) own_axis: bool,
 }
 
 /// One curve.
