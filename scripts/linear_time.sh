@@ -13,7 +13,7 @@
 #   -o  orders [default: "2 4"]
 #   -l  largest ratio that passes [default: 2.1]
 #   -s  steps of the short and the long run [default: "20 60"]
-# FLAGS go to `bench step`: `--integrator maximal`, `--policy newton`, `--step 0.01`, ...
+# FLAGS go to `bench step`: `--integrator maximal`, `--iteration newton`, `--step 0.01`, ...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 binary=target/release/leastaction

@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 cargo test --release --workspace -- --ignored
 scripts/long_runs.sh
 scripts/linear_time.sh -- --integrator minimal --tolerance 1e-12
-scripts/linear_time.sh -- --integrator minimal --tolerance 1e-12 --policy newton
+scripts/linear_time.sh -- --integrator minimal --tolerance 1e-12 --iteration newton

@@ -108,7 +108,7 @@ pub(crate) struct StepArgs {
     pub(crate) tolerance: Option<f64>,
     /// How the minimal integrator solves the equations of a step [default: automatic]
     #[arg(long, value_enum, value_name = "NAME")]
-    pub(crate) policy: Option<PolicyName>,
+    pub(crate) iteration: Option<IterationName>,
     /// How the maximal integrator turns bodies [default: sine]
     #[arg(long, value_enum, value_name = "MAP")]
     pub(crate) rotation_map: Option<MapName>,
@@ -119,7 +119,7 @@ pub(crate) struct StepArgs {
 
 /// Iteration policies of the minimal integrator; all find the same motion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PolicyName {
+pub(crate) enum IterationName {
     /// The mass-matrix iteration, and chord where it contracts slowly
     Automatic,
     /// A new factorisation in every iteration

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use leastaction::integrator::Method;
 
 use crate::args::{
-    Assignment, Base, CompositionName, Ignore, InputArgs, LimitMode, MapName, ModelArgs, PolicyName,
+    Assignment, Base, CompositionName, Ignore, InputArgs, IterationName, LimitMode, MapName, ModelArgs,
     RandomVelocity, StartArgs, StepArgs,
 };
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     pub(crate) duration: Option<f64>,
     pub(crate) every: Option<u64>,
     pub(crate) tolerance: Option<f64>,
-    pub(crate) policy: Option<PolicyName>,
+    pub(crate) iteration: Option<IterationName>,
     pub(crate) rotation_map: Option<MapName>,
     pub(crate) composition: Option<CompositionName>,
     pub(crate) gravity: Option<[f64; 3]>,
@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) v: Vec<Assignment>,
     pub(crate) inputs: Vec<Assignment>,
     pub(crate) inputs_file: Option<PathBuf>,
+    pub(crate) policy: Option<PathBuf>,
+    pub(crate) open_loop: Option<bool>,
     pub(crate) out: Option<PathBuf>,
     pub(crate) report: Option<bool>,
     pub(crate) forces: Option<bool>,
@@ -66,7 +68,7 @@ impl Settings {
             order: step.order,
             step: step.step,
             tolerance: step.tolerance,
-            policy: step.policy,
+            iteration: step.iteration,
             rotation_map: step.rotation_map,
             composition: step.composition,
             random_velocity: start.random_velocity,
@@ -110,7 +112,7 @@ impl Settings {
             duration: self.duration.or(below.duration),
             every: self.every.or(below.every),
             tolerance: self.tolerance.or(below.tolerance),
-            policy: self.policy.or(below.policy),
+            iteration: self.iteration.or(below.iteration),
             rotation_map: self.rotation_map.or(below.rotation_map),
             composition: self.composition.or(below.composition),
             gravity: self.gravity.or(below.gravity),
@@ -124,6 +126,8 @@ impl Settings {
             v: by_name(self.v, below.v),
             inputs: by_name(self.inputs, below.inputs),
             inputs_file: self.inputs_file.or(below.inputs_file),
+            policy: self.policy.or(below.policy),
+            open_loop: self.open_loop.or(below.open_loop),
             out: self.out.or(below.out),
             report: self.report.or(below.report),
             forces: self.forces.or(below.forces),
@@ -143,6 +147,7 @@ impl Settings {
         });
         self.package_path = self.package_path.into_iter().map(here).collect();
         self.inputs_file = self.inputs_file.map(here);
+        self.policy = self.policy.map(here);
         self
     }
 
@@ -158,7 +163,7 @@ impl Settings {
         top.number("duration", self.duration);
         top.value("every", self.every);
         top.number("tolerance", self.tolerance);
-        top.text("policy", self.policy.map(word).as_deref());
+        top.text("iteration", self.iteration.map(word).as_deref());
         top.text("rotation_map", self.rotation_map.map(word).as_deref());
         top.text("composition", self.composition.map(word).as_deref());
         top.list("gravity", self.gravity.iter().flatten().map(|x| float(*x)));
@@ -166,6 +171,8 @@ impl Settings {
         top.list("ignore", self.ignore.iter().map(|kind| string(&word(*kind))));
         top.value("undamped", self.undamped);
         top.text("inputs_file", self.inputs_file.as_ref().map(|p| p.display().to_string()).as_deref());
+        top.text("policy", self.policy.as_ref().map(|p| p.display().to_string()).as_deref());
+        top.value("open_loop", self.open_loop);
         let mut initial = Table::default();
         initial.text("start", self.start.as_deref());
         initial.text("state", self.state.as_deref());
@@ -278,7 +285,7 @@ mod tests {
             duration: Some(1e-7),
             every: Some(3),
             tolerance: Some(1e-12),
-            policy: Some(PolicyName::Newton),
+            iteration: Some(IterationName::Newton),
             rotation_map: Some(MapName::Cayley),
             composition: Some(CompositionName::Yoshida),
             gravity: Some([0.0, -1.5, 1e20]),
@@ -292,6 +299,8 @@ mod tests {
             v: vec![Assignment { name: "j-2".into(), values: vec![-3.0] }],
             inputs: vec![Assignment { name: "µ".into(), values: vec![2.5] }],
             inputs_file: Some("u.csv".into()),
+            policy: Some("policy.json".into()),
+            open_loop: Some(true),
             out: Some("o".into()),
             report: Some(false),
             forces: Some(true),

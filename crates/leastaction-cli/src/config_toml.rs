@@ -52,7 +52,7 @@ struct Reader {
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 /// Keys outside tables.
-const TOP: [&str; 20] = [
+const TOP: [&str; 22] = [
     "model",
     "base",
     "package_path",
@@ -62,7 +62,7 @@ const TOP: [&str; 20] = [
     "duration",
     "every",
     "tolerance",
-    "policy",
+    "iteration",
     "rotation_map",
     "composition",
     "gravity",
@@ -70,6 +70,8 @@ const TOP: [&str; 20] = [
     "ignore",
     "undamped",
     "inputs_file",
+    "policy",
+    "open_loop",
     "initial",
     "inputs",
     "output",
@@ -110,7 +112,7 @@ impl Reader {
                 "duration" => self.settings.duration = self.positive(entry),
                 "every" => self.settings.every = self.count(entry),
                 "tolerance" => self.settings.tolerance = self.positive(entry),
-                "policy" => self.settings.policy = self.choice(entry),
+                "iteration" => self.settings.iteration = self.choice(entry),
                 "rotation_map" => self.settings.rotation_map = self.choice(entry),
                 "composition" => self.settings.composition = self.choice(entry),
                 "gravity" => self.settings.gravity = self.triple(entry),
@@ -118,6 +120,8 @@ impl Reader {
                 "ignore" => self.ignore(entry),
                 "undamped" => self.settings.undamped = self.boolean(entry),
                 "inputs_file" => self.settings.inputs_file = self.text(entry).map(PathBuf::from),
+                "policy" => self.settings.policy = self.text(entry).map(PathBuf::from),
+                "open_loop" => self.settings.open_loop = self.boolean(entry),
                 "initial" => self.initial(entry),
                 "inputs" => self.settings.inputs = self.assignments(entry),
                 "output" => self.output(entry),

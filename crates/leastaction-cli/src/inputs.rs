@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use leastaction::io::read_trajectory_csv;
-use leastaction::mechanism::Mechanism;
+use leastaction::mechanism::{Mechanism, State};
 
 use crate::args::Assignment;
 use crate::config::Settings;
 use crate::failure::{Failure, suggestion};
 use crate::model::Model;
+use crate::policy::{self, Player};
 
 /// Constant values and a table over time.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Inputs {
     next: usize,
     /// A row counts from this much before its time: times in files are rounded.
     slack: f64,
+    /// A policy, which then says everything.
+    player: Option<Player>,
 }
 
 impl Inputs {
@@ -41,7 +44,14 @@ impl Inputs {
             table: Vec::new(),
             next: 0,
             slack: 1e-6 * step,
+            player: None,
         };
+        if let Some(path) = &settings.policy {
+            let policy = policy::read(path)?;
+            policy::expect_fit(&policy, mechanism, path)?;
+            inputs.player = Some(Player::new(policy, settings.open_loop != Some(true)));
+            return Ok(inputs);
+        }
         for Assignment { name, values } in &settings.inputs {
             let index = index_of(mechanism, name)?;
             let [value] = values.as_slice() else {
@@ -105,8 +115,16 @@ impl Inputs {
         Ok(())
     }
 
+    /// The policy, if there is one.
+    pub(crate) fn player(&self) -> Option<&Player> {
+        self.player.as_ref()
+    }
+
     /// The values held from time `t` on; times must not decrease from call to call.
-    pub(crate) fn at(&mut self, t: f64) -> &[f64] {
+    pub(crate) fn at(&mut self, mechanism: &Mechanism, t: f64, state: &State) -> &[f64] {
+        if let Some(player) = &mut self.player {
+            return player.at(mechanism, t, state);
+        }
         while self.next < self.times.len() && self.times[self.next] <= t + self.slack {
             let row = &self.table[self.next * self.targets.len()..];
             for (target, value) in self.targets.iter().zip(row) {
@@ -119,7 +137,7 @@ impl Inputs {
 
     /// True if an input is ever different from zero.
     pub(crate) fn act(&self) -> bool {
-        self.values.iter().chain(&self.table).any(|x| *x != 0.0)
+        self.player.is_some() || self.values.iter().chain(&self.table).any(|x| *x != 0.0)
     }
 }
 

@@ -14,6 +14,7 @@ mod model;
 mod motion_page;
 mod output;
 mod page;
+mod policy;
 mod printer;
 mod problem;
 mod progress;

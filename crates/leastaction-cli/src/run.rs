@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::forces::ForceLog;
 use crate::inputs::Inputs;
 use crate::limits::{LimitMonitor, Passing};
+use crate::policy::Nearness;
 use crate::progress::Progress;
 use crate::serve::Served;
 use crate::statistics::Statistics;
@@ -59,6 +60,8 @@ pub(crate) struct Finished {
     pub(crate) clock: Clock,
     pub(crate) statistics: Statistics,
     pub(crate) passings: Vec<Passing>,
+    /// How near the goal of a policy it came.
+    pub(crate) nearness: Option<Nearness>,
     /// Constraint forces, if asked for.
     pub(crate) forces: Option<ForceLog>,
     /// How far closing the loops moved a joint coordinate of the start.
@@ -158,16 +161,18 @@ pub(crate) fn run(
 
     let t = plan.clock.after(0);
     monitor.look(t, simulator.state());
-    waiting =
-        record_state(&mut sampler, simulator.state(), &observed, t, plan.inputs.at(t), gap, 0, &mut record)?
-            .or(waiting);
+    let mut nearness = plan.inputs.player().map(|_| Nearness::new());
+    let state = simulator.state();
+    let u = plan.inputs.at(mechanism, t, state);
+    waiting = record_state(&mut sampler, state, &observed, t, u, gap, 0, &mut record)?.or(waiting);
     let mut outcome = Outcome::Done;
     for k in 0..plan.steps {
         if stop.load(Ordering::Relaxed) {
             outcome = Outcome::Interrupted;
             break;
         }
-        let report = match simulator.step(plan.inputs.at(plan.clock.after(k)), plan.clock.step) {
+        let u = plan.inputs.at(mechanism, plan.clock.after(k), simulator.state());
+        let report = match simulator.step(u, plan.clock.step) {
             Ok(report) => report,
             Err(error) => {
                 outcome = Outcome::Failed(error);
@@ -184,9 +189,12 @@ pub(crate) fn run(
         let observed = sampler.observe(state);
         statistics.add(&report, &observed, gap);
         monitor.look(t, state);
+        if let (Some(near), Some(player)) = (&mut nearness, plan.inputs.player()) {
+            near.look(&player.policy, mechanism, t, state);
+        }
         iterations = iterations.max(report.iterations);
         if (k + 1).is_multiple_of(plan.every) {
-            let u = plan.inputs.at(t);
+            let u = plan.inputs.at(mechanism, t, state);
             waiting = record_state(&mut sampler, state, &observed, t, u, gap, iterations, &mut record)?;
             iterations = 0;
         }
@@ -198,11 +206,12 @@ pub(crate) fn run(
     let wall = begin.elapsed();
     // The forces of the last row take one step more, which nothing else sees.
     if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
-        match simulator.step(plan.inputs.at(clock.after(0)), plan.clock.step) {
+        let u = plan.inputs.at(mechanism, clock.after(0), simulator.state());
+        match simulator.step(u, plan.clock.step) {
             Ok(_) => forces.take(&mut simulator, row.t),
             Err(_) => forces.unknown(),
         }
         record(&row.sample(forces))?;
     }
-    Ok(Finished { outcome, last, clock, statistics, passings, forces, moved, wall })
+    Ok(Finished { outcome, last, clock, statistics, passings, nearness, forces, moved, wall })
 }

@@ -10,7 +10,7 @@ use leastaction::mechanism::{
     JointRole, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
-use crate::args::{CompositionName, Ignore, LimitMode, MapName, PolicyName};
+use crate::args::{CompositionName, Ignore, IterationName, LimitMode, MapName};
 use crate::config::{Settings, word};
 use crate::failure::Failure;
 use crate::model::Model;
@@ -96,13 +96,13 @@ pub(crate) fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> R
     }
     let order = settings.order.or((method == Method::Minimal).then_some(4));
     let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
-    options.policy = match settings.policy {
-        Some(PolicyName::Newton) => Policy::Newton,
-        Some(PolicyName::Chord) => Policy::Chord,
-        Some(PolicyName::Automatic) | None => Policy::Automatic,
+    options.policy = match settings.iteration {
+        Some(IterationName::Newton) => Policy::Newton,
+        Some(IterationName::Chord) => Policy::Chord,
+        Some(IterationName::Automatic) | None => Policy::Automatic,
     };
-    if settings.policy.is_some() && method != Method::Minimal {
-        return Err(Failure::new(format!("the {} integrator has no `--policy`", method.name()))
+    if settings.iteration.is_some() && method != Method::Minimal {
+        return Err(Failure::new(format!("the {} integrator has no `--iteration`", method.name()))
             .help("use `--integrator minimal`, or leave the flag out"));
     }
     options.maximal = MaximalOptions {
@@ -178,7 +178,7 @@ pub(crate) fn specials(description: &ModelDescription, built: &Mechanism) -> Vec
     found
 }
 
-fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ignore]) {
+pub(crate) fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ignore]) {
     for kind in kinds {
         match kind {
             Ignore::Friction => {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::policy::Nearness;
 use crate::printer::figure;
 use crate::run::{Finished, Outcome};
 
@@ -18,6 +19,10 @@ pub(crate) struct Context<'a> {
     pub(crate) conservative: bool,
     pub(crate) ignored: &'a [String],
     pub(crate) configuration: &'a str,
+    /// What the planned inputs alone come to, where a policy runs with feedback.
+    pub(crate) open_loop: Option<Nearness>,
+    /// True if a policy runs with feedback.
+    pub(crate) feedback: bool,
 }
 
 /// The summary as JSON.
@@ -67,6 +72,11 @@ pub(crate) fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
         "forces": finished.forces.as_ref().map(crate::forces::ForceLog::to_json),
         "substeps": s.substeps,
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
+        "policy": finished.nearness.map(|near| json!({
+            "feedback": context.feedback,
+            "end": near.to_json(),
+            "open_loop": context.open_loop.map(Nearness::to_json),
+        })),
         "ignored": context.ignored,
         "configuration": configuration(context.configuration),
     })
@@ -117,6 +127,9 @@ pub(crate) fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     if !counts.is_empty() {
         lines.push(format!("  solver         {}", counts.join(", ")));
     }
+    if let Some(near) = finished.nearness {
+        lines.extend(policy_lines(&near, context));
+    }
     if finished.moved > 1e-12 {
         lines.push(format!("  start          moved by up to {} to close the loops", figure(finished.moved)));
     }
@@ -131,5 +144,21 @@ pub(crate) fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     }
     lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));
+    lines
+}
+
+/// How a policy fared.
+fn policy_lines(near: &Nearness, context: &Context<'_>) -> Vec<String> {
+    let label = if context.feedback { "policy       " } else { "open loop    " };
+    let mut lines = vec![format!("  {label}  at its end {}", near.sentence())];
+    if near.last.0.is_finite() {
+        lines.push(format!(
+            "  afterwards     at most {:.2e} and {:.2e}, at last {:.2e} and {:.2e}",
+            near.worst_after.0, near.worst_after.1, near.last.0, near.last.1
+        ));
+    }
+    if let Some(open) = context.open_loop {
+        lines.push(format!("  open loop      the same inputs without feedback end {}", open.sentence()));
+    }
     lines
 }

@@ -44,6 +44,7 @@
 //! | variational integrators: joint coordinates, poses with loops | [`integrator::minimal`], [`integrator::maximal`] |
 //! | quantities with time derivatives and their Jacobians | [`jet`] |
 //! | B-splines; motions from costs, costs from motions | [`spline`], [`optimize`] |
+//! | inputs that reach a goal, feedback that holds it | [`control`] |
 //! | URDF, MJCF, JSON, trajectories | [`io`], [`trajectory`] |
 //! | slow twins that tests compare with | [`reference`](mod@reference) |
 //!
@@ -51,6 +52,7 @@
 //! articulated-body algorithm, DEL discrete Euler–Lagrange equations, LDU block factorisation on the constraint graph,
 //! CMTM comprehensive motion transformation matrix.
 
+pub mod control;
 pub mod dynamics;
 pub mod integrator;
 pub mod io;

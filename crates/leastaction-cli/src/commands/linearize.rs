@@ -89,7 +89,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let (state, _) = start::resolve(&served.mechanism, &settings, step)?;
     let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
-    let u = inputs.at(state.t).to_vec();
+    let u = inputs.at(&served.mechanism, state.t, &state).to_vec();
     let slope = match served.method {
         Method::Minimal => of_minimal(&served, &state, &u, step, args.coordinates)?,
         Method::Maximal => of_maximal(&served, &state, &u, step, args.coordinates)?,

@@ -6,6 +6,7 @@ mod bench_newton;
 mod bench_optimize;
 mod check;
 mod completions;
+pub(crate) mod control;
 mod convert;
 mod experiment;
 mod infer;
@@ -53,6 +54,7 @@ verbs! {
     Motion => motion,
     Optimize => optimize,
     Infer => infer,
+    Control => control,
     Linearize => linearize,
     Bench => bench,
     Experiment => experiment,

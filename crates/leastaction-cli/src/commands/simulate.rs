@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
+use leastaction::control::Policy;
 use leastaction::integrator::Method;
-use leastaction::io::{StateFile, write_atomically};
-use leastaction::mechanism::Mechanism;
+use leastaction::io::{Clock, StateFile, write_atomically};
+use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
 
 use crate::args::{
@@ -23,10 +24,11 @@ use crate::model::{self, Model};
 use crate::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
 use crate::page::{PageHead, PageRecorder};
 use crate::printer::Printer;
+use crate::problem::control_file::add_motors;
 use crate::progress::Progress;
 use crate::run::{Finished, Outcome, Plan};
 use crate::serve::{self, Served};
-use crate::{config_toml, report, run, start, summary};
+use crate::{config_toml, policy, report, run, start, summary};
 
 /// Simulate a model; write trajectory, state, summary and an HTML report
 ///
@@ -55,6 +57,12 @@ pub(crate) struct Args {
     start: StartArgs,
     #[command(flatten)]
     input: InputArgs,
+    /// Policy of `control`: its inputs with feedback, then its hold; starts where it starts, with its step, for 5 s more
+    #[arg(long, value_name = "POLICY.json", conflicts_with_all = ["input", "inputs"])]
+    policy: Option<PathBuf>,
+    /// The planned inputs of the policy without feedback
+    #[arg(long, requires = "policy")]
+    open_loop: bool,
     #[command(flatten)]
     change: ModelArgs,
     /// Folder of the results [default: leastaction-out/NAME]
@@ -77,6 +85,8 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         every: args.every,
         out: args.out.clone(),
         report: args.no_report.then_some(false),
+        policy: args.policy.clone(),
+        open_loop: args.open_loop.then_some(true),
         forces: args.forces.then_some(true),
         ..Settings::from_flags(&args.change, &args.step, &args.start, &args.input)
     };
@@ -121,8 +131,13 @@ pub(crate) fn welcome(printer: &mut Printer) -> Result<u8, Failure> {
 fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> Result<u8, Failure> {
     let name = settings.model.clone().unwrap_or_default();
     let read = ReadArgs { base: settings.base, package_path: settings.package_path.clone() };
-    let (model, built) = model::load(&name, &read)?;
+    let (mut model, mut built) = model::load(&name, &read)?;
+    let model_hash = model::hash(&model.description);
     apply_case(&mut settings, &model);
+    let policy = settings.policy.as_deref().map(policy::read).transpose()?;
+    if let Some(policy) = &policy {
+        apply_policy(&mut settings, policy, &mut model, &mut built)?;
+    }
     let served = serve::prepare(&model, built, &settings)?;
     complete(&mut settings, &model, &served);
     let configuration = settings.to_toml();
@@ -141,7 +156,19 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;
-    let (start, clock) = start::resolve(&served.mechanism, &settings, step)?;
+    let (mut start, mut clock) = start::resolve(&served.mechanism, &settings, step)?;
+    if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
+        policy::expect_fit(policy, &served.mechanism, path)?;
+        if policy.model_hash != model_hash {
+            printer.note(format!("the policy was made for another version of `{}`", policy.model));
+        }
+        if !says_where_to_start(&settings)
+            && let Some(first) = policy.steps.first()
+        {
+            start = State { t: 0.0, q: first.q.clone(), v: first.v.clone(), warm: None };
+            clock = Clock { start: 0.0, step, steps: 0 };
+        }
+    }
     let inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
     let conservative = is_conservative(&served.mechanism) && !inputs.act();
     let forces = (settings.forces == Some(true)).then(|| ForceLog::new(&served)).transpose()?;
@@ -181,7 +208,14 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let state = StateFile { clock: Some(finished.clock), ..StateFile::of(&served.mechanism, &finished.last) };
     state.write(&state_path).map_err(|error| cannot_write(&state_path, &error))?;
     let integrator = integrator_label(&served);
-    let model_hash = model::hash(&model.description);
+    let feedback = settings.open_loop != Some(true);
+    let open_loop = match &policy {
+        Some(policy) if feedback => {
+            let method = (served.method, &served.options);
+            policy::replay(policy, &served.mechanism, method, step, 0.0, false).ok()
+        }
+        _ => None,
+    };
     let context = summary::Context {
         model_name: served.mechanism.name(),
         model_hash: &model_hash,
@@ -190,6 +224,8 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         conservative,
         ignored: &served.ignored,
         configuration: &configuration,
+        open_loop,
+        feedback,
     };
     let summary_json = summary::to_json(&finished, &context);
     let summary_path = out.join("summary.json");
@@ -223,6 +259,28 @@ fn apply_case(settings: &mut Settings, model: &Model) {
     settings.step.get_or_insert(case.step);
     let duration = case.steps as f64 * case.step;
     settings.duration = settings.duration.or((duration > 0.0).then_some(duration));
+}
+
+/// A policy brings its motors, and its own step and duration unless the user says otherwise.
+fn apply_policy(
+    settings: &mut Settings,
+    policy: &Policy,
+    model: &mut Model,
+    built: &mut Mechanism,
+) -> Result<(), Failure> {
+    settings.step.get_or_insert(policy.step);
+    settings.duration.get_or_insert(policy.duration() + policy::HOLD_SECONDS);
+    if !policy.motors.is_empty() {
+        add_motors(&mut model.description, &policy.motors);
+        *built = MechanismBuilder::from(model.description.clone())
+            .build()
+            .map_err(|error| Failure::from_error(&error))?;
+    }
+    Ok(())
+}
+
+fn says_where_to_start(settings: &Settings) -> bool {
+    settings.start.is_some() || settings.state.is_some() || !settings.q.is_empty() || !settings.v.is_empty()
 }
 
 /// Fills in what was chosen for the user, so that the printed scenario says everything.

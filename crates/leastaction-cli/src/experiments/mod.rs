@@ -25,6 +25,7 @@ mod bruedigam_4d;
 mod bruedigam_5;
 mod bruedigam_6;
 mod bruedigam_8;
+mod fan_control;
 mod fan_cost;
 mod fan_energy;
 mod fan_order;

@@ -35,6 +35,7 @@ experiments! {
     fan_order::EXPERIMENT,
     fan_energy::EXPERIMENT,
     fan_cost::EXPERIMENT,
+    fan_control::EXPERIMENT,
     ishigaki_4::EXPERIMENT,
     ishigaki_5::EXPERIMENT,
     ishigaki_6::EXPERIMENT,

@@ -1,7 +1,10 @@
-//! Problem files: what `optimize` and `infer` work on.
+//! Problem files: what `optimize`, `infer` and `control` work on.
 //!
 //! One TOML format, described in `docs/schema/problem-1.schema.json`; a reference data file is taken as well.
 
+pub(crate) mod control_file;
+mod control_reader;
+pub(crate) mod control_results;
 pub(crate) mod motion_file;
 mod reader;
 mod reader_errors;

@@ -87,6 +87,16 @@ impl Reader {
         load: Loader<'_>,
     ) -> Result<Option<ProblemFile>, Failure> {
         let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
+        if let Some(entry) = find("control") {
+            let message = "this is a control problem";
+            self.values.problem(
+                entry.0.span(),
+                "table `control`",
+                message,
+                "run `leastaction control` on it",
+            );
+            return Ok(None);
+        }
         for entry in table {
             if !TOP.contains(&entry.0.get_ref().as_ref()) {
                 self.values.unknown(entry.0, &TOP);

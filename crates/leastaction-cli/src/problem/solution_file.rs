@@ -72,6 +72,12 @@ pub(crate) fn write(path: &Path, value: &Value) -> Result<(), Failure> {
     write_atomically(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
 }
 
+/// Writes large tables of numbers on one line.
+pub(crate) fn write_compact(path: &Path, value: &Value) -> Result<(), Failure> {
+    let text = serde_json::to_string(value).unwrap_or_default() + "\n";
+    write_atomically(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
+}
+
 /// Control points of a solution file, for a problem of the same size.
 pub(crate) fn read(path: &Path, file: &ProblemFile) -> Result<ControlPoints, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {

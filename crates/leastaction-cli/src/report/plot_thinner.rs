@@ -113,6 +113,7 @@ impl PlotThinner {
             x: self.spans.iter().map(|&(first, last)| first + 0.5 * (last - first)).collect(),
             series: series.collect(),
             omitted: self.omitted,
+            own_axis: false,
         }
     }
 

@@ -189,7 +189,7 @@ fn rank(status: SolveStatus) -> u8 {
         SolveStatus::AlmostSolved => 1,
         SolveStatus::Interrupted => 2,
         SolveStatus::Infeasible => 3,
-        SolveStatus::MaxIterations => 4,
+        SolveStatus::MaxIterations | SolveStatus::Stalled => 4,
     }
 }
 

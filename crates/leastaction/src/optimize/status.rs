@@ -16,6 +16,8 @@ pub enum SolveStatus {
     Infeasible,
     /// The caller stopped it.
     Interrupted,
+    /// No step lowers the cost any more, far from optimal.
+    Stalled,
 }
 
 impl SolveStatus {
@@ -28,6 +30,7 @@ impl SolveStatus {
             Self::MaxIterations => "not converged: the iterations ran out",
             Self::Infeasible => "infeasible: the limits cannot be met",
             Self::Interrupted => "interrupted: the best iterate so far",
+            Self::Stalled => "stalled: no step lowers the cost any more",
         }
     }
 }

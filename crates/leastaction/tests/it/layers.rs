@@ -13,6 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["io"],
     &["integrator", "jet"],
     &["optimize"],
+    &["control"],
 ];
 
 fn layer(module: &str) -> usize {

@@ -15,11 +15,12 @@ const LEGEND_PERIOD = 100;
 export function makePlots(container, plots, player) {
   const charts = plots.map((plot) => new Chart(container, plot, player));
   let zooming = false;
-  for (const chart of charts) {
+  const linked = charts.filter((chart) => !chart.plot.own_axis);
+  for (const chart of linked) {
     chart.onZoom = (range) => {
       if (zooming) return;
       zooming = true;
-      for (const other of charts) if (other !== chart) other.zoom(range);
+      for (const other of linked) if (other !== chart) other.zoom(range);
       zooming = false;
     };
   }
@@ -47,10 +48,10 @@ class Chart {
       return;
     }
     this.chart = new uPlot(this.#options(series, bands), [Array.from(plot.x), ...columns], this.figure);
-    this.#addMarker();
+    if (!plot.own_axis) this.#addMarker();
     this.#addLegend();
     new ResizeObserver(() => this.#fitWidth()).observe(this.figure);
-    player.onChange(() => this.#showTime());
+    if (!plot.own_axis) player.onChange(() => this.#showTime());
     this.#showTime();
   }
 
@@ -72,7 +73,7 @@ class Chart {
       width: this.#width(),
       height: HEIGHT,
       legend: { show: false },
-      cursor: { sync: { key: SYNC, setSeries: false }, drag: { x: true, y: false }, points: { show: series.length <= 12 } },
+      cursor: { ...(this.plot.own_axis ? {} : { sync: { key: SYNC, setSeries: false } }), drag: { x: true, y: false }, points: { show: series.length <= 12 } },
       scales: {
         x: { time: false },
         y: this.log ? { distr: 3, range: (_, min, max) => decades(min, max) } : {},
@@ -143,6 +144,7 @@ class Chart {
   }
 
   #showTime() {
+    if (!this.marker) return this.#showValues();
     const x = this.chart.valToPos(this.player.time, "x");
     const inside = x >= -0.5 && x <= this.chart.over.clientWidth + 0.5;
     this.marker.style.display = inside ? "" : "none";
@@ -156,7 +158,9 @@ class Chart {
   /** Values under the cursor, or at the player's time while there is none. */
   #showValues() {
     if (!this.readouts) return;
-    const index = this.chart.cursor.idx ?? nearest(this.plot.x, this.player.time);
+    // What is not over time shows its end.
+    const now = this.plot.own_axis ? Infinity : this.player.time;
+    const index = this.chart.cursor.idx ?? nearest(this.plot.x, now);
     this.plot.series.forEach(({ min, max }, i) => {
       const [low, high] = [min[index], (max ?? min)[index]];
       this.readouts[i].textContent = low === high || !max ? short(low) : shortRange(low, high);

@@ -318,6 +318,23 @@ impl Integrator for MinimalIntegrator {
 }
 
 impl MinimalIntegrator {
+    /// As [`start`](Integrator::start) without warm start, into a state of this engine that is already there. Does not
+    /// allocate.
+    ///
+    /// # Errors
+    /// If the state does not fit the mechanism.
+    pub fn restart(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &State,
+        out: &mut MinimalState,
+    ) -> Result<(), StepError> {
+        out.reset(mechanism, state)?;
+        workspace.0.legendre(mechanism, state, out);
+        Ok(())
+    }
+
     /// Takes one step, never halved, and gives its exact derivative with respect to state and inputs, in O(n²).
     ///
     /// ```

@@ -52,6 +52,18 @@ impl MinimalState {
         })
     }
 
+    /// Back to positions alone, as [`new`](Self::new) leaves a state.
+    pub(crate) fn reset(&mut self, mechanism: &Mechanism, state: &State) -> Result<(), StepError> {
+        expect_state(mechanism, state)?;
+        self.t = state.t;
+        self.q.clone_from(&state.q);
+        self.p.fill(0.0);
+        self.history.fill(0.0);
+        self.steps = [0.0; HISTORY];
+        self.caution = 0.0;
+        Ok(())
+    }
+
     /// Everything but time and positions, as numbers.
     pub(crate) fn to_warm(&self) -> Vec<f64> {
         let mut data = self.p.clone();

@@ -1,0 +1,157 @@
+//! `control`: wrong problems are refused where they are wrong; swing-ups arrive, stay, and replay on another integrator.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_leastaction")).args(args).output().expect("the program runs")
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn folder(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("leastaction-control-{}-{name}", std::process::id()))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+#[test]
+fn every_wrong_control_problem_is_refused_with_file_line_key_and_remedy() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad_control_problems");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(corpus).expect("corpus") {
+        let path = entry.expect("entry").path();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let head = |key: &str| {
+            let line = text.lines().find_map(|l| l.strip_prefix(&format!("# {key}: ")));
+            line.unwrap_or_else(|| panic!("{} has no `{key}`", path.display())).to_owned()
+        };
+        let out =
+            run(&["control", &path.display().to_string(), "--out", &folder("bad").display().to_string()]);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{}: {said}", path.display());
+        let place = format!("{}:{}:", path.display(), head("line"));
+        assert!(said.lines().any(|l| l.starts_with(&place)), "{place} is not in\n{said}");
+        for needed in [head("expects"), head("help")] {
+            assert!(said.contains(&needed), "{}: `{needed}` is not in\n{said}", path.display());
+        }
+        assert!(said.contains("help: ") && !said.contains("panicked"), "{said}");
+        seen += 1;
+    }
+    assert!(seen >= 20, "{seen}");
+    assert!(!folder("bad").exists(), "a refused problem leaves no files");
+}
+
+#[test]
+fn a_control_problem_is_no_problem_of_splines() {
+    let problem = root().join("examples/cart_pole.toml").display().to_string();
+    let out = run(&["optimize", &problem]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("run `leastaction control` on it"), "{said}");
+}
+
+/// Solves an example, replays its policy as the bar asks, and checks where everything ends.
+fn swing_up(example: &str, model: &str, limit: f64) {
+    let out = folder(example);
+    let out_text = out.display().to_string();
+    let problem = root().join(format!("examples/{example}.toml")).display().to_string();
+    let done = run(&["control", &problem, "--json", "--out", &out_text]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let value: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    for end in [&value["end"], &value["replay"]["feedback"]] {
+        assert!(number(&end["position"]) < 0.02 && number(&end["velocity"]) < 0.1, "{example}: {end}");
+    }
+    assert!(number(&value["replay"]["open_loop"]["position"]).is_finite());
+    let inputs = value["inputs"].as_array().expect("inputs");
+    let largest =
+        inputs.iter().flat_map(|u| u.as_array().expect("row")).fold(0.0f64, |m, u| m.max(number(u).abs()));
+    assert!(largest <= limit && largest > 0.5 * limit, "{example}: {largest}");
+    for file in ["solution.json", "policy.json", "trajectory.csv", "trajectory.npz", "report.html"] {
+        assert!(out.join(file).exists(), "{file}");
+    }
+    let policy = out.join("policy.json");
+    let parsed: Value = serde_json::from_slice(&std::fs::read(&policy).expect("policy")).expect("JSON");
+    let step = (0.1 * number(&parsed["step"])).to_string();
+    let model = root().join(model).display().to_string();
+    let policy = policy.display().to_string();
+    let replay = |more: &[&str], name: &str| -> Value {
+        let target = out.join(name).display().to_string();
+        let common = ["simulate", &model, "--policy", &policy, "--integrator", "rk4", "--step", &step];
+        let args = [&common[..], more, &["--json", "--no-report", "--out", &target]].concat();
+        let done = run(&args);
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        serde_json::from_slice(&done.stdout).expect("JSON")
+    };
+    // The bar: Runge and Kutta at a tenth of the step, feedback on; at the end and for five seconds more.
+    let closed = replay(&[], "closed");
+    let end = &closed["policy"]["end"];
+    assert!(number(&end["position"]) < 0.02 && number(&end["velocity"]) < 0.1, "{example}: {end}");
+    assert!(number(&end["worst_position_afterwards"]) < 0.02, "{example}: {end}");
+    assert!(number(&end["worst_velocity_afterwards"]) < 0.1, "{example}: {end}");
+    assert!(
+        number(&closed["t_end"])
+            - number(&parsed["step"]) * parsed["steps"].as_array().map_or(0, Vec::len) as f64
+            > 4.999
+    );
+    // Feedback or not: the inputs that were planned, and what they come to alone.
+    let open = replay(&["--open-loop"], "open");
+    assert_eq!(open["policy"]["feedback"], false);
+    assert!(open["policy"]["open_loop"].is_null());
+    let beside = number(&closed["policy"]["open_loop"]["position"]);
+    assert!(
+        (number(&open["policy"]["end"]["position"]) - beside).abs() <= 1e-12 * beside.abs(),
+        "{open} {closed}"
+    );
+    std::fs::remove_dir_all(&out).expect("removed");
+}
+
+#[test]
+fn a_pendulum_swings_up_and_stays() {
+    swing_up("pendulum_swing_up", "models/pendulum.json", 2.0);
+}
+
+#[test]
+fn a_cart_swings_its_pole_up_and_balances_it() {
+    swing_up("cart_pole", "models/cart-pole.json", 10.0);
+}
+
+#[test]
+fn an_acrobot_swings_up_and_stays() {
+    swing_up("acrobot", "models/acrobot.json", 10.0);
+}
+
+#[test]
+fn a_policy_for_another_model_is_refused() {
+    let out = folder("other");
+    let problem = root().join("examples/cart_pole.toml").display().to_string();
+    let done = run(&["control", &problem, "--no-report", "--out", &out.display().to_string()]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let policy = out.join("policy.json").display().to_string();
+    for (model, reason) in [
+        ("@double-pendulum".to_owned(), "its inputs are [push], those of `double-pendulum` are []"),
+        (root().join("models/acrobot.json").display().to_string(), "does not fit"),
+    ] {
+        let done = run(&[
+            "simulate",
+            &model,
+            "--policy",
+            &policy,
+            "--no-report",
+            "--out",
+            &out.join("x").display().to_string(),
+        ]);
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains(reason) && said.contains("help: "), "{said}");
+    }
+    let done = run(&["simulate", "@chain/2", "--open-loop"]);
+    assert_eq!(done.status.code(), Some(2));
+    std::fs::remove_dir_all(&out).expect("removed");
+}

@@ -1,0 +1,159 @@
+//! [`Plant`]: what a controller sees of an engine, one held input at a time.
+
+use crate::integrator::minimal::{
+    Coordinates, Linearization, MinimalIntegrator, MinimalOptions, MinimalState, MinimalWorkspace,
+};
+use crate::integrator::{Input, Integrator, StepError};
+use crate::mechanism::{Mechanism, State};
+
+/// A discrete-time system `x⁺ = f(x, u)` whose states are positions on a manifold and velocities.
+///
+/// Tangents have [`nx`](Self::nx) components: positions moved on the right, then velocities.
+pub trait Plant {
+    /// Components of a tangent.
+    fn nx(&self) -> usize;
+    /// Number of inputs.
+    fn nu(&self) -> usize;
+    /// Length of a step in seconds.
+    fn h(&self) -> f64;
+
+    /// `next = f(x, u)`.
+    ///
+    /// # Errors
+    /// If the step cannot be taken.
+    fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError>;
+
+    /// `next = f(x, u)` and its derivative `[A B]`, `nx × (nx + nu)` by rows.
+    ///
+    /// # Errors
+    /// If the step cannot be taken.
+    fn linearize(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError>;
+
+    /// The tangent at `from` that leads to `to`.
+    fn difference(&self, from: &State, to: &State, out: &mut [f64]);
+
+    /// Moves `x` by a tangent at it.
+    fn retract(&self, x: &State, tangent: &[f64], out: &mut State);
+}
+
+/// The tangent at `from` that leads to `to`: difference of positions, then of velocities.
+pub fn state_difference(mechanism: &Mechanism, from: &State, to: &State, out: &mut [f64]) {
+    let n = mechanism.nv();
+    mechanism.difference(&from.q, &to.q, &mut out[..n]);
+    for (o, (a, b)) in out[n..].iter_mut().zip(from.v.iter().zip(&to.v)) {
+        *o = b - a;
+    }
+}
+
+/// `x` moved by a tangent at it.
+pub fn state_retract(mechanism: &Mechanism, x: &State, tangent: &[f64], out: &mut State) {
+    let n = mechanism.nv();
+    out.q.resize(x.q.len(), 0.0);
+    out.v.resize(n, 0.0);
+    out.t = x.t;
+    out.warm = None;
+    mechanism.retract(&x.q, &tangent[..n], &mut out.q);
+    for (o, (v, d)) in out.v.iter_mut().zip(x.v.iter().zip(&tangent[n..])) {
+        *o = v + d;
+    }
+}
+
+/// The engine in joint coordinates as a plant: each step starts from positions and velocities alone, so that the map
+/// and its derivative are functions of the state and of nothing else.
+#[derive(Debug)]
+pub struct MinimalPlant<'m> {
+    mechanism: &'m Mechanism,
+    integrator: MinimalIntegrator,
+    workspace: MinimalWorkspace,
+    inner: MinimalState,
+    slope: Linearization,
+    h: f64,
+}
+
+impl<'m> MinimalPlant<'m> {
+    /// A plant of order `order` and step `h`.
+    ///
+    /// # Errors
+    /// If the engine cannot serve the mechanism, or an option is out of range.
+    pub fn new(mechanism: &'m Mechanism, order: u32, h: f64) -> Result<Self, StepError> {
+        let integrator = MinimalIntegrator::new(MinimalOptions {
+            order,
+            // Costs compare sums over hundreds of steps: what a step leaves open must not show there.
+            tolerance_q: 1e-12,
+            ..MinimalOptions::default()
+        })?;
+        let mut workspace = integrator.workspace(mechanism)?;
+        let inner = integrator.start(mechanism, &mut workspace, &mechanism.neutral_state())?;
+        let slope = Linearization {
+            nv: mechanism.nv(),
+            nu: mechanism.nu(),
+            coordinates: Coordinates::Velocity,
+            matrix: Vec::new(),
+        };
+        if !(h > 0.0 && h.is_finite()) {
+            return Err(StepError::BadOption {
+                option: "step",
+                value: h.to_string(),
+                remedy: "take a positive number".into(),
+            });
+        }
+        Ok(Self { mechanism, integrator, workspace, inner, slope, h })
+    }
+
+    /// The mechanism.
+    #[must_use]
+    pub fn mechanism(&self) -> &'m Mechanism {
+        self.mechanism
+    }
+}
+
+impl Plant for MinimalPlant<'_> {
+    fn nx(&self) -> usize {
+        2 * self.mechanism.nv()
+    }
+    fn nu(&self) -> usize {
+        self.mechanism.nu()
+    }
+    fn h(&self) -> f64 {
+        self.h
+    }
+
+    fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
+        let Self { mechanism, integrator, workspace, inner, h, .. } = self;
+        integrator.restart(mechanism, workspace, x, inner)?;
+        integrator.step(mechanism, workspace, inner, Input { u }, *h)?;
+        integrator.read_out(mechanism, workspace, inner, next);
+        Ok(())
+    }
+
+    fn linearize(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        let Self { mechanism, integrator, workspace, inner, slope: own, h } = self;
+        integrator.restart(mechanism, workspace, x, inner)?;
+        std::mem::swap(&mut own.matrix, slope);
+        let done = integrator.linearize_into(mechanism, workspace, inner, Input { u }, *h, own);
+        std::mem::swap(&mut own.matrix, slope);
+        done?;
+        integrator.read_out(mechanism, workspace, inner, next);
+        Ok(())
+    }
+
+    fn difference(&self, from: &State, to: &State, out: &mut [f64]) {
+        state_difference(self.mechanism, from, to, out);
+    }
+
+    fn retract(&self, x: &State, tangent: &[f64], out: &mut State) {
+        state_retract(self.mechanism, x, tangent, out);
+    }
+}

@@ -1,0 +1,370 @@
+//! [`Sweeper`]: the present motion with its expansions, and what moves it.
+
+use super::backward::Backward;
+use super::barrier::Barrier;
+use super::cost::Objective;
+use super::curvature::Curvature;
+use super::dense::{add_mul_vector, add_transposed_mul_vector, axpy, dot, largest};
+use super::ilqr::{ControlProblem, Shift};
+use super::plant::Plant;
+use super::trajectory::{Path, copy_state};
+use super::{ControlError, expect_length};
+use crate::mechanism::State;
+
+const HALVINGS: usize = 12;
+/// Part of the predicted decrease that must be seen.
+const ARMIJO: f64 = 1e-4;
+/// A barrier is lowered by this factor.
+const LOWER: f64 = 0.2;
+
+/// Slope and curvature of the cost along the step that the backward sweep proposes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Model {
+    pub(crate) slope: f64,
+    pub(crate) curvature: f64,
+}
+
+/// A path, the derivatives of all its steps and costs, and memory for trials.
+pub(crate) struct Sweeper<'a, P, O> {
+    plant: &'a mut P,
+    objective: &'a mut O,
+    problem: &'a ControlProblem,
+    pub(crate) path: Path,
+    /// Cost of the path, without the barrier.
+    pub(crate) cost: f64,
+    barrier: Option<Barrier>,
+    trial: Path,
+    /// `[A B]` of every step.
+    slopes: Vec<Vec<f64>>,
+    /// Gradients and Hessians of every step and of the end, with those of the barrier.
+    gradients: Vec<Vec<f64>>,
+    hessians: Vec<Vec<f64>>,
+    /// Hessians with the plant's curvature.
+    curved: Vec<Vec<f64>>,
+    use_curved: bool,
+    /// Tangent from state `k + 1` to where step `k` leads.
+    gaps: Vec<f64>,
+    backward: Backward,
+    curvature: Curvature,
+    open: (Vec<f64>, Vec<f64>),
+    costate: Vec<f64>,
+    scratch: Vec<f64>,
+    square: Vec<f64>,
+    reached: State,
+    moved: Vec<f64>,
+    change: Vec<f64>,
+}
+
+impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
+    pub(crate) fn new(
+        plant: &'a mut P,
+        objective: &'a mut O,
+        problem: &'a ControlProblem,
+        guess: Path,
+    ) -> Result<Self, ControlError> {
+        let (nx, nu, n) = (plant.nx(), plant.nu(), problem.steps);
+        if n == 0 || nu == 0 {
+            return Err(ControlError::NothingToControl { steps: n, inputs: nu });
+        }
+        expect_length("lower limits", problem.lower.len(), nu)?;
+        expect_length("upper limits", problem.upper.len(), nu)?;
+        for (input, (lower, upper)) in problem.lower.iter().zip(&problem.upper).enumerate() {
+            if lower.is_nan() || upper.is_nan() || lower >= upper {
+                return Err(ControlError::EmptyLimit { input, lower: *lower, upper: *upper });
+            }
+        }
+        let mut path = guess;
+        expect_length("inputs of the first guess", path.inputs.len(), n * nu)?;
+        expect_length("states of the first guess", path.states.len(), n + 1)?;
+        copy_state(&mut path.states[0], &problem.start);
+        for (i, u) in path.inputs.iter_mut().enumerate() {
+            *u = u.clamp(problem.lower[i % nu], problem.upper[i % nu]);
+        }
+        let w = nx + nu;
+        Ok(Self {
+            trial: path.clone(),
+            path,
+            cost: 0.0,
+            barrier: None,
+            slopes: vec![vec![0.0; nx * w]; n],
+            gradients: vec![vec![0.0; w]; n + 1],
+            hessians: vec![vec![0.0; w * w]; n + 1],
+            curved: Vec::new(),
+            use_curved: false,
+            gaps: vec![0.0; n * nx],
+            backward: Backward::new(nx, nu, n),
+            curvature: Curvature::new(&problem.start, nx, nu),
+            open: (vec![f64::NEG_INFINITY; nu], vec![f64::INFINITY; nu]),
+            costate: vec![0.0; nx],
+            scratch: vec![0.0; w],
+            square: vec![0.0; w * w],
+            reached: problem.start.clone(),
+            moved: vec![0.0; nx],
+            change: vec![0.0; w],
+            plant,
+            objective,
+            problem,
+        })
+    }
+
+    /// Puts a barrier before the limits, if there are any, and rolls a path without gaps anew.
+    pub(crate) fn raise_barrier(&mut self) {
+        let (nx, nu) = (self.plant.nx(), self.plant.nu());
+        self.expand_costs();
+        let w = nx + nu;
+        let prices: Vec<f64> = (0..nu).map(|i| self.hessians[0][(nx + i) * (w + 1)]).collect();
+        let had_gaps = self.gaps() > 0.0;
+        self.barrier = Barrier::new(self.problem, &prices, &mut self.path.inputs);
+        if self.barrier.is_some() && !had_gaps {
+            let inputs = self.path.inputs.clone();
+            // Where the moved inputs cannot be rolled out the old states stay, with gaps.
+            if let Ok(rolled) = Path::roll_out(self.plant, &self.problem.start, inputs) {
+                self.path = rolled;
+            }
+        }
+    }
+
+    pub(crate) fn barrier_height(&self) -> f64 {
+        self.barrier.as_ref().map_or(0.0, |barrier| barrier.height)
+    }
+
+    /// What the barrier may still cost, if there is one.
+    pub(crate) fn barrier_gap(&self) -> Option<f64> {
+        self.barrier.as_ref().map(Barrier::gap)
+    }
+
+    pub(crate) fn lower_barrier(&mut self) {
+        if let Some(barrier) = &mut self.barrier {
+            barrier.lower_to(LOWER * barrier.height);
+        }
+    }
+
+    /// From now on limits act exactly.
+    pub(crate) fn drop_barrier(&mut self) {
+        self.barrier = None;
+    }
+
+    /// Largest gap.
+    pub(crate) fn gap(&self) -> f64 {
+        largest(&self.gaps)
+    }
+
+    /// Sum of all gaps.
+    pub(crate) fn gaps(&self) -> f64 {
+        self.gaps.iter().map(|x| x.abs()).sum()
+    }
+
+    /// Derivatives of all steps at the present path, and the gaps.
+    pub(crate) fn linearize(&mut self) -> Result<(), ControlError> {
+        let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
+        for k in 0..n {
+            let (x, u) = (&self.path.states[k], &self.path.inputs[k * nu..(k + 1) * nu]);
+            self.plant.linearize(x, u, &mut self.reached, &mut self.slopes[k])?;
+            let gap = &mut self.gaps[k * nx..(k + 1) * nx];
+            self.plant.difference(&self.path.states[k + 1], &self.reached, gap);
+            // What a restart from the same numbers leaves is rounding.
+            if largest(gap) < 1e-12 {
+                gap.fill(0.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The cost of the path and its expansions, with those of the barrier.
+    pub(crate) fn expand_costs(&mut self) {
+        let (nx, n) = (self.plant.nx(), self.problem.steps);
+        self.cost = 0.0;
+        for k in 0..n {
+            let (x, u) = (&self.path.states[k], self.path.u(k));
+            let (gradient, hessian) = (&mut self.gradients[k], &mut self.hessians[k]);
+            gradient.fill(0.0);
+            hessian.fill(0.0);
+            self.cost += self.objective.stage(k, x, u);
+            self.objective.expand_stage(k, x, u, gradient, hessian);
+            if let Some(barrier) = &self.barrier {
+                barrier.expand(k, u, nx, gradient, hessian);
+            }
+        }
+        self.gradients[n].fill(0.0);
+        self.hessians[n].fill(0.0);
+        let last = &self.path.states[n];
+        self.cost += self.objective.end(last);
+        self.objective.expand_end(last, &mut self.gradients[n][..nx], &mut self.hessians[n][..nx * nx]);
+        self.use_curved = false;
+    }
+
+    pub(crate) fn uses_curvature(&self) -> bool {
+        self.use_curved
+    }
+
+    /// Adds the plant's curvature to the Hessians, or takes it out of use.
+    pub(crate) fn expand_curvature(&mut self, wanted: bool) {
+        self.use_curved = wanted && self.try_curvature().is_ok();
+    }
+
+    fn try_curvature(&mut self) -> Result<(), ControlError> {
+        let (nx, n) = (self.plant.nx(), self.problem.steps);
+        self.curved.clone_from(&self.hessians);
+        self.costate.copy_from_slice(&self.gradients[n][..nx]);
+        for k in (0..n).rev() {
+            self.curvature.add(
+                self.plant,
+                &self.path,
+                k,
+                &self.slopes[k],
+                &self.costate,
+                &mut self.square,
+                &mut self.curved[k],
+            )?;
+            self.scratch.copy_from_slice(&self.gradients[k]);
+            add_transposed_mul_vector(&self.slopes[k], &self.costate, &mut self.scratch);
+            self.costate.copy_from_slice(&self.scratch[..nx]);
+        }
+        Ok(())
+    }
+
+    /// A backward sweep; what its step promises, or `None` if it has no minimum.
+    pub(crate) fn sweep(&mut self, shift: f64) -> Option<Model> {
+        let limits = match &self.barrier {
+            // Behind the barrier the small programs have no bounds.
+            Some(_) => (self.open.0.as_slice(), self.open.1.as_slice()),
+            None => (self.problem.lower.as_slice(), self.problem.upper.as_slice()),
+        };
+        let hessians = if self.use_curved { &self.curved } else { &self.hessians };
+        let solved = self.backward.sweep(
+            &self.slopes,
+            &self.gradients,
+            hessians,
+            &self.gaps,
+            &self.path.inputs,
+            limits,
+            shift,
+        );
+        solved.then(|| self.predict())
+    }
+
+    /// A backward sweep with as much shift as it takes, without curvature if that is in the way.
+    pub(crate) fn sweep_shifted(&mut self, shift: &mut Shift) -> Option<Model> {
+        loop {
+            let model = self.sweep(shift.value);
+            let descends = model.is_some_and(|m| m.slope < 0.0 || self.gaps() > 0.0);
+            if self.use_curved && !descends {
+                self.use_curved = false;
+            } else if model.is_some() || !shift.grow() {
+                return model;
+            }
+        }
+    }
+
+    /// Slope and curvature of the cost along the linear motion under the new feedback.
+    fn predict(&mut self) -> Model {
+        let (nx, n) = (self.plant.nx(), self.problem.steps);
+        let hessians = if self.use_curved { &self.curved } else { &self.hessians };
+        let (mut slope, mut curvature) = (0.0, 0.0);
+        self.change.fill(0.0);
+        for k in 0..n {
+            let (dx, du) = self.change.split_at_mut(nx);
+            du.copy_from_slice(self.backward.feedforward(k));
+            add_mul_vector(self.backward.gain(k), dx, du);
+            slope += dot(&self.gradients[k], &self.change);
+            curvature += quadratic(&hessians[k], &self.change);
+            self.scratch[..nx].copy_from_slice(&self.gaps[k * nx..(k + 1) * nx]);
+            add_mul_vector(&self.slopes[k], &self.change, &mut self.scratch[..nx]);
+            self.change[..nx].copy_from_slice(&self.scratch[..nx]);
+        }
+        slope += dot(&self.gradients[n][..nx], &self.change[..nx]);
+        curvature += quadratic(&hessians[n][..nx * nx], &self.change[..nx]);
+        Model { slope, curvature }
+    }
+
+    /// Shortens the step until the merit falls, and takes it; the fraction.
+    pub(crate) fn search(&mut self, model: Model, gaps: f64, penalty: f64) -> Option<f64> {
+        let descent = model.slope - penalty * gaps;
+        if descent.is_nan() || descent >= 0.0 {
+            return None;
+        }
+        let nu = self.plant.nu();
+        let before = self.path.inputs.chunks(nu).map(|u| self.barrier_value(u)).sum::<f64>();
+        let merit = self.cost + before + penalty * gaps;
+        let mut alpha = 1.0;
+        for _ in 0..HALVINGS {
+            if let Some((cost, barrier)) = self.forward(alpha) {
+                let after = cost + barrier + penalty * (1.0 - alpha) * gaps;
+                let wanted = ARMIJO * alpha * descent;
+                // Near the optimum the decrease drowns in rounding: then not rising is enough.
+                let noise = 1e-13 * merit.abs().max(self.cost.abs());
+                if after <= merit + wanted || (-descent * alpha < noise && after <= merit + noise) {
+                    if let Some(barrier) = &mut self.barrier {
+                        barrier.follow(&self.path.inputs, &self.trial.inputs);
+                    }
+                    self.path.copy_from(&self.trial);
+                    return Some(alpha);
+                }
+            }
+            alpha *= 0.5;
+        }
+        None
+    }
+
+    fn barrier_value(&self, u: &[f64]) -> f64 {
+        self.barrier.as_ref().map_or(0.0, |barrier| barrier.value(u))
+    }
+
+    /// The motion under the new feedback with a fraction of the feedforward; its cost and barrier if every step can be taken.
+    fn forward(&mut self, alpha: f64) -> Option<(f64, f64)> {
+        let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
+        let (mut cost, mut walls) = (0.0, 0.0);
+        copy_state(&mut self.trial.states[0], &self.problem.start);
+        for k in 0..n {
+            self.plant.difference(&self.path.states[k], &self.trial.states[k], &mut self.moved);
+            let u = &mut self.trial.inputs[k * nu..(k + 1) * nu];
+            u.copy_from_slice(&self.path.inputs[k * nu..(k + 1) * nu]);
+            axpy(alpha, self.backward.feedforward(k), u);
+            add_mul_vector(self.backward.gain(k), &self.moved, u);
+            for (i, u) in u.iter_mut().enumerate() {
+                if u.is_nan() {
+                    return None;
+                }
+                *u = match &self.barrier {
+                    Some(barrier) => barrier.confine(i, self.path.inputs[k * nu + i], *u),
+                    None => snap(*u, self.problem.lower[i], self.problem.upper[i]),
+                };
+            }
+            if let Some(barrier) = &self.barrier {
+                walls += barrier.value(u);
+            }
+            cost += self.objective.stage(k, &self.trial.states[k], u);
+            self.plant.step(&self.trial.states[k], u, &mut self.reached).ok()?;
+            self.reached.t = self.path.states[k + 1].t;
+            let gap = &self.gaps[k * nx..(k + 1) * nx];
+            if alpha < 1.0 && gap.iter().any(|x| *x != 0.0) {
+                for (m, g) in self.moved.iter_mut().zip(gap) {
+                    *m = -(1.0 - alpha) * g;
+                }
+                self.plant.retract(&self.reached, &self.moved, &mut self.trial.states[k + 1]);
+            } else {
+                copy_state(&mut self.trial.states[k + 1], &self.reached);
+            }
+        }
+        cost += self.objective.end(&self.trial.states[n]);
+        (cost.is_finite() && walls.is_finite()).then_some((cost, walls))
+    }
+}
+
+/// Within the limits, and on one where only rounding is between.
+fn snap(u: f64, lower: f64, upper: f64) -> f64 {
+    let near = |limit: f64| limit.is_finite() && (u - limit).abs() <= 1e-12 * (1.0 + limit.abs());
+    if u <= lower || near(lower) {
+        lower
+    } else if u >= upper || near(upper) {
+        upper
+    } else {
+        u
+    }
+}
+
+/// `xᵀ H x`.
+fn quadratic(h: &[f64], x: &[f64]) -> f64 {
+    let n = x.len();
+    (0..n).map(|i| x[i] * dot(&h[i * n..(i + 1) * n], x)).sum()
+}
