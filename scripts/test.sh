@@ -26,6 +26,11 @@ experiments=$(mktemp -d)
 cargo run --release --quiet -- experiment all --quick --out "$experiments"
 rm -rf "$experiments"
 
+if command -v python3 > /dev/null; then
+    section "scripts that time the peers"
+    LEASTACTION=${CARGO_TARGET_DIR:-target}/release/leastaction python3 -B scripts/peers/test_peers.py
+fi
+
 [ "${1:-}" = rust ] && exit 0
 
 section "experiments notice faults"

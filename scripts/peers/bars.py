@@ -74,13 +74,13 @@ def precision(results, check, headlines):
     ours = [line for line in lines if line["system"] == "leastaction"]
     for target, bound in ((1e-6, 2.0), (1e-9, 3.0)):
         cost = tables.cheapest(ours, target)
-        check(f"10-link pendulum to {target:.0e} m: ms per simulated second", cost, bound, "our aim")
+        check(f"10-link pendulum to {tables.short(target)} m: ms per simulated second", cost, bound, "our aim")
         best = {name: tables.cost_at(group, target) for name, group in tables.families(lines).items() if not name.startswith("leastaction")}
         best = {name: value for name, value in best.items() if value is not None}
         if best and cost is not None:
             name = min(best, key=best.get)
-            check(f"10-link pendulum to {target:.0e} m: ours over the best peer, {name}", cost / best[name], 1.0, "cheaper at equal error")
-            headlines.append([f"10-link pendulum to {target:.0e} m beside the best peer, per simulated second", f"{tables.short(cost)} ms",
+            check(f"10-link pendulum to {tables.short(target)} m: ours over the best peer, {name}", cost / best[name], 1.0, "cheaper at equal error")
+            headlines.append([f"10-link pendulum to {tables.short(target)} m beside the best peer, per simulated second", f"{tables.short(cost)} ms",
                               f"{tables.short(best[name])} ms, {name}"])
 
 

@@ -109,8 +109,8 @@ def precision_tables(results):
     ours = [line for line in results.of("precision") if line["system"] == "leastaction"]
     rows = []
     for target in (1e-6, 1e-9):
-        rows.append([f"leastaction, to {target:.0e} m", cheapest(ours, target)])
-        rows += [[f"{name}, to {target:.0e} m", cost_at(lines, target)] for name, lines in groups.items() if not name.startswith("leastaction")]
+        rows.append([f"leastaction, to {short(target)} m", cheapest(ours, target)])
+        rows += [[f"{name}, to {short(target)} m", cost_at(lines, target)] for name, lines in groups.items() if not name.startswith("leastaction")]
     yield table("At equal error: ms per simulated second (ours: the cheapest run within the error; peers: between the two runs around it)",
                 ["system", "ms per simulated second"], rows)
 

@@ -2,7 +2,7 @@
 
 use leastaction::jet::RecordedMotion;
 use leastaction::mechanism::{Mechanism, State};
-use leastaction::trajectory::Sampler;
+use leastaction::trajectory::{Recorded, Sampler};
 
 use crate::model::{self, Model};
 use crate::page;
@@ -13,6 +13,8 @@ use crate::report::{FrameThinner, PlotThinner, ReportData, SummaryRow};
 /// Gathers frames and plots sample by sample.
 pub(crate) struct MotionPage<'m> {
     sampler: Sampler<'m>,
+    /// Inputs of a recording are not known.
+    inputs: Vec<f64>,
     frames: FrameThinner,
     /// One plot per order of the quantity, each of `rows` curves.
     quantities: Vec<PlotThinner>,
@@ -37,6 +39,7 @@ impl<'m> MotionPage<'m> {
             |id: &str, title: &str, unit: &str| PlotThinner::new(id, title, unit, false, labels.clone());
         Self {
             sampler: Sampler::new(mechanism),
+            inputs: vec![0.0; mechanism.nu()],
             frames: FrameThinner::new(mechanism.nb()),
             quantities: (0..=quantity.order)
                 .map(|l| {
@@ -77,7 +80,8 @@ impl<'m> MotionPage<'m> {
     /// Takes a sample: configuration, derivatives, the quantity at all orders, and the misfit of the fit.
     pub(crate) fn push(&mut self, t: f64, q: &[f64], rates: &[&[f64]], values: &[f64], misfit: f64) {
         let state = State { t, q: q.to_vec(), v: rates[0].to_vec(), ..State::default() };
-        let _ = self.sampler.observe(&state);
+        let observed = self.sampler.observe(&state);
+        self.sampler.row(&state, &observed, Recorded { t, u: &self.inputs, ..Recorded::default() });
         self.frames.push(t, self.sampler.poses());
         for (plot, values) in self.quantities.iter_mut().zip(values.chunks(self.rows.max(1))) {
             plot.push(t, values);

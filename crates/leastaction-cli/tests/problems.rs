@@ -89,3 +89,36 @@ fn a_reference_file_is_taken_in_place_of_a_problem() {
     assert!(!value["active"].as_array().expect("list").is_empty());
     std::fs::remove_dir_all(&out).expect("removed");
 }
+
+/// Rotation splines, moving targets and link terms, from the files a reader tries first.
+#[test]
+fn examples_with_free_bodies_and_link_terms_are_solved_and_play() {
+    for (name, objective) in [
+        ("reorientation", 20.283_258_353),
+        ("floating_reach", 25.311_665_852),
+        ("arm3_links", 568.826_963_283),
+    ] {
+        let out = folder(name);
+        let problem = root().join(format!("examples/{name}.toml")).display().to_string();
+        let done = run(&["optimize", &problem, "--json", "--out", &out.display().to_string()]);
+        assert_eq!(done.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&done.stderr));
+        let value: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert_eq!(value["status"], "Solved", "{name}");
+        assert!(value["kkt_residual"].as_f64().expect("number") <= 1e-9, "{name}");
+        let found = value["objective"].as_f64().expect("number");
+        assert!(found < objective * (1.0 + 1e-9), "{name}: {found}");
+        let page = std::fs::read_to_string(out.join("report.html")).expect("report");
+        assert!(page.contains("plot-convergence"), "{name}");
+        std::fs::remove_dir_all(&out).expect("removed");
+    }
+}
+
+#[test]
+fn bench_optimize_prints_one_line_per_problem() {
+    let problem = root().join("examples/arm3_a.toml").display().to_string();
+    let done = run(&["bench", "optimize", &problem, "--repeat", "2"]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let line: serde_json::Value = serde_json::from_slice(&done.stdout).expect("one JSON line");
+    assert_eq!((line["runs"].as_u64(), line["status"].as_str()), (Some(2), Some("Solved")));
+    assert!(line["free_gradient"].as_f64().expect("number") <= 1e-9);
+}

@@ -18,9 +18,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     statement: "Jacobians of momenta, forces and torques agree with exact derivatives to the fourth time derivative on a \
                 seven-joint arm.",
     parameters: "The Panda arm (the paper: a Franka FR3), random state of size one (seed 3), largest absolute difference over \
-                 all links of the Jacobian at Taylor order k = 0 to 4, times k! to be that of the plain derivative; reference \
-                 by dual numbers (the paper: numerical differentiation; its column k = 2 is missing). World frame for h and \
-                 f of links, local frame for the rows marked local.",
+                 all links of the Jacobian at Taylor order k = 0 to 4, the coefficients that the paper's matrices hold; plain \
+                 derivatives are k! times as large, and so are their errors. Reference by dual numbers (the paper: numerical \
+                 differentiation; its column k = 2 is missing). World frame for h and f of links, local frame for the rows \
+                 marked local.",
     run,
 };
 
@@ -83,18 +84,23 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             study.automatic(request, &mut exact)?;
             for (k, worst) in errors.iter_mut().enumerate() {
                 let (gap, _) = study.difference(request, k, &ours, &exact);
-                *worst = largest([*worst, gap * leastaction::jet::factorial(k)]);
+                *worst = largest([*worst, gap]);
             }
         }
         table.row(std::iter::once(Cell::from(name)).chain(errors.map(Cell::from)));
         out.number(name, serde_json::json!(errors));
+        let plain: Vec<f64> =
+            errors.iter().enumerate().map(|(k, x)| x * leastaction::jet::factorial(k)).collect();
+        out.number(&format!("{name}, plain derivatives"), serde_json::json!(plain));
         let worst = largest(errors);
         worst_of_all = largest([worst_of_all, worst]);
         out.checks.push(Check::at_most(
             format!("{name}: largest difference, k = 0 to {HIGHEST}"),
-            format!("the paper's largest is {paper:e}, against numerical differentiation; exact ones allow 1e-12 per Taylor order"),
+            format!(
+                "the paper's largest is {paper:e}, against numerical differentiation; exact ones allow 1e-12"
+            ),
             worst,
-            1e-12 * leastaction::jet::factorial(HIGHEST),
+            1e-12,
         ));
     }
     out.number("worst", worst_of_all);

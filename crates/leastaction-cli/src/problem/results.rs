@@ -83,10 +83,7 @@ pub(crate) fn write(
     }
     let out = folder.finish()?;
     if let Some(head) = page {
-        let mut all: Vec<Plot> = plots.iter().map(|(_, _, plot, _)| plot.plot()).collect();
-        if !history.is_empty() {
-            all.push(convergence(history));
-        }
+        let all: Vec<Plot> = plots.iter().map(|(_, _, plot, _)| plot.plot()).collect();
         let data = ReportData {
             title: file.name.clone(),
             subtitle: head.subtitle,
@@ -99,6 +96,7 @@ pub(crate) fn write(
             frames: frames.frames(),
             plots: all,
             bars: head.bars,
+            figures: if history.is_empty() { Vec::new() } else { vec![convergence(history)] },
         };
         let path = out.join("report.html");
         report::write(&path, &data).map_err(|error| cannot_write(&path, &error))?;

@@ -49,6 +49,7 @@ pub(crate) fn render(data: &ReportData, viewer: Option<&str>) -> io::Result<Stri
             ("summary", &(summary_table(data) + &bars::figure(&data.bars))),
             ("warnings", &warnings(&data.warnings)),
             ("stage", &stage),
+            ("figures", &figures(&data.figures)),
             ("origin", &origin(data)),
             ("script", &script),
         ],
@@ -140,6 +141,15 @@ fn shorten(text: &str, limit: usize) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+/// Plots over something else than time.
+fn figures(plots: &[Plot]) -> String {
+    if plots.is_empty() {
+        return String::new();
+    }
+    let all: String = plots.iter().map(svg::figure).collect();
+    format!("<section class=\"plots plain figures\">\n{all}</section>")
 }
 
 /// Plots without a script.

@@ -30,6 +30,8 @@ fn rude_report() -> ReportData {
         },
         frames: frames.frames(),
         plots: vec![plot.plot()],
+        bars: Bars { title: RUDE.into(), rows: vec![(RUDE.into(), 1.0, 0.1)] },
+        figures: vec![plot.plot()],
     }
 }
 

@@ -32,6 +32,10 @@ fn torques_of_a_free_motion_are_zero() {
         let worst = values.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         assert!(worst < 1e-6 * gravity_torque, "{name}: {worst:e}");
     }
+    let page = String::from_utf8(folder.read("csv/report.html")).unwrap();
+    for words in ["torque, time derivative 1", "Difference of the fit to the recording", "fit of q.joint1"] {
+        assert!(page.contains(words), "{words}");
+    }
     let summary = folder.json("csv/motion.json");
     assert_eq!(summary["samples"], 3001);
     assert!(summary["fit"]["residuals"][0]["max"].as_f64().unwrap() < 1e-10);

@@ -15,7 +15,7 @@
 use super::lanes::Lanes;
 use super::lobatto::Scheme;
 use super::residual::Residual;
-use super::segments::{GROUND, Motion, Segments};
+use super::segments::{GROUND, Segments};
 use super::wrench::BodyForces;
 use crate::spatial::{Momentum, Twist, Vec3};
 
