@@ -78,7 +78,8 @@ impl BoxQp {
             for (k, i) in self.index.iter().enumerate() {
                 self.step[*i] = self.trial[k];
             }
-            if !self.search(h, g, lower, upper) {
+            // A free coordinate at its bound may be sent outward by the others: then one coordinate after the other.
+            if !self.search(h, g, lower, upper) && !self.relax(h, g, lower, upper) {
                 return true;
             }
         }
@@ -115,6 +116,19 @@ impl BoxQp {
             }
         }
         cholesky(&mut self.factor[..m * m], m)
+    }
+
+    /// Minimizes along each coordinate in turn; false if none moves.
+    fn relax(&mut self, h: &[f64], g: &[f64], lower: &[f64], upper: &[f64]) -> bool {
+        let n = self.n;
+        let mut moved = false;
+        for i in 0..n {
+            let slope = g[i] + dot(&h[i * n..(i + 1) * n], &self.x);
+            let next = (self.x[i] - slope / h[i * (n + 1)]).clamp(lower[i], upper[i]);
+            moved |= (next - self.x[i]).abs() > 1e-14 * self.x[i].abs();
+            self.x[i] = next;
+        }
+        moved
     }
 
     fn value(h: &[f64], g: &[f64], x: &[f64]) -> f64 {

@@ -77,7 +77,16 @@ impl Plant for MaximalPlant<'_> {
     fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
         let Self { mechanism, engine, workspace, h, .. } = self;
         let mut inner = engine.start(mechanism, workspace, x)?;
-        engine.step(mechanism, workspace, &mut inner, Input { u }, *h)?;
+        let report = engine.step(mechanism, workspace, &mut inner, Input { u }, *h)?;
+        if report.splits + report.fallbacks > 0 {
+            // The step exists but has no derivative: a search must not end there.
+            return Err(StepError::Singular {
+                time: x.t,
+                what: "derivative of a step that had to be split or whose loops are at a singular pose",
+                joint: "of the mechanism".into(),
+                remedy: "take a smaller step or another motion",
+            });
+        }
         engine.read_out(mechanism, workspace, &inner, next);
         Ok(())
     }

@@ -353,7 +353,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
 
 /// Within the limits, and on one where only rounding is between.
 fn snap(u: f64, lower: f64, upper: f64) -> f64 {
-    let near = |limit: f64| (u - limit).abs() <= 1e-12 * (1.0 + limit.abs());
+    let near = |limit: f64| limit.is_finite() && (u - limit).abs() <= 1e-12 * (1.0 + limit.abs());
     if u <= lower || near(lower) {
         lower
     } else if u >= upper || near(upper) {

@@ -1,5 +1,7 @@
 //! Derivatives of the maximal step are those of the map, and their adjoint is their transpose.
 
+use std::sync::Arc;
+
 use leastaction::integrator::maximal::{Composition, Maximal, RotationMap, StepDerivative};
 use leastaction::integrator::minimal::MinimalIntegrator;
 use leastaction::integrator::{Input, Integrator, LinearizedStep, StepError, StepLinearization};
@@ -367,6 +369,40 @@ fn the_two_engines_have_nearly_the_same_derivative() {
         // One step: the difference is of third order.
         assert!(differences[0] / differences[1] > 6.5, "{}: {differences:?}", mechanism.name());
     }
+}
+
+/// A velocity constraint of the user's has values only; its slopes by the start pose are central differences.
+#[test]
+fn a_constraint_of_the_users_has_the_derivative_of_the_built_in_one() {
+    let (built_in, start) = sledge();
+    let mut model = ModelDescription::new("sledge");
+    model.bodies.push(BodyDescription {
+        name: "disc".into(),
+        mass: 1.1,
+        com: [0.0; 3],
+        inertia: [0.02, 0.02, 0.04, 0.0, 0.0, 0.0],
+        ..Default::default()
+    });
+    model.joints.push(JointDescription::new("free", JointType::Planar, WORLD, "disc"));
+    let own = build(model);
+    let blade = Maximal::default().with_constraint("disc", Arc::new(crate::maximal_loops::Blade));
+    let [a, b] = [(&Maximal::default(), &built_in), (&blade, &own)].map(|(engine, mechanism)| {
+        let mut ws = engine.workspace(mechanism).expect("served");
+        let mut state = engine.start(mechanism, &mut ws, &start).expect("consistent");
+        let mut slope = engine.slope(mechanism, &ws);
+        let mut out = StepLinearization::default();
+        for _ in 0..3 {
+            let input = Input { u: &[] };
+            engine
+                .step_linearized(mechanism, &mut ws, &mut slope, &mut state, input, 0.01, false, &mut out)
+                .expect("step");
+        }
+        out
+    });
+    assert_eq!((&a.positions, &a.velocities), (&b.positions, &b.velocities));
+    let error = crate::support::worst(&b.matrix, &a.matrix);
+    println!("derivative with a constraint of the user's: {error:.1e}");
+    assert!(error < 1e-8, "{error:e}");
 }
 
 #[test]

@@ -283,7 +283,7 @@ fn enforced_limits_hold_and_do_not_pull() {
 
 /// A blade on a plane, written by a user: the same motion as the built-in knife edge.
 #[derive(Debug)]
-struct Blade;
+pub(crate) struct Blade;
 
 impl VelocityConstraint for Blade {
     fn rows(&self) -> usize {

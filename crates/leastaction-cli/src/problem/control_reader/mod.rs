@@ -297,7 +297,8 @@ impl Reader {
             mechanism
                 .joint_by_name(name)
                 .map(|id| mechanism.joint(id))
-                .filter(|j| j.role == JointRole::Tree && j.kind.nv() == 1 && j.mimic.is_none())
+                .filter(|j| j.role == JointRole::Tree && j.kind.nv() == 1)
+                .filter(|j| j.mimic.is_none() || horizon.ignore.contains(&Ignore::Mimic))
         };
         let all: Vec<String> = mechanism
             .tree_joints()

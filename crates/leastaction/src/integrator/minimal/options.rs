@@ -56,11 +56,6 @@ impl MinimalOptions {
         Self { order, tolerance: 2e-15, tolerance_q: 1e-13, ..Self::default() }
     }
 
-    /// True if a direction is below what positions can hold.
-    pub(crate) fn exhausted(&self, norm: f64, largest: f64) -> bool {
-        norm <= 4.0 * f64::EPSILON * (1.0 + largest)
-    }
-
     /// The stopping rule (8.2). `extra` counts the iterations spent below the rounding floor.
     ///
     /// Where residuals are at rounding but directions are not small and no longer fall, the mass matrix is too
@@ -73,7 +68,7 @@ impl MinimalOptions {
         previous: f64,
         extra: &mut u32,
     ) -> bool {
-        if self.exhausted(norm, largest) {
+        if norm <= 4.0 * f64::EPSILON * (1.0 + largest) {
             return true;
         }
         if merit <= self.tolerance && (norm <= self.tolerance_q || norm > STALLED * previous) {

@@ -347,9 +347,6 @@ impl<const N: usize> Solver<N> {
             let norm = self.mass_direction();
             let merit = self.merit();
             if options.accepts(merit, norm, largest, previous, &mut extra) {
-                if options.exhausted(norm, largest) {
-                    return Ok(merit);
-                }
                 // The direction at hand costs one evaluation more and removes most of what is left.
                 for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
                     *delta += *step;
@@ -465,9 +462,6 @@ impl<const N: usize> Solver<N> {
                     let next = self.next_newton_direction();
                     merit = self.merit();
                     if t == 1.0 && options.accepts(merit, next, largest, norm, &mut extra) {
-                        if options.exhausted(next, largest) {
-                            return Ok(merit);
-                        }
                         // As in the cheap iteration: the direction at hand removes most of what is left.
                         for (delta, step) in
                             self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s))
