@@ -91,7 +91,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         out.number(name, serde_json::json!(errors));
         let plain: Vec<f64> =
             errors.iter().enumerate().map(|(k, x)| x * leastaction::jet::factorial(k)).collect();
-        out.number(&format!("{name}, plain derivatives"), serde_json::json!(plain));
+        out.number(format!("{name}, plain derivatives"), serde_json::json!(plain));
         let worst = largest(errors);
         worst_of_all = largest([worst_of_all, worst]);
         out.checks.push(Check::at_most(

@@ -74,7 +74,7 @@ pub fn quantities_of(problem: &MotionProblem, chart: &MotionChart) -> Vec<Quanti
 
 /// A metric matrix is square, symmetric, not negative on its diagonal, and divides the rows.
 fn check_matrix(matrix: &[f64], block: usize, rows: usize) -> Result<(), OptimizeError> {
-    let square = block * block == matrix.len() && rows % block == 0;
+    let square = block * block == matrix.len() && rows.is_multiple_of(block);
     let symmetric = square
         && (0..block).all(|i| {
             matrix[i * block + i] >= 0.0

@@ -65,7 +65,6 @@ impl Mul for Complex {
 }
 impl Div for Complex {
     type Output = Self;
-    #[expect(clippy::suspicious_arithmetic_impl, reason = "the quotient of complex numbers")]
     fn div(self, b: Self) -> Self {
         let norm = b.re * b.re + b.im * b.im;
         let re = (self.re * b.re + self.im * b.im) / norm;
