@@ -29,7 +29,7 @@ pub(crate) struct ReportData {
     pub(crate) plots: Vec<Plot>,
     /// Bars with error bars, below the summary; none if empty.
     pub(crate) bars: Bars,
-    /// Plots over something else than time, below the others: they have no part in the time cursor.
+    /// Plots over iterations, below the others: they have no part in the time cursor.
     pub(crate) figures: Vec<Plot>,
 }
 

@@ -143,12 +143,12 @@ fn shorten(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
-/// Plots over something else than time.
+/// Plots over iterations.
 fn figures(plots: &[Plot]) -> String {
     if plots.is_empty() {
         return String::new();
     }
-    let all: String = plots.iter().map(svg::figure).collect();
+    let all: String = plots.iter().map(|plot| svg::figure_over(plot, "iteration")).collect();
     format!("<section class=\"plots plain figures\">\n{all}</section>")
 }
 

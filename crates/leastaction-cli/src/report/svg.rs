@@ -22,6 +22,11 @@ const COLOURS: [&str; 10] = [
 
 /// A figure with headline, axes, one curve or band per series, and a legend.
 pub(crate) fn figure(plot: &Plot) -> String {
+    figure_over(plot, "t / s")
+}
+
+/// The same over something else than time; `across` names it.
+pub(super) fn figure_over(plot: &Plot, across: &str) -> String {
     let mut html = format!("<figure class=\"plot\" id=\"plot-{}\">", escape::html(&plot.id));
     let _ = write!(html, "<figcaption>{}", escape::html(&plot.title));
     if !plot.unit.is_empty() {
@@ -29,7 +34,7 @@ pub(crate) fn figure(plot: &Plot) -> String {
     }
     html.push_str("</figcaption>\n");
     match Axes::of(plot) {
-        Some(axes) => axes.draw(plot, &mut html),
+        Some(axes) => axes.draw(plot, across, &mut html),
         None => html.push_str("<p class=\"empty\">no values to show</p>"),
     }
     legend(plot, &mut html);
@@ -89,10 +94,10 @@ impl Axes {
         share.is_finite().then(|| HEIGHT - BOTTOM - share.clamp(-0.1, 1.1) * (HEIGHT - TOP - BOTTOM))
     }
 
-    fn draw(&self, plot: &Plot, html: &mut String) {
+    fn draw(&self, plot: &Plot, across: &str, html: &mut String) {
         let title = escape::html(&plot.title);
         let _ = writeln!(html, "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">");
-        self.draw_grid(html);
+        self.draw_grid(across, html);
         for (i, series) in plot.series.iter().enumerate() {
             let d = self.outline(&plot.x, series);
             let colour = COLOURS[i % COLOURS.len()];
@@ -101,7 +106,7 @@ impl Axes {
         html.push_str("</svg>");
     }
 
-    fn draw_grid(&self, html: &mut String) {
+    fn draw_grid(&self, across: &str, html: &mut String) {
         let y_ticks = if self.log {
             ticks::logarithmic(10f64.powf(self.y.0), 10f64.powf(self.y.1), 6)
         } else {
@@ -127,7 +132,7 @@ impl Axes {
         }
         let _ = writeln!(
             html,
-            "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/><text x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">t / s</text>",
+            "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/><text x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">{across}</text>",
             HEIGHT - 4.0
         );
     }
