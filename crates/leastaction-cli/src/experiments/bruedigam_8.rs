@@ -24,7 +24,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     const STEP: f64 = 0.01;
     let steps = context.pick(1000, 100);
     let budget = Duration::from_millis(context.pick(200, 20));
-    let sizes: &[usize] = context.pick(&[1, 5, 10, 20, 50, 100], &[5, 20, 40]);
+    let sizes: &[usize] = context.pick(&[1, 5, 10, 20, 50, 100], &[10, 32, 100]);
     let engines = [
         ("maximal, order 2", Method::Maximal, 2),
         ("minimal, order 2", Method::Minimal, 2),
