@@ -17,7 +17,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     statement: "The energy of a double pendulum stays bounded over an hour with variational integrators and drifts with \
                 Heun's method.",
     parameters: "Planar double pendulum @double-pendulum (rods of 1 m, 1 kg; the paper does not give its own), both arms \
-                 released horizontal at rest: a chaotic motion; step 10 ms, 60 minutes (quick: 6). Raw node energies; the \
+                 released horizontal at rest: a chaotic motion; step 10 ms, 60 minutes (also when quick: tenths of a shorter chaotic motion differ by chance). Raw node energies; the \
                  paper shows a median-filtered curve of its first-order read-out, we add orders 2 and 4 in both \
                  coordinate sets.",
     run,
@@ -25,8 +25,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 const STEP: f64 = 0.01;
 
-fn run(context: &Context) -> Result<Outcome, Failure> {
-    let minutes = context.pick(60, 6);
+fn run(_: &Context) -> Result<Outcome, Failure> {
+    let minutes = 60;
     let steps = minutes * 6000;
     let mechanism = build(samples::chain(2))?;
     let mut start = mechanism.start_state();

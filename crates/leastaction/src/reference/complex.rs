@@ -131,7 +131,8 @@ mod tests {
         let x = Complex::variable(0.3);
         let c = Complex::constant(0.7);
         let (s, cos) = x.sin_cos();
-        assert_eq!((s.derivative(), cos.derivative()), (0.3f64.cos(), -0.3f64.sin()));
+        assert!((s.derivative() - 0.3f64.cos()).abs() < 1e-15);
+        assert!((cos.derivative() + 0.3f64.sin()).abs() < 1e-15);
         assert!(((x / c).sqrt().derivative() - 0.5 / (0.3f64 * 0.7).sqrt()).abs() < 1e-15);
         assert!((c.atan2(x).derivative() + 0.7 / (0.09 + 0.49)).abs() < 1e-15);
         assert!(((c / x).derivative() + 0.7 / 0.09).abs() < 1e-14);
