@@ -214,7 +214,16 @@ fn check_hold(file: &ControlFile, held: Option<&[f64]>) -> Result<(), Failure> {
 /// Constant inputs (those that hold the goal unless told otherwise), a swing, and states that follow or do not.
 fn first_guess<P: Plant>(file: &ControlFile, plant: &mut P, held: Option<&[f64]>) -> Result<Motion, Failure> {
     let (nu, n, h) = (plant.nu(), file.steps, file.step);
-    let constant = file.guess.inputs.clone().or(held.map(<[f64]>::to_vec)).unwrap_or_else(|| vec![0.0; nu]);
+    let zeros = vec![0.0; nu];
+    // Without a goal to hold, a mechanism at rest is held where it is rather than let fall.
+    let resting = file.goal.is_none() && file.start.v.iter().all(|v| *v == 0.0);
+    let constant = file
+        .guess
+        .inputs
+        .clone()
+        .or(held.map(<[f64]>::to_vec))
+        .or_else(|| equilibrium_input(plant, &file.start, &zeros).ok().filter(|_| resting))
+        .unwrap_or(zeros);
     let mut inputs = Vec::with_capacity(n * nu);
     for k in 0..n {
         for (i, u) in constant.iter().enumerate() {

@@ -84,7 +84,7 @@ pub(super) struct Scratch {
 }
 
 impl Transcription {
-    /// Compiles a problem, with an evaluator for [`quantities_of`] it.
+    /// Compiles a problem, with an evaluator for [`quantities_of`](super::quantities_of) it.
     ///
     /// # Errors
     /// What [`MotionProblem::validate`] finds.
