@@ -155,3 +155,21 @@ fn a_policy_for_another_model_is_refused() {
     assert_eq!(done.status.code(), Some(2));
     std::fs::remove_dir_all(&out).expect("removed");
 }
+
+#[test]
+fn a_closed_linkage_is_driven_to_a_point_and_held_there() {
+    let out = folder("five_bar");
+    let problem = root().join("examples/five_bar.toml").display().to_string();
+    let done = run(&["control", &problem, "--json", "--no-report", "--out", &out.display().to_string()]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let value: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(value["integrator"], "maximal (order 2)");
+    // A weight of 1e4 on the square of the distance: a millimetre costs 0.01.
+    let terms = value["terms"].as_array().expect("terms");
+    let tip = terms.iter().find(|term| term["name"] == "point_tracking at the end").expect("the tip's term");
+    assert!(number(&tip["cost"]) < 0.01, "{tip}");
+    let (feedback, open) = (&value["replay"]["feedback"], &value["replay"]["open_loop"]);
+    assert!(number(&feedback["position"]) < 1e-3 && number(&feedback["velocity"]) < 1e-2, "{feedback}");
+    assert!(number(&open["position"]) > number(&feedback["position"]), "{open}");
+    std::fs::remove_dir_all(&out).expect("removed");
+}

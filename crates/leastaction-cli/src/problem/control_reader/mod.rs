@@ -59,7 +59,7 @@ struct Horizon {
     duration: f64,
     step: f64,
     integrator: Option<Method>,
-    order: u32,
+    order: Option<(u32, Range<usize>)>,
     motors: Vec<(String, Range<usize>)>,
     ignore: Vec<Ignore>,
 }
@@ -187,6 +187,7 @@ impl Reader {
             None => GuessDraft::default(),
         };
         let options = self.solver(find("solver"));
+        let order = self.order(&horizon, served.method);
         let steps = self.step_count(control_entry, &horizon);
         let name = match find("name") {
             Some(entry) => self.values.text(entry).unwrap_or_default(),
@@ -200,7 +201,7 @@ impl Reader {
             motors,
             ignored: served.ignored,
             method: served.method,
-            order: horizon.order,
+            order,
             step: horizon.step,
             steps,
             start: State { t: 0.0, warm: None, ..start },
@@ -214,9 +215,23 @@ impl Reader {
         }))
     }
 
+    /// The order of the plant: 4 unless given, and 2 for the maximal integrator, whose steps have derivatives at that order.
+    fn order(&mut self, horizon: &Horizon, method: Method) -> u32 {
+        match &horizon.order {
+            Some((order, span)) if method == Method::Maximal && *order != 2 => {
+                let message = format!("the maximal integrator is controlled at order 2, not {order}");
+                self.values.problem(span.clone(), "key `order`", message, "leave `order` out");
+                2
+            }
+            Some((order, _)) => *order,
+            None if method == Method::Maximal => 2,
+            None => 4,
+        }
+    }
+
     /// What `[control]` says; the first guess needs the mechanism and is read later.
     fn horizon<'a, 't>(&mut self, entry: Entry<'a, 't>) -> (Horizon, Option<Entry<'a, 't>>) {
-        let mut out = Horizon { order: 4, ..Horizon::default() };
+        let mut out = Horizon::default();
         let Some(table) = self.values.table(entry) else { return (out, None) };
         let mut guess = None;
         for item in table {
@@ -224,9 +239,10 @@ impl Reader {
                 "duration" => out.duration = self.values.positive(item).unwrap_or(1.0),
                 "step" => out.step = self.values.positive(item).unwrap_or(0.01),
                 "order" => {
-                    out.order = self.values.count(item, 2).and_then(|n| u32::try_from(n).ok()).unwrap_or(4);
-                    if out.order % 2 == 1 || out.order > 16 {
-                        let message = format!("{} is not possible", out.order);
+                    let order = self.values.count(item, 2).and_then(|n| u32::try_from(n).ok()).unwrap_or(4);
+                    out.order = Some((order, item.1.span()));
+                    if order % 2 == 1 || order > 16 {
+                        let message = format!("{order} is not possible");
                         self.values.problem(
                             item.1.span(),
                             "key `order`",
