@@ -1,7 +1,7 @@
 """Writes crates/leastaction/tests/mjcf/mujoco.json: what MuJoCo makes of our own MJCF files.
 
-    python3 -m venv /tmp/venv && /tmp/venv/bin/pip install mujoco==4.0.0 numpy
-    /tmp/venv/bin/python scripts/mujoco_golden.py
+    python3 -m venv .venv/mujoco && .venv/mujoco/bin/pip install mujoco==4.0.0 numpy
+    .venv/mujoco/bin/python scripts/mujoco_golden.py
 
 Per file: mass, com and inertia (xx yy zz xy xz yz, body axes, about the com) of every body; position and rotation
 matrix (rows) of every body in the pose of the file ("") and at every keyframe; anchors of body-based equalities.
