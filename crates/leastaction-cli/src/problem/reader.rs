@@ -97,18 +97,7 @@ impl Reader {
             );
             return Ok(None);
         }
-        for entry in table {
-            if !TOP.contains(&entry.0.get_ref().as_ref()) {
-                self.values.unknown(entry.0, &TOP);
-            }
-        }
-        if let Some(entry) = find("schema")
-            && let Some(schema) = self.values.text(entry)
-            && schema != "leastaction/problem/1"
-        {
-            let message = format!("`{schema}` is not the schema of a problem");
-            self.values.problem(entry.1.span(), "key `schema`", message, "write \"leastaction/problem/1\"");
-        }
+        self.values.head(table, &TOP);
         let name = match find("model") {
             Some(entry) => self.values.text(entry),
             None => {
@@ -322,19 +311,7 @@ impl Reader {
         span: Range<usize>,
         mechanism: &Mechanism,
     ) -> Option<Range<usize>> {
-        let found = mechanism.joint_by_name(name).map(|id| mechanism.v_range(id)).filter(|r| !r.is_empty());
-        if found.is_none() {
-            let names: Vec<&str> = mechanism
-                .tree_joints()
-                .map(|id| mechanism.joint(id))
-                .filter(|j| j.kind.nv() > 0)
-                .map(|j| j.name.as_str())
-                .collect();
-            let remedy = suggestion(name, names).unwrap_or_default();
-            let message = format!("there is no moving joint of that name in `{}`", mechanism.name());
-            self.values.problem(span, format!("joint `{name}`"), message, remedy);
-        }
-        found
+        self.values.moving_joint(name, span, mechanism).map(|id| mechanism.v_range(id))
     }
 
     pub(super) fn body(

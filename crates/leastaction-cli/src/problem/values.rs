@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use leastaction::io::{Diagnostic, SourceMap};
-use leastaction::mechanism::Origin;
+use leastaction::mechanism::{JointId, Mechanism, Origin};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -45,6 +45,44 @@ impl Values {
         let offset = u32::try_from(span.start).unwrap_or(0);
         let at = self.sources.locate(Some(Origin { file: 0, offset }));
         self.problems.push(Diagnostic::error(element, message, remedy).at(at));
+    }
+
+    /// Keys of a file's top that are not known, and its schema.
+    pub(super) fn head(&mut self, table: &DeTable<'_>, known: &[&str]) {
+        for entry in table {
+            if !known.contains(&entry.0.get_ref().as_ref()) {
+                self.unknown(entry.0, known);
+            }
+            if entry.0.get_ref() == "schema"
+                && let Some(schema) = self.text(entry)
+                && schema != "leastaction/problem/1"
+            {
+                let message = format!("`{schema}` is not the schema of a problem");
+                self.problem(entry.1.span(), "key `schema`", message, "write \"leastaction/problem/1\"");
+            }
+        }
+    }
+
+    /// A joint of the tree that moves.
+    pub(super) fn moving_joint(
+        &mut self,
+        name: &str,
+        span: Range<usize>,
+        mechanism: &Mechanism,
+    ) -> Option<JointId> {
+        let found = mechanism.joint_by_name(name).filter(|id| !mechanism.v_range(*id).is_empty());
+        if found.is_none() {
+            let names: Vec<&str> = mechanism
+                .tree_joints()
+                .map(|id| mechanism.joint(id))
+                .filter(|j| j.kind.nv() > 0)
+                .map(|j| j.name.as_str())
+                .collect();
+            let remedy = suggestion(name, names).unwrap_or_default();
+            let message = format!("there is no moving joint of that name in `{}`", mechanism.name());
+            self.problem(span, format!("joint `{name}`"), message, remedy);
+        }
+        found
     }
 
     pub(super) fn unknown(&mut self, key: &Spanned<Cow<'_, str>>, known: &[&str]) {

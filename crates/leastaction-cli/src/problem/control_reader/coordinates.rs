@@ -132,22 +132,8 @@ impl Reader {
         mechanism: &Mechanism,
         half: Half,
     ) -> Option<Range<usize>> {
-        let found = mechanism
-            .joint_by_name(name)
-            .map(|id| if half == Half::Positions { mechanism.q_range(id) } else { mechanism.v_range(id) })
-            .filter(|range| !range.is_empty());
-        if found.is_none() {
-            let names: Vec<&str> = mechanism
-                .tree_joints()
-                .map(|id| mechanism.joint(id))
-                .filter(|j| j.kind.nv() > 0)
-                .map(|j| j.name.as_str())
-                .collect();
-            let remedy = suggestion(name, names).unwrap_or_default();
-            let message = format!("there is no moving joint of that name in `{}`", mechanism.name());
-            self.values.problem(span, format!("joint `{name}`"), message, remedy);
-        }
-        found
+        let id = self.values.moving_joint(name, span, mechanism)?;
+        Some(if half == Half::Positions { mechanism.q_range(id) } else { mechanism.v_range(id) })
     }
 
     /// One number per input: a number for all, a list, or a table by input (others are `missing`).

@@ -83,18 +83,7 @@ impl Reader {
             );
             return Ok(None);
         }
-        for entry in table {
-            if !TOP.contains(&entry.0.get_ref().as_ref()) {
-                self.values.unknown(entry.0, &TOP);
-            }
-        }
-        if let Some(entry) = find("schema")
-            && let Some(schema) = self.values.text(entry)
-            && schema != "leastaction/problem/1"
-        {
-            let message = format!("`{schema}` is not the schema of a problem");
-            self.values.problem(entry.1.span(), "key `schema`", message, "write \"leastaction/problem/1\"");
-        }
+        self.values.head(table, &TOP);
         for (key, header) in
             [("model", "`model = \"FILE\"`"), ("control", "a table [control]"), ("terms", "[[terms]]")]
         {
