@@ -192,6 +192,18 @@ impl TorqueJacobian {
     /// As [`JetWorkspace::forward`].
     pub fn evaluate(&mut self, q: &[f64], derivatives: &[&[f64]]) -> Result<(), JetError> {
         self.jets.set_derivatives(q, derivatives)?;
+        self.run()
+    }
+
+    /// The same from velocity coefficients, order-major; those beyond the order are left out.
+    pub(crate) fn evaluate_coefficients(&mut self, q: &[f64], y: &[f64]) -> Result<(), JetError> {
+        let used = self.jets.y.len();
+        self.jets.q.copy_from_slice(q);
+        self.jets.y.copy_from_slice(&y[..used]);
+        self.run()
+    }
+
+    fn run(&mut self) -> Result<(), JetError> {
         let n = self.jets.n;
         // Plain lanes are compiled for order 0 only: elsewhere they gain little over the general path.
         if n > MAX || (n > 2 && !has_wide()) {

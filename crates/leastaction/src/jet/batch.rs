@@ -6,9 +6,10 @@
 use super::cost::{Cost, CostTerm, reference_len};
 use super::cost_evaluator::CostEvaluator;
 use super::cost_sample::Sample;
-use super::{JetError, JetWorkspace};
+use super::lanes::Group;
+use super::{JetError, JetWorkspace, expect};
 use crate::mechanism::Mechanism;
-use crate::simd::{LANES, Portable, Simd, Task, Wide, has_wide, run_wide};
+use crate::simd::{Portable, Simd, Task, Wide, has_wide, run_wide};
 
 /// Costs and gradients at many samples. Made once; evaluations do not allocate.
 ///
@@ -68,15 +69,12 @@ impl<V: Simd> Task for Evaluate<'_, V> {
     #[inline(always)]
     fn run(self) -> Result<(), JetError> {
         let b = self.buffers;
-        let (width, refs, costs) = (b.x.len(), b.reference.len(), self.costs.len());
-        let tangent = b.gradient.len();
+        let (width, refs) = (b.x.len(), b.reference.len());
         let samples = self.x.len() / width.max(1);
-        let mut first = 0;
-        while first < samples {
-            // The last lanes repeat the last sample; their results are not written.
-            let at = [0, 1, 2, 3].map(|k: usize| (first + k).min(samples - 1));
-            pack(self.x, at, width, &mut b.x);
-            pack(self.reference, at, refs, &mut b.reference);
+        let mut next = Group::from(0, samples);
+        while let Some(group) = next {
+            group.pack(self.x, width, &mut b.x);
+            group.pack(self.reference, refs, &mut b.reference);
             b.sample.evaluate_inline::<true>(
                 self.costs,
                 &b.x,
@@ -85,36 +83,13 @@ impl<V: Simd> Task for Evaluate<'_, V> {
                 &mut b.values,
                 &mut b.gradient,
             )?;
-            let used = LANES.min(samples - first);
-            unpack(&b.values, self.values, first, used, costs);
+            group.unpack(&b.values, self.values);
             if self.weights.is_some() {
-                unpack(&b.gradient, self.gradients, first, used, tangent);
+                group.unpack(&b.gradient, self.gradients);
             }
-            first += LANES;
+            next = group.next(samples);
         }
         Ok(())
-    }
-}
-
-#[inline(always)]
-fn pack<V: Simd>(from: &[f64], at: [usize; LANES], width: usize, to: &mut [V]) {
-    for i in 0..width {
-        to[i] = V::from_lanes([
-            from[at[0] * width + i],
-            from[at[1] * width + i],
-            from[at[2] * width + i],
-            from[at[3] * width + i],
-        ]);
-    }
-}
-
-#[inline(always)]
-fn unpack<V: Simd>(from: &[V], to: &mut [f64], first: usize, used: usize, width: usize) {
-    for i in 0..width {
-        let lanes = from[i].lanes();
-        for k in 0..used {
-            to[(first + k) * width + i] = lanes[k];
-        }
     }
 }
 
@@ -272,8 +247,4 @@ impl CostBatch {
             }
         }
     }
-}
-
-fn expect(name: &'static str, found: usize, expected: usize) -> Result<(), JetError> {
-    if found == expected { Ok(()) } else { Err(JetError::WrongLength { name, expected, found }) }
 }

@@ -4,10 +4,10 @@
 //! adjoint sweep (4.14), so the gradient of any mixture costs one forward and one backward sweep. The Hessian is the
 //! adjoint sweep differentiated by dual numbers: exact.
 
-use super::JetError;
 use super::cost::{Cost, CostTerm, reference_len};
 use super::cost_sample::Sample;
 use super::workspace::JetWorkspace;
+use super::{JetError, expect};
 use crate::mechanism::Mechanism;
 use crate::reference::Dual;
 
@@ -62,9 +62,8 @@ impl CostEvaluator {
             });
         }
         for cost in &costs {
-            let (found, expected) = (cost.metric.len(), cost.term.rows(nv));
-            if found != 0 && found != expected {
-                return Err(JetError::WrongLength { name: "metric", expected, found });
+            if !cost.metric.is_empty() {
+                expect("metric", cost.metric.len(), cost.term.rows(nv))?;
             }
         }
         let (dual, orders) = (plain.like(), plain.velocity_count() + 1);
@@ -253,8 +252,4 @@ impl CostEvaluator {
         expect("values", values.len(), self.costs.len())?;
         expect("weights", weights.map_or(self.costs.len(), <[f64]>::len), self.costs.len())
     }
-}
-
-fn expect(name: &'static str, found: usize, expected: usize) -> Result<(), JetError> {
-    if found == expected { Ok(()) } else { Err(JetError::WrongLength { name, expected, found }) }
 }

@@ -13,7 +13,7 @@
 use super::stage::{Stage, StageKind};
 use super::taylor::{InertiaCoefficient, cross_at, dot_at, inertia_at, inertia_next, next, with_order};
 use super::workspace::JetWorkspace;
-use super::{JetError, factorial};
+use super::{JetError, expect, factorial};
 use crate::scalar::Real;
 use crate::spatial::{Inertia, Mat3, Pose, Quat, Twist, Vec3, Wrench};
 
@@ -58,21 +58,11 @@ impl<T: Real> JetWorkspace<T> {
 
     pub(crate) fn set_derivatives(&mut self, q: &[T], derivatives: &[&[T]]) -> Result<(), JetError> {
         let nv = self.tree.nv;
-        if derivatives.len() != self.n {
-            return Err(JetError::WrongLength {
-                name: "derivatives",
-                expected: self.n,
-                found: derivatives.len(),
-            });
-        }
-        if q.len() != self.tree.nq {
-            return Err(JetError::WrongLength { name: "q", expected: self.tree.nq, found: q.len() });
-        }
+        expect("derivatives", derivatives.len(), self.n)?;
+        expect("q", q.len(), self.tree.nq)?;
         self.q.copy_from_slice(q);
         for (l, d) in derivatives.iter().enumerate() {
-            if d.len() != nv {
-                return Err(JetError::WrongLength { name: "derivatives", expected: nv, found: d.len() });
-            }
+            expect("derivatives", d.len(), nv)?;
             let f = 1.0 / factorial(l);
             for c in 0..nv {
                 self.y[l * nv + c] = d[c] * f;
@@ -201,23 +191,14 @@ pub(crate) fn place<T: Real>(stage: &Stage, before: Pose<T>, q: &[T]) -> Pose<T>
 /// Column `c` of a stage at order 0: `w = R S_w`, `v = R S_v + p × w`.
 #[inline(always)]
 pub(crate) fn first_column<T: Real>(kind: StageKind, pose: &Pose<T>, c: usize) -> Twist<T> {
-    let turn = |axis: usize| {
-        let w = pose.rot.column(axis);
-        Twist::new(w, pose.pos.cross(w))
+    let (turns, axis) = match kind {
+        StageKind::Turn(axis) => (true, axis),
+        StageKind::Slide(axis) => (false, axis),
+        StageKind::Ball => (true, c),
+        StageKind::Free => (c < 3, c % 3),
     };
-    let slide = |axis: usize| Twist::new(Vec3::zero(), pose.rot.column(axis));
-    match kind {
-        StageKind::Turn(axis) => turn(axis),
-        StageKind::Slide(axis) => slide(axis),
-        StageKind::Ball => turn(c),
-        StageKind::Free => {
-            if c < 3 {
-                turn(c)
-            } else {
-                slide(c - 3)
-            }
-        }
-    }
+    let w = pose.rot.column(axis);
+    if turns { Twist::new(w, pose.pos.cross(w)) } else { Twist::new(Vec3::zero(), w) }
 }
 
 /// The frame a stage moves on, at order 0.

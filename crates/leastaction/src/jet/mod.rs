@@ -36,6 +36,7 @@ mod cost_sample;
 mod forward;
 mod generating;
 mod jacobian;
+pub(crate) mod lanes;
 mod local;
 mod passive;
 mod products;
@@ -104,6 +105,11 @@ pub enum JetError {
         /// Force order of the workspace.
         found: i32,
     },
+}
+
+/// Refuses a slice of another length than expected.
+pub(crate) fn expect(name: &'static str, found: usize, expected: usize) -> Result<(), JetError> {
+    if found == expected { Ok(()) } else { Err(JetError::WrongLength { name, expected, found }) }
 }
 
 /// `l!` as a number.

@@ -37,6 +37,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Adds the passive torques to `tau`.
+    #[inline(always)]
     pub(crate) fn add_passive(&mut self) {
         self.spring_jets();
         let (nv, count) = (self.tree.nv, self.n - 1);
@@ -83,6 +84,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Jets of all ball and free joints with a spring: `q' = q ∘ (0, ω)/2`, `(Rᵀp)' = u − ω × Rᵀp`.
+    #[inline(always)]
     pub(crate) fn spring_jets(&mut self) {
         let nv = self.tree.nv;
         let tree = std::sync::Arc::clone(&self.tree);
@@ -117,6 +119,7 @@ impl<T: Real> JetWorkspace<T> {
 
     /// Calls `visit(row, column, m, c, k)` for every pair of coordinates that passive forces couple; `mck` is scratch of
     /// `3 (k + 1)` numbers. The jets of springs are up to date.
+    #[inline(always)]
     pub(crate) fn each_passive_pair(
         &self,
         mck: &mut [T],
@@ -151,6 +154,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// The passive part of `Jᵀ λ`, added to the result of the adjoint sweep.
+    #[inline(always)]
     pub(crate) fn add_passive_adjoint(&mut self) {
         if !(self.passive && self.products.has_torque && self.n > 1) {
             return;
@@ -171,6 +175,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Passive part of the generating jets of one pair of coordinates, added to `m`, `c`, `k`.
+    #[inline(always)]
     pub(crate) fn add_passive_pair(&self, row: usize, column: usize, m: &mut [T], c: &mut [T], k: &mut [T]) {
         let at = self.tree.column_stage[row];
         if at != self.tree.column_stage[column] {

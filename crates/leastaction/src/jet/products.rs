@@ -10,9 +10,9 @@
 //!
 //! `⋆` is correlation, the transpose of the jet product.
 
-use super::JetError;
 use super::taylor::{cross_at, cross_force_at, dot_at, inertia_at, next, with_order};
 use super::workspace::JetWorkspace;
+use super::{JetError, expect};
 use crate::scalar::Real;
 use crate::spatial::{Twist, Vec3, Wrench};
 
@@ -120,10 +120,6 @@ impl<T: Real> JetWorkspace<T> {
         with_order!(self.n, adjoint::<T; N>(self));
         self.add_passive_adjoint();
     }
-}
-
-fn expect(name: &'static str, found: usize, expected: usize) -> Result<(), JetError> {
-    if found == expected { Ok(()) } else { Err(JetError::WrongLength { name, expected, found }) }
 }
 
 fn tangent<T: Real, const N: usize>(ws: &mut JetWorkspace<T>, xi: &[T], out: &mut [T]) {

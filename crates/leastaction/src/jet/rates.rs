@@ -9,6 +9,7 @@ use super::workspace::JetWorkspace;
 use crate::scalar::Real;
 use crate::spatial::{Quat, Twist, Vec3, Wrench};
 
+#[inline(always)]
 fn three<T: Real>(x: &[T]) -> Vec3<T> {
     Vec3([x[0], x[1], x[2]])
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::JetError;
 use super::stage::{StageTree, Target};
 use super::taylor::InertiaCoefficient;
+use super::{JetError, expect};
 use crate::mechanism::{BodyId, FrameId, Mechanism};
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Pose, Twist, Vec3, Wrench};
@@ -201,12 +201,8 @@ impl<T: Real> JetWorkspace<T> {
 
     /// Checks the sizes and values of a state.
     pub(crate) fn check(&self, q: &[T], y: &[T]) -> Result<(), JetError> {
-        let expect = |name, found, expected| {
-            if found == expected { Ok(()) } else { Err(JetError::WrongLength { name, expected, found }) }
-        };
         expect("q", q.len(), self.tree.nq)?;
-        expect("y", y.len(), self.n * self.tree.nv)?;
-        Ok(())
+        expect("y", y.len(), self.n * self.tree.nv)
     }
 
     /// Columns, `n + 1` coefficients, of velocity coordinate `c`.

@@ -1,9 +1,13 @@
 //! The Hessian of a transcription: (5.3) at every sample, pulled back to the band (5.4).
 
 use super::Banded;
-use super::quantity::At;
+use super::quantity::Samples;
 use super::rows::TermRows;
 use super::transcription::{Point, Transcription};
+
+/// Samples whose matrices are assembled at once: as many as quantities are evaluated at once, so that the matrices stay in
+/// the nearest cache however many samples there are.
+const AT_ONCE: usize = crate::simd::LANES;
 
 /// Which Hessian to assemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,53 +32,33 @@ impl Transcription {
         out: &mut Banded,
         diagonal: &mut [f64],
     ) {
-        let (samples, size, nz, rows, n) = (self.table.len(), self.size, self.nz, self.row_count(), self.n);
+        let (samples, size, nz, n) = (self.table.len(), self.size, self.nz, self.n);
         out.clear();
         diagonal.fill(0.0);
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.mu.resize(nz, 0.0);
+        scratch.weighted.resize(n * size, 0.0);
         let omega = self.row_weights(weights);
-        for s in 0..samples {
-            let share = self.table.weights[s];
+        for first in (0..samples).step_by(AT_ONCE) {
+            let group = first..samples.min(first + AT_ONCE);
             scratch.hx.clear();
-            scratch.hx.resize(size * size, 0.0);
-            let sigma = |row: usize| barrier.get(s * rows + row).copied().unwrap_or(0.0);
-            for row in 0..size {
-                scratch.hx[row * size + row] = share * omega[row] + sigma(row);
+            scratch.hx.resize(group.len() * size * size, 0.0);
+            for (s, hx) in group.clone().zip(scratch.hx.chunks_exact_mut(size * size)) {
+                self.add_squares(s, &omega, weights, point, barrier, hx);
+                self.add_diagonal(s, hx, diagonal);
             }
-            for r in 0..nz {
-                let w = share * omega[size + r] + sigma(size + r);
-                if w != 0.0 {
-                    let j = &point.jacobian[(s * nz + r) * size..][..size];
-                    add_outer(&mut scratch.hx, j, w);
-                }
-            }
-            for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| term.block > 0) {
-                self.add_matrix(term, share * w, point, s, &mut scratch.hx);
-            }
-            self.add_diagonal(s, &scratch.hx, diagonal);
             if kind == HessianKind::Exact && nz > 0 {
-                for r in 0..nz {
-                    scratch.mu[r] = multipliers.get(s * rows + size + r).copied().unwrap_or(0.0);
-                }
-                for (term, w) in self.terms.iter().zip(weights) {
-                    if term.rows.start < size {
-                        continue;
-                    }
-                    let first = s * nz + term.rows.start - size;
-                    let residual = |k: usize| point.z[first + k] - term.reference_at(s, k);
-                    for (k, row) in term.rows.clone().enumerate() {
-                        scratch.mu[row - size] += share * w * term.weighted(k, residual);
-                    }
+                scratch.mu.resize(group.len() * nz, 0.0);
+                for (s, mu) in group.clone().zip(scratch.mu.chunks_exact_mut(nz)) {
+                    self.curvature_weights(s, weights, point, multipliers, mu);
                 }
                 if scratch.mu.iter().any(|m| *m != 0.0) {
-                    let x = &point.x[s * size..][..size];
-                    let at = At { sample: s, t: self.table.times[s] };
-                    self.quantities.add_hessian(at, x, &scratch.mu, &mut scratch.hx);
+                    let all = Samples { first: 0, times: &self.table.times, x: &point.x };
+                    self.quantities.add_hessians(all.part(group.clone()), &scratch.mu, &mut scratch.hx);
                 }
             }
-            scratch.weighted.resize(n * size, 0.0);
-            self.add_sample(s, &scratch.hx, &mut scratch.weighted, out);
+            for (s, hx) in group.zip(scratch.hx.chunks_exact(size * size)) {
+                self.add_sample(s, hx, &mut scratch.weighted, out);
+            }
         }
         self.scratch = scratch;
         for (term, w) in self.terms.iter().zip(weights) {
@@ -84,6 +68,56 @@ impl Transcription {
                     out.add_diagonal(i, share);
                     *d += share;
                 }
+            }
+        }
+    }
+
+    /// The part of (5.3) without curvature at one sample: `Ω_x + Σ_x + Zᵀ (Ω_z + Σ_z) Z`.
+    fn add_squares(
+        &self,
+        s: usize,
+        omega: &[f64],
+        weights: &[f64],
+        point: &Point,
+        barrier: &[f64],
+        hx: &mut [f64],
+    ) {
+        let (size, nz, rows) = (self.size, self.nz, self.row_count());
+        let share = self.table.weights[s];
+        let sigma = |row: usize| barrier.get(s * rows + row).copied().unwrap_or(0.0);
+        for row in 0..size {
+            hx[row * size + row] = share * omega[row] + sigma(row);
+        }
+        for r in 0..nz {
+            let w = share * omega[size + r] + sigma(size + r);
+            if w != 0.0 {
+                add_outer(hx, &point.jacobian[(s * nz + r) * size..][..size], w);
+            }
+        }
+        for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| term.block > 0) {
+            self.add_matrix(term, share * w, point, s, hx);
+        }
+    }
+
+    /// `μ` of (5.3) at one sample: what weighs the curvature of each quantity.
+    fn curvature_weights(
+        &self,
+        s: usize,
+        weights: &[f64],
+        point: &Point,
+        multipliers: &[f64],
+        mu: &mut [f64],
+    ) {
+        let (size, nz, rows) = (self.size, self.nz, self.row_count());
+        let share = self.table.weights[s];
+        for (r, mu) in mu.iter_mut().enumerate() {
+            *mu = multipliers.get(s * rows + size + r).copied().unwrap_or(0.0);
+        }
+        for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| term.rows.start >= size) {
+            let first = s * nz + term.rows.start - size;
+            let residual = |k: usize| point.z[first + k] - term.reference_at(s, k);
+            for (k, row) in term.rows.clone().enumerate() {
+                mu[row - size] += share * w * term.weighted(k, residual);
             }
         }
     }

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::boundary::{end_control_points, start_control_points};
-use super::quantity::At;
+use super::quantity::Samples;
 use super::rows::{Equality, TermRows, term_rows};
 use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantities, Quantity, SplineTable};
 use crate::mechanism::Mechanism;
@@ -286,26 +286,17 @@ impl Transcription {
             self.table.add_states(&theta.low, self.n, &mut point.x);
         }
         if self.nz > 0 {
-            for s in 0..samples {
-                let x = &point.x[s * self.size..][..self.size];
-                let at = At { sample: s, t: self.table.times[s] };
-                self.quantities.values(at, x, &mut point.z[s * self.nz..][..self.nz]);
-            }
+            let all = Samples { first: 0, times: &self.table.times, x: &point.x };
+            self.quantities.values(all, &mut point.z);
         }
     }
 
     /// Jacobians of the quantities at the states of `point`.
     pub fn linearize(&mut self, point: &mut Point) {
         point.jacobian.resize(self.table.len() * self.nz * self.size, 0.0);
-        if self.nz == 0 {
-            return;
-        }
-        for s in 0..self.table.len() {
-            let x = &point.x[s * self.size..][..self.size];
-            let z = &mut point.z[s * self.nz..][..self.nz];
-            let jacobian = &mut point.jacobian[s * self.nz * self.size..][..self.nz * self.size];
-            let at = At { sample: s, t: self.table.times[s] };
-            self.quantities.jacobian(at, x, z, jacobian);
+        if self.nz > 0 {
+            let all = Samples { first: 0, times: &self.table.times, x: &point.x };
+            self.quantities.jacobians(all, &mut point.jacobian);
         }
     }
 

@@ -23,110 +23,191 @@ pub struct Dual<T, const N: usize> {
 }
 
 impl<T: Real, const N: usize> Dual<T, N> {
-    /// A value with zero derivatives.
-    pub fn constant(re: T) -> Self {
-        Self { re, eps: [T::zero(); N] }
-    }
-
     /// A value whose derivative in direction `i` is one.
     pub fn variable(re: T, i: usize) -> Self {
         let mut x = Self::constant(re);
         x.eps[i] = T::one();
         x
     }
-
-    /// Chain rule: value `f`, slope `df`.
-    fn chain(self, f: T, df: T) -> Self {
-        Self { re: f, eps: self.eps.map(|e| e * df) }
-    }
 }
 
-impl<T: Real, const N: usize> Default for Dual<T, N> {
-    fn default() -> Self {
-        Self::constant(T::zero())
-    }
+/// [`Dual`] compiled into whatever uses it. Lanes need that, or they are compiled without their instructions (see
+/// `simd.rs`); nested duals are better without, they would compile for minutes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct InlineDual<T, const N: usize> {
+    /// The value.
+    pub(crate) re: T,
+    /// The derivatives.
+    pub(crate) eps: [T; N],
 }
 
-fn zip<T: Real, const N: usize>(a: [T; N], b: [T; N], f: impl Fn(T, T) -> T) -> [T; N] {
-    std::array::from_fn(|i| f(a[i], b[i]))
-}
+/// The arithmetic of both. Loops are written out: adapters are not always inlined into code for other instruction sets.
+macro_rules! dual_arithmetic {
+    ($visibility:vis $t:ident $(, $inline:meta)?) => {
+        impl<T: Real, const N: usize> $t<T, N> {
+            /// A value with zero derivatives.
+            $(#[$inline])?
+            $visibility fn constant(re: T) -> Self {
+                Self { re, eps: [T::zero(); N] }
+            }
 
-impl<T: Real, const N: usize> Add for Dual<T, N> {
-    type Output = Self;
-    fn add(self, b: Self) -> Self {
-        Self { re: self.re + b.re, eps: zip(self.eps, b.eps, |x, y| x + y) }
-    }
-}
-impl<T: Real, const N: usize> Sub for Dual<T, N> {
-    type Output = Self;
-    fn sub(self, b: Self) -> Self {
-        Self { re: self.re - b.re, eps: zip(self.eps, b.eps, |x, y| x - y) }
-    }
-}
-impl<T: Real, const N: usize> Mul for Dual<T, N> {
-    type Output = Self;
-    #[expect(clippy::suspicious_arithmetic_impl, reason = "the product rule")]
-    fn mul(self, b: Self) -> Self {
-        Self { re: self.re * b.re, eps: zip(self.eps, b.eps, |x, y| x * b.re + self.re * y) }
-    }
-}
-impl<T: Real, const N: usize> Div for Dual<T, N> {
-    type Output = Self;
-    #[expect(clippy::suspicious_arithmetic_impl, reason = "the quotient rule")]
-    fn div(self, b: Self) -> Self {
-        let re = self.re / b.re;
-        Self { re, eps: zip(self.eps, b.eps, |x, y| (x - re * y) / b.re) }
-    }
-}
-impl<T: Real, const N: usize> Neg for Dual<T, N> {
-    type Output = Self;
-    fn neg(self) -> Self {
-        Self { re: -self.re, eps: self.eps.map(|e| -e) }
-    }
-}
-impl<T: Real, const N: usize> Mul<f64> for Dual<T, N> {
-    type Output = Self;
-    fn mul(self, b: f64) -> Self {
-        Self { re: self.re * b, eps: self.eps.map(|e| e * b) }
-    }
-}
-impl<T: Real, const N: usize> AddAssign for Dual<T, N> {
-    fn add_assign(&mut self, b: Self) {
-        *self = *self + b;
-    }
-}
-impl<T: Real, const N: usize> SubAssign for Dual<T, N> {
-    fn sub_assign(&mut self, b: Self) {
-        *self = *self - b;
-    }
-}
-impl<T: Real, const N: usize> MulAssign for Dual<T, N> {
-    fn mul_assign(&mut self, b: Self) {
-        *self = *self * b;
-    }
-}
+            /// Chain rule: value `f`, slope `df`.
+            $(#[$inline])?
+            fn chain(mut self, f: T, df: T) -> Self {
+                self.re = f;
+                for i in 0..N {
+                    self.eps[i] = self.eps[i] * df;
+                }
+                self
+            }
+        }
 
-impl<T: Real, const N: usize> Real for Dual<T, N> {
-    fn from_f64(x: f64) -> Self {
-        Self::constant(T::from_f64(x))
-    }
-    fn value(self) -> f64 {
-        self.re.value()
-    }
-    fn sqrt(self) -> Self {
-        let r = self.re.sqrt();
-        self.chain(r, T::from_f64(0.5) / r)
-    }
-    fn sin_cos(self) -> (Self, Self) {
-        let (s, c) = self.re.sin_cos();
-        (self.chain(s, c), self.chain(c, -s))
-    }
-    fn atan2(self, x: Self) -> Self {
-        let r2 = self.re * self.re + x.re * x.re;
-        let eps = zip(self.eps, x.eps, |dy, dx| (dy * x.re - self.re * dx) / r2);
-        Self { re: self.re.atan2(x.re), eps }
-    }
+        impl<T: Real, const N: usize> Default for $t<T, N> {
+            $(#[$inline])?
+            fn default() -> Self {
+                Self::constant(T::zero())
+            }
+        }
+
+        impl<T: Real, const N: usize> Add for $t<T, N> {
+            type Output = Self;
+            $(#[$inline])?
+            fn add(mut self, b: Self) -> Self {
+                self.re = self.re + b.re;
+                for i in 0..N {
+                    self.eps[i] = self.eps[i] + b.eps[i];
+                }
+                self
+            }
+        }
+        impl<T: Real, const N: usize> Sub for $t<T, N> {
+            type Output = Self;
+            $(#[$inline])?
+            fn sub(mut self, b: Self) -> Self {
+                self.re = self.re - b.re;
+                for i in 0..N {
+                    self.eps[i] = self.eps[i] - b.eps[i];
+                }
+                self
+            }
+        }
+        impl<T: Real, const N: usize> Mul for $t<T, N> {
+            type Output = Self;
+            $(#[$inline])?
+            fn mul(mut self, b: Self) -> Self {
+                for i in 0..N {
+                    self.eps[i] = self.eps[i].mul_plus(b.re, self.re * b.eps[i]);
+                }
+                self.re = self.re * b.re;
+                self
+            }
+        }
+        impl<T: Real, const N: usize> Div for $t<T, N> {
+            type Output = Self;
+            #[expect(clippy::suspicious_arithmetic_impl, reason = "the quotient rule")]
+            $(#[$inline])?
+            fn div(mut self, b: Self) -> Self {
+                self.re = self.re / b.re;
+                for i in 0..N {
+                    self.eps[i] = (self.eps[i] - self.re * b.eps[i]) / b.re;
+                }
+                self
+            }
+        }
+        impl<T: Real, const N: usize> Neg for $t<T, N> {
+            type Output = Self;
+            $(#[$inline])?
+            fn neg(mut self) -> Self {
+                self.re = -self.re;
+                for i in 0..N {
+                    self.eps[i] = -self.eps[i];
+                }
+                self
+            }
+        }
+        impl<T: Real, const N: usize> Mul<f64> for $t<T, N> {
+            type Output = Self;
+            $(#[$inline])?
+            fn mul(mut self, b: f64) -> Self {
+                self.re = self.re * b;
+                for i in 0..N {
+                    self.eps[i] = self.eps[i] * b;
+                }
+                self
+            }
+        }
+        impl<T: Real, const N: usize> AddAssign for $t<T, N> {
+            $(#[$inline])?
+            fn add_assign(&mut self, b: Self) {
+                *self = *self + b;
+            }
+        }
+        impl<T: Real, const N: usize> SubAssign for $t<T, N> {
+            $(#[$inline])?
+            fn sub_assign(&mut self, b: Self) {
+                *self = *self - b;
+            }
+        }
+        impl<T: Real, const N: usize> MulAssign for $t<T, N> {
+            $(#[$inline])?
+            fn mul_assign(&mut self, b: Self) {
+                *self = *self * b;
+            }
+        }
+
+        impl<T: Real, const N: usize> Real for $t<T, N> {
+            $(#[$inline])?
+            fn from_f64(x: f64) -> Self {
+                Self::constant(T::from_f64(x))
+            }
+            $(#[$inline])?
+            fn value(self) -> f64 {
+                self.re.value()
+            }
+            $(#[$inline])?
+            fn is_zero(self) -> bool {
+                self.re.is_zero()
+            }
+            $(#[$inline])?
+            fn mul_plus(self, b: Self, mut c: Self) -> Self {
+                for i in 0..N {
+                    c.eps[i] = self.eps[i].mul_plus(b.re, self.re.mul_plus(b.eps[i], c.eps[i]));
+                }
+                c.re = self.re.mul_plus(b.re, c.re);
+                c
+            }
+            $(#[$inline])?
+            fn mul_minus(self, b: Self, mut c: Self) -> Self {
+                for i in 0..N {
+                    c.eps[i] = self.eps[i].mul_plus(b.re, self.re.mul_minus(b.eps[i], c.eps[i]));
+                }
+                c.re = self.re.mul_minus(b.re, c.re);
+                c
+            }
+            $(#[$inline])?
+            fn sqrt(self) -> Self {
+                let r = self.re.sqrt();
+                self.chain(r, T::from_f64(0.5) / r)
+            }
+            $(#[$inline])?
+            fn sin_cos(self) -> (Self, Self) {
+                let (s, c) = self.re.sin_cos();
+                (self.chain(s, c), self.chain(c, -s))
+            }
+            $(#[$inline])?
+            fn atan2(mut self, x: Self) -> Self {
+                let r2 = self.re * self.re + x.re * x.re;
+                for i in 0..N {
+                    self.eps[i] = (self.eps[i] * x.re - self.re * x.eps[i]) / r2;
+                }
+                self.re = self.re.atan2(x.re);
+                self
+            }
+        }
+    };
 }
+dual_arithmetic!(pub Dual);
+dual_arithmetic!(pub(crate) InlineDual, inline(always));
 
 #[cfg(test)]
 mod tests {

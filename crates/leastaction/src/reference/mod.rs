@@ -12,6 +12,7 @@ mod quantities_by_duals;
 
 pub use complex::Complex;
 pub use dual::Dual;
+pub(crate) use dual::InlineDual;
 pub use maximal::{MaximalTwin, maximal_newton_direction, maximal_step};
 pub use minimal_component::component_newton_direction;
 pub use minimal_dense::{dense_linearization, dense_newton_direction};

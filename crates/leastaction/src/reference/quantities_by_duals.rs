@@ -6,7 +6,7 @@
 use super::Dual;
 use crate::dynamics::Dynamics;
 use crate::mechanism::Mechanism;
-use crate::optimize::{At, Quantities, Quantity};
+use crate::optimize::{Quantities, Quantity, Samples};
 use crate::scalar::Real;
 
 /// Directions treated at once. One: then all nestings below are the same few types, and compile quickly.
@@ -54,6 +54,47 @@ impl QuantitiesByDuals {
         }
     }
 
+    fn jacobian(&self, x: &[f64], jacobian: &mut [f64]) {
+        let size = x.len();
+        for c0 in (0..size).step_by(N) {
+            let mut y: Vec<First> = x.iter().map(|x| Dual::constant(*x)).collect();
+            for c in c0..size.min(c0 + N) {
+                y[c].eps[c - c0] = 1.0;
+            }
+            for (r, value) in self.evaluate(&y).iter().enumerate() {
+                for c in c0..size.min(c0 + N) {
+                    jacobian[r * size + c] = value.eps[c - c0];
+                }
+            }
+        }
+    }
+
+    fn add_hessian(&self, x: &[f64], mu: &[f64], hessian: &mut [f64]) {
+        let size = x.len();
+        for c0 in (0..size).step_by(N) {
+            for d0 in (0..=c0).step_by(N) {
+                let mut y: Vec<Second> = x.iter().map(|x| Dual::constant(Dual::constant(*x))).collect();
+                for c in c0..size.min(c0 + N) {
+                    y[c].eps[c - c0].re = 1.0;
+                }
+                for d in d0..size.min(d0 + N) {
+                    y[d].re.eps[d - d0] = 1.0;
+                }
+                for (r, value) in self.evaluate(&y).iter().enumerate() {
+                    for c in c0..size.min(c0 + N) {
+                        for d in d0..size.min(d0 + N) {
+                            let h = mu[r] * value.eps[c - c0].eps[d - d0];
+                            hessian[c * size + d] += h;
+                            if c0 != d0 {
+                                hessian[d * size + c] += h;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Rows of all quantities; `lift` makes derivative `d` of joint `j` a series in time, `lower` takes orders out.
     fn series<T: Real, S: Real>(
         &self,
@@ -92,49 +133,26 @@ impl Quantities for QuantitiesByDuals {
         self.quantities.iter().map(|q| q.rows(self.mechanism.nv())).sum()
     }
 
-    fn values(&mut self, _: At, x: &[f64], z: &mut [f64]) {
-        z.copy_from_slice(&self.evaluate(x));
-    }
-
-    fn jacobian(&mut self, _: At, x: &[f64], z: &mut [f64], jacobian: &mut [f64]) {
-        let size = x.len();
-        for c0 in (0..size).step_by(N) {
-            let mut y: Vec<First> = x.iter().map(|x| Dual::constant(*x)).collect();
-            for c in c0..size.min(c0 + N) {
-                y[c].eps[c - c0] = 1.0;
-            }
-            for (r, value) in self.evaluate(&y).iter().enumerate() {
-                z[r] = value.re;
-                for c in c0..size.min(c0 + N) {
-                    jacobian[r * size + c] = value.eps[c - c0];
-                }
-            }
+    fn values(&mut self, samples: Samples<'_>, z: &mut [f64]) {
+        let rows = self.rows();
+        for s in 0..samples.len() {
+            z[s * rows..(s + 1) * rows].copy_from_slice(&self.evaluate(samples.state(s)));
         }
     }
 
-    fn add_hessian(&mut self, _: At, x: &[f64], mu: &[f64], hessian: &mut [f64]) {
-        let size = x.len();
-        for c0 in (0..size).step_by(N) {
-            for d0 in (0..=c0).step_by(N) {
-                let mut y: Vec<Second> = x.iter().map(|x| Dual::constant(Dual::constant(*x))).collect();
-                for c in c0..size.min(c0 + N) {
-                    y[c].eps[c - c0].re = 1.0;
-                }
-                for d in d0..size.min(d0 + N) {
-                    y[d].re.eps[d - d0] = 1.0;
-                }
-                for (r, value) in self.evaluate(&y).iter().enumerate() {
-                    for c in c0..size.min(c0 + N) {
-                        for d in d0..size.min(d0 + N) {
-                            let h = mu[r] * value.eps[c - c0].eps[d - d0];
-                            hessian[c * size + d] += h;
-                            if c0 != d0 {
-                                hessian[d * size + c] += h;
-                            }
-                        }
-                    }
-                }
-            }
+    fn jacobians(&mut self, samples: Samples<'_>, jacobians: &mut [f64]) {
+        let (rows, size) = (self.rows(), samples.size());
+        for s in 0..samples.len() {
+            let jacobian = &mut jacobians[s * rows * size..(s + 1) * rows * size];
+            self.jacobian(samples.state(s), jacobian);
+        }
+    }
+
+    fn add_hessians(&mut self, samples: Samples<'_>, mu: &[f64], hessians: &mut [f64]) {
+        let (rows, size) = (self.rows(), samples.size());
+        for s in 0..samples.len() {
+            let hessian = &mut hessians[s * size * size..(s + 1) * size * size];
+            self.add_hessian(samples.state(s), &mu[s * rows..(s + 1) * rows], hessian);
         }
     }
 }

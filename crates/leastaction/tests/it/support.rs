@@ -46,9 +46,6 @@ pub(crate) fn worst(a: &[f64], b: &[f64]) -> f64 {
 
 /// A tree with springs, dampers, armature, actuators, drag in wind and a thruster on every kind of joint.
 pub(crate) fn force_tree(seed: u64) -> Mechanism {
-    use leastaction::mechanism::{
-        ActuatorDescription, PerCoordinate, SpringDescription, ThrusterDescription,
-    };
     let kinds = [
         JointType::Revolute,
         JointType::Universal,
@@ -57,7 +54,15 @@ pub(crate) fn force_tree(seed: u64) -> Mechanism {
         JointType::Planar,
         JointType::Prismatic,
     ];
-    let mut model = random_tree(seed, 7, &kinds);
+    force_tree_of(seed, &kinds)
+}
+
+/// The same of the kinds given.
+pub(crate) fn force_tree_of(seed: u64, kinds: &[JointType]) -> Mechanism {
+    use leastaction::mechanism::{
+        ActuatorDescription, PerCoordinate, SpringDescription, ThrusterDescription,
+    };
+    let mut model = random_tree(seed, 7, kinds);
     model.wind = [0.5, -0.3, 0.2];
     model.inputs = vec!["motor".into(), "jet".into()];
     for joint in &mut model.joints {
