@@ -40,6 +40,31 @@ fn jets_and_duals_give_the_same_torques_rates_jacobians_and_hessians() {
     }
 }
 
+#[test]
+fn bodies_that_are_welded_to_others_or_to_the_world_have_the_velocities_of_dual_numbers() {
+    let mut at_rest = 0;
+    for seed in 0..8 {
+        let kinds = [JointType::Fixed, JointType::Revolute];
+        let mechanism = MechanismBuilder::from(samples::random_tree(seed, 5, &kinds)).build().expect("valid");
+        if mechanism.nv() == 0 {
+            continue;
+        }
+        let velocity = |body| Quantity::LinkVelocity { body, order: 0 };
+        let quantities: Vec<Quantity> = mechanism.body_ids().map(velocity).collect();
+        let mut jets = JetQuantities::new(&mechanism, &quantities).expect("served");
+        let mut duals = QuantitiesByDuals::new(&mechanism, &quantities);
+        let x = state(3 * mechanism.nv());
+        let all = Samples { first: 0, times: &[0.0], x: &x };
+        let mu = vec![1.0; jets.rows()];
+        let (a, b) = (Results::new(&mut jets, all, &mu), Results::new(&mut duals, all, &mu));
+        at_rest += b.values.chunks(6).filter(|twist| twist.iter().all(|x| *x == 0.0)).count();
+        assert!(worst(&a.values, &b.values) <= 1e-13);
+        assert!(worst(&a.jacobians, &b.jacobians) <= 1e-13);
+        assert!(worst(&a.hessians, &b.hessians) <= 1e-13);
+    }
+    assert!(at_rest > 0, "some body is welded to the world");
+}
+
 /// What a list of quantities gives at some samples.
 struct Results {
     values: Vec<f64>,
