@@ -72,6 +72,17 @@ pub trait Real:
     }
 }
 
+/// `[f(0), …, f(N − 1)]`. Kernels use it instead of `array::from_fn` and `array::map`, which are not always inlined into
+/// large functions: a call per entry costs more than the entry.
+#[inline(always)]
+pub(crate) fn by_entry<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
+    let mut out = [f(0); N];
+    for i in 1..N {
+        out[i] = f(i);
+    }
+    out
+}
+
 impl Real for f64 {
     const FAST: bool = true;
 

@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign};
 
 use super::vec3::dot3;
 use super::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 
 /// A symmetric 3×3 matrix: `xx, yy, zz, xy, xz, yz`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -215,8 +215,8 @@ impl<T: Real> ArticulatedInertia<T> {
         let rc = [arm.cross(Vec3(c.0[0])), arm.cross(Vec3(c.0[1])), arm.cross(Vec3(c.0[2]))];
         let b = self.b + Mat3::from_columns(rc[0], rc[1], rc[2]);
         // r̂ Bᵀ has columns r × (rows of B); −B' r̂ has rows r × (rows of B').
-        let p = [0, 1, 2].map(|i| arm.cross(Vec3(self.b.0[i])));
-        let q = [0, 1, 2].map(|i| arm.cross(Vec3(b.0[i])));
+        let p: [Vec3<T>; 3] = by_entry(|i| arm.cross(Vec3(self.b.0[i])));
+        let q: [Vec3<T>; 3] = by_entry(|i| arm.cross(Vec3(b.0[i])));
         let entry = |i: usize, j: usize| p[j][i] + q[i][j];
         let a = &self.a.0;
         let a = Sym3([

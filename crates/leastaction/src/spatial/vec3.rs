@@ -4,7 +4,7 @@
 
 use std::ops::{Add, AddAssign, Index, IndexMut, Mul, Neg, Sub, SubAssign};
 
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 
 /// A vector in three-space.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -154,8 +154,9 @@ impl<T: Real> Mat3<T> {
     }
     /// Inverse by cofactors; the caller knows that the matrix is regular.
     #[must_use]
+    #[inline(always)]
     pub fn inverse(&self) -> Self {
-        let [a, b, c] = self.0.map(Vec3);
+        let (a, b, c) = (Vec3(self.0[0]), Vec3(self.0[1]), Vec3(self.0[2]));
         let (x, y, z) = (b.cross(c), c.cross(a), a.cross(b));
         let d = T::one() / a.dot(x);
         Self::from_columns(x * d, y * d, z * d)
@@ -239,28 +240,28 @@ impl<T: Real> Mul<T> for Mat3<T> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, s: T) -> Self {
-        Self(self.0.map(|r| r.map(|x| x * s)))
+        Self(by_entry(|i| by_entry(|j| self.0[i][j] * s)))
     }
 }
 impl<T: Real> Add for Mat3<T> {
     type Output = Self;
     #[inline(always)]
     fn add(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| std::array::from_fn(|j| self.0[i][j] + b.0[i][j])))
+        Self(by_entry(|i| by_entry(|j| self.0[i][j] + b.0[i][j])))
     }
 }
 impl<T: Real> Sub for Mat3<T> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| std::array::from_fn(|j| self.0[i][j] - b.0[i][j])))
+        Self(by_entry(|i| by_entry(|j| self.0[i][j] - b.0[i][j])))
     }
 }
 impl<T: Real> Neg for Mat3<T> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Self(self.0.map(|r| r.map(|x| -x)))
+        Self(by_entry(|i| by_entry(|j| -self.0[i][j])))
     }
 }
 

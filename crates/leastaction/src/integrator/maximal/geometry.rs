@@ -111,7 +111,8 @@ impl<T: Real> Geometry<T> {
         let s = T::one() / (w * w + v3 * v3);
         let (m1, m2) = ((v1 * v3 - w * v2) * s, (v2 * v3 + w * v1) * s);
         let f = &self.frame_b.0;
-        Vec3(std::array::from_fn(|i| f[i][0] * m1 + f[i][1] * m2 + f[i][2]))
+        let row = |i: usize| f[i][0] * m1 + f[i][1] * m2 + f[i][2];
+        Vec3([row(0), row(1), row(2)])
     }
 }
 

@@ -433,8 +433,8 @@ impl Maximal {
         state.interval = h;
         for (i, link) in layout.links.iter().enumerate() {
             let range = link.q..link.q + link.joint.kind.nq();
-            let near: [f64; 7] =
-                std::array::from_fn(|c| if c < range.len() { state.q[link.q + c] } else { 0.0 });
+            let mut near = [0.0; 7];
+            near[..range.len()].copy_from_slice(&state.q[range.clone()]);
             forces::unwrapped(link.joint.kind, &state.side.joints[i], &near, &mut state.q[range]);
         }
         for (l, joint) in layout.loops.iter().enumerate() {

@@ -7,6 +7,7 @@ use super::residual::{assemble, closure_rows, evaluate};
 use super::rotation_map::RotationMap;
 use super::state::{History, MaximalState};
 use super::workspace::{MaximalWorkspace, StepData};
+use crate::scalar::by_entry;
 use crate::spatial::Vec3;
 
 /// How a solve ended.
@@ -61,10 +62,8 @@ pub(crate) fn guess(
         for i in 0..n {
             target[i] = match known {
                 1 => s1[i],
-                2 => std::array::from_fn(|k| 2.0 * s1[i][k] - s2[i][k]),
-                _ => std::array::from_fn(|k| {
-                    weights[0] * s1[i][k] + weights[1] * s2[i][k] + weights[2] * s3[i][k]
-                }),
+                2 => by_entry(|k| 2.0 * s1[i][k] - s2[i][k]),
+                _ => by_entry(|k| weights[0] * s1[i][k] + weights[1] * s2[i][k] + weights[2] * s3[i][k]),
             };
         }
     };

@@ -19,6 +19,7 @@ use super::rotation_map::RotationMap;
 use super::state::MaximalState;
 use super::workspace::{Iterate, StepData, Trial};
 use crate::mechanism::JointType;
+use crate::scalar::by_entry;
 use crate::spatial::Vec3;
 
 /// Scale of a limit's impulse against its velocity.
@@ -400,7 +401,7 @@ fn body_residuals(
 ) {
     for i in 0..layout.links.len() {
         let (u, c) = (&trial.unbalanced[i], &iterate.wrench[i]);
-        trial.residual[i] = std::array::from_fn(|k| u[k] - c[k]);
+        trial.residual[i] = by_entry(|k| u[k] - c[k]);
     }
     for (i, link) in layout.links.iter().enumerate() {
         if let Some(parent) = link.parent {
@@ -470,7 +471,7 @@ pub(crate) fn assemble(
             }
         }
         let u = &trial.unbalanced[i];
-        system.body[i] = std::array::from_fn(|k| -u[k]);
+        system.body[i] = by_entry(|k| -u[k]);
         system.particular[i] = trial.particular[i];
         let rows = &link.joint.rows;
         if rows.has_rows || (step.enforce_limits && rows.has_limits) {
@@ -512,7 +513,7 @@ pub(crate) fn assemble(
     for (c, closure) in layout.closures.iter().enumerate() {
         let mut rows = [super::constraint::Row::default(); 6];
         let mut factor = [1.0; 6];
-        system.closure[c] = std::array::from_fn(|r| -trial.closure[c][r]);
+        system.closure[c] = by_entry(|r| -trial.closure[c][r]);
         match &closure.kind {
             ClosureKind::Joint => {
                 directions(layout.loops[closure.index].kind, &trial.side.loops[closure.index], &mut rows);

@@ -149,7 +149,7 @@ pub(crate) fn skew_times(a: Vec3, m: &Mat3) -> Mat3 {
     let [x, y, z] = a.0;
     let r = &m.0;
     let row = |s: f64, p: &[f64; 3], t: f64, q: &[f64; 3]| -> [f64; 3] {
-        std::array::from_fn(|j| s * p[j] - t * q[j])
+        [s * p[0] - t * q[0], s * p[1] - t * q[1], s * p[2] - t * q[2]]
     };
     Mat3([row(y, &r[2], z, &r[1]), row(z, &r[0], x, &r[2]), row(x, &r[1], y, &r[0])])
 }
@@ -157,7 +157,7 @@ pub(crate) fn skew_times(a: Vec3, m: &Mat3) -> Mat3 {
 /// `M S(a)`.
 #[inline(always)]
 pub(crate) fn times_skew(m: &Mat3, a: Vec3) -> Mat3 {
-    Mat3(m.0.map(|row| Vec3(row).cross(a).0))
+    Mat3([Vec3(m.0[0]).cross(a).0, Vec3(m.0[1]).cross(a).0, Vec3(m.0[2]).cross(a).0])
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::lanes::Lanes;
 use super::lobatto::Scheme;
 use super::residual::{Point, Residual};
 use super::segments::{Law, Segment, Segments};
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
 
 /// What a ball adds to the memory of the residual.
@@ -53,7 +53,7 @@ impl<T: Real, const N: usize> Default for BallNode<T, N> {
 /// `B(ξ)`, `φ(ξ)` and `sin ξ₂`.
 #[inline(always)]
 pub(super) fn chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>, T) {
-    let [(s1, c1), (s2, c2), (s3, c3)] = xi.map(T::sin_cos);
+    let [(s1, c1), (s2, c2), (s3, c3)] = by_entry(|a| xi[a].sin_cos());
     let (o, i) = (T::zero(), T::one());
     let b = Mat3([[i, o, s2], [o, c1, -(s1 * c2)], [o, s1, c1 * c2]]);
     let phi = Mat3([
@@ -71,10 +71,16 @@ pub(super) fn chart_coordinates(r: &Mat3) -> [f64; 3] {
     [(-m[1][2]).atan2(m[2][2]), sine.asin(), (-m[0][1]).atan2(m[0][0])]
 }
 
+/// The same matrix at all nodes.
+#[inline(always)]
+fn spread<T: Real, const N: usize>(m: &Mat3<T>) -> Mat3<Lanes<T, N>> {
+    Mat3(by_entry(|i| by_entry(|j| Lanes::splat(m.0[i][j]))))
+}
+
 /// Node `k` of a lane matrix.
 #[inline(always)]
 pub(super) fn node_matrix<T: Real, const N: usize>(m: &Mat3<Lanes<T, N>>, k: usize) -> Mat3<T> {
-    Mat3(m.0.map(|row| row.map(|x| x.0[k])))
+    Mat3(by_entry(|i| by_entry(|j| m.0[i][j].0[k])))
 }
 
 /// `B⁻ᵀ x`.
@@ -96,9 +102,9 @@ impl<T: Real, const N: usize> Residual<T, N> {
     ) {
         let segment = &segments.list[i];
         let c = segment.coordinate;
-        let anchor = Mat3(point.anchors[segment.ball].0.map(|row| row.map(Lanes::splat)));
+        let anchor = spread(&point.anchors[segment.ball]);
         let frame = before.rot * anchor;
-        let xi: [_; 3] = std::array::from_fn(|a| point.delta[c + a]);
+        let xi: [_; 3] = by_entry(|a| point.delta[c + a]);
         let (b, phi, _) = chart(xi);
         let ball = &mut self.balls[segment.ball];
         ball.tilt = xi[1].0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
@@ -132,7 +138,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let ball = &mut self.balls[segment.ball];
         let rates = Vec3([self.rates[c], self.rates[c + 1], self.rates[c + 2]]);
         let omega = ball.phi.tr_mul(ball.b * rates);
-        let anchor = Mat3(point.anchors[segment.ball].0.map(|row| row.map(Lanes::splat)));
+        let anchor = spread(&point.anchors[segment.ball]);
         let rotation = anchor * ball.phi;
         let torque = Vec3([self.efforts[c], self.efforts[c + 1], self.efforts[c + 2]])
             - omega.scale(law.damping)
@@ -156,7 +162,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
             let conjugate = self.columns[c + a].dot_momentum(mu);
             rows[a] = self.chart_row(scheme, c + a, conjugate, mu, gamma, force[a]).0;
         }
-        let last = Vec3(rows.map(|row| row.0[s]));
+        let last = Vec3(by_entry(|a| rows[a].0[s]));
         let p_anchor = solve_transposed(&node_matrix(&ball.b, s), last);
         let p_next = node_matrix(&ball.phi, s).tr_mul(p_anchor);
         #[cfg(feature = "sabotage")]

@@ -6,7 +6,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 
 /// `N` numbers that are treated alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,13 +23,13 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     #[inline(always)]
     #[must_use]
     pub(crate) fn constant(x: &[f64; N]) -> Self {
-        Self(x.map(T::from_f64))
+        Self(by_entry(|i| T::from_f64(x[i])))
     }
     /// Lane by lane product with plain numbers.
     #[inline(always)]
     #[must_use]
     pub(crate) fn weighted(self, w: &[f64; N]) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] * w[i]))
+        Self(by_entry(|i| self.0[i] * w[i]))
     }
     /// Sum of `w_i x_i`.
     #[inline(always)]
@@ -62,7 +62,7 @@ macro_rules! lane_operator {
             type Output = Self;
             #[inline(always)]
             fn $method(self, b: Self) -> Self {
-                Self(std::array::from_fn(|i| self.0[i] $op b.0[i]))
+                Self(by_entry(|i| self.0[i] $op b.0[i]))
             }
         }
         impl<T: Real, const N: usize> $assign_trait for Lanes<T, N> {
@@ -79,21 +79,21 @@ impl<T: Real, const N: usize> Div for Lanes<T, N> {
     type Output = Self;
     #[inline(always)]
     fn div(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] / b.0[i]))
+        Self(by_entry(|i| self.0[i] / b.0[i]))
     }
 }
 impl<T: Real, const N: usize> Neg for Lanes<T, N> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Self(self.0.map(|x| -x))
+        Self(by_entry(|i| -self.0[i]))
     }
 }
 impl<T: Real, const N: usize> Mul<f64> for Lanes<T, N> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, b: f64) -> Self {
-        Self(self.0.map(|x| x * b))
+        Self(by_entry(|i| self.0[i] * b))
     }
 }
 
@@ -113,15 +113,15 @@ impl<T: Real, const N: usize> Real for Lanes<T, N> {
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
-        Self(self.0.map(T::sqrt))
+        Self(by_entry(|i| self.0[i].sqrt()))
     }
     #[inline(always)]
     fn sin_cos(self) -> (Self, Self) {
-        let both = self.0.map(T::sin_cos);
-        (Self(both.map(|x| x.0)), Self(both.map(|x| x.1)))
+        let both: [(T, T); N] = by_entry(|i| self.0[i].sin_cos());
+        (Self(by_entry(|i| both[i].0)), Self(by_entry(|i| both[i].1)))
     }
     #[inline(always)]
     fn atan2(self, x: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i].atan2(x.0[i])))
+        Self(by_entry(|i| self.0[i].atan2(x.0[i])))
     }
 }

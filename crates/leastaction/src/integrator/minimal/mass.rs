@@ -11,7 +11,7 @@
 
 use super::ball::chart;
 use super::segments::{GROUND, Motion, Segments};
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
 
 /// A factored mass matrix.
@@ -137,7 +137,7 @@ impl MassFactor {
                     self.columns[c] = Twist::new(axis, before.pos.cross(axis));
                     let (s, co) = (base[c] + delta(c)).sin_cos();
                     let row = |r: [f64; 3]| [r[0] * co + r[1] * s, r[1] * co - r[0] * s, r[2]];
-                    Pose::new(Mat3(before.rot.0.map(row)), before.pos)
+                    Pose::new(Mat3(by_entry(|i| row(before.rot.0[i]))), before.pos)
                 }
                 Motion::Slide => {
                     self.columns[c] = Twist::new(Vec3::zero(), axis);
@@ -146,7 +146,7 @@ impl MassFactor {
                 }
                 Motion::Ball => {
                     let frame = before.rot * anchors[segment.ball];
-                    let (b, phi, _) = chart(std::array::from_fn(|a| delta(c + a)));
+                    let (b, phi, _) = chart([delta(c), delta(c + 1), delta(c + 2)]);
                     for a in 0..3 {
                         let axis = frame * b.column(a);
                         self.columns[c + a] = Twist::new(axis, before.pos.cross(axis));
@@ -251,7 +251,7 @@ impl MassFactor {
                 if segment.parent == GROUND { Twist::zero() } else { memory.velocity[segment.parent] };
             if segment.motion == Motion::Ball {
                 let inverse = &self.ball_pivots[segment.ball].0;
-                let rest: [T; 3] = std::array::from_fn(|a| r[c + a] - pair_twist(&self.spread[c + a], &v));
+                let rest: [T; 3] = by_entry(|a| r[c + a] - pair_twist(&self.spread[c + a], &v));
                 for a in 0..3 {
                     r[c + a] = rest[0] * inverse[a][0] + rest[1] * inverse[a][1] + rest[2] * inverse[a][2];
                 }
@@ -281,9 +281,11 @@ fn pair_twist<T: Real>(f: &Wrench, v: &Twist<T>) -> T {
 }
 #[inline(always)]
 fn spread<T: Real>(f: &Wrench, x: T) -> Wrench<T> {
-    Wrench::from_array(f.to_array().map(|f| x * f))
+    let f = f.to_array();
+    Wrench::from_array(by_entry(|i| x * f[i]))
 }
 #[inline(always)]
 fn move_along<T: Real>(s: &Twist, x: T) -> Twist<T> {
-    Twist::from_array(s.to_array().map(|s| x * s))
+    let s = s.to_array();
+    Twist::from_array(by_entry(|i| x * s[i]))
 }

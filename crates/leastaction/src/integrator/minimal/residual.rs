@@ -21,7 +21,7 @@ use super::lanes::Lanes;
 use super::lobatto::Scheme;
 use super::segments::{GROUND, Motion, Segment, Segments};
 use super::wrench::Impulses;
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
 
 /// Where the residual is taken.
@@ -254,9 +254,8 @@ impl<T: Real, const N: usize> Residual<T, N> {
             let torque = cross_constant(moment, g);
             let weight = g.scale(self.masses[i]);
             let gamma = Wrench::new(
-                own.ang + Vec3(torque.0.map(|x| x.weighted(&self.weights))),
-                own.lin
-                    + Vec3(std::array::from_fn(|k| Lanes::constant(&self.weights.map(|w| w * weight[k])))),
+                own.ang + Vec3(by_entry(|k| torque.0[k].weighted(&self.weights))),
+                own.lin + Vec3(by_entry(|k| Lanes::constant(&by_entry(|i| self.weights[i] * weight[k])))),
             );
             if segment.motion == Motion::Ball {
                 self.inward_ball(segment, scheme, point, mu, gamma);
@@ -321,15 +320,14 @@ impl<T: Real, const N: usize> Residual<T, N> {
 /// `A B` with a constant `B`.
 #[inline(always)]
 pub(super) fn times_constant<T: Real>(a: &Mat3<T>, b: &Mat3) -> Mat3<T> {
-    Mat3(std::array::from_fn(|i| {
-        std::array::from_fn(|j| a.0[i][0] * b.0[0][j] + a.0[i][1] * b.0[1][j] + a.0[i][2] * b.0[2][j])
-    }))
+    let row = |i: usize| by_entry(|j| a.0[i][0] * b.0[0][j] + a.0[i][1] * b.0[1][j] + a.0[i][2] * b.0[2][j]);
+    Mat3([row(0), row(1), row(2)])
 }
 
 /// `A x` with a constant `x`.
 #[inline(always)]
 pub(super) fn times_vector<T: Real>(a: &Mat3<T>, x: Vec3) -> Vec3<T> {
-    Vec3(std::array::from_fn(|i| a.0[i][0] * x[0] + a.0[i][1] * x[1] + a.0[i][2] * x[2]))
+    Vec3(by_entry(|i| a.0[i][0] * x[0] + a.0[i][1] * x[1] + a.0[i][2] * x[2]))
 }
 
 /// `a × b` with a constant `b`.
@@ -352,5 +350,5 @@ fn sym_times<T: Real>(a: &crate::spatial::Sym3, x: Vec3<T>) -> Vec3<T> {
 fn turn_about_z<T: Real>(x: &Pose<T>, angle: T) -> Pose<T> {
     let (s, c) = angle.sin_cos();
     let row = |r: [T; 3]| [r[0] * c + r[1] * s, r[1] * c - r[0] * s, r[2]];
-    Pose::new(Mat3(x.rot.0.map(row)), x.pos)
+    Pose::new(Mat3(by_entry(|i| row(x.rot.0[i]))), x.pos)
 }

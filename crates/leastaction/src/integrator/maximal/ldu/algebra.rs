@@ -1,5 +1,6 @@
 //! Six-vectors and blocks of the solver: transports, generalised inverse.
 
+use crate::scalar::by_entry;
 use crate::spatial::Vec3;
 
 pub(crate) type Six = [f64; 6];
@@ -38,7 +39,7 @@ pub(super) fn unit(c: usize) -> Six {
 }
 
 pub(super) fn times(m: &Block, x: &Six) -> Six {
-    std::array::from_fn(|r| dot(&m[r], x))
+    by_entry(|r| dot(&m[r], x))
 }
 
 #[inline(always)]

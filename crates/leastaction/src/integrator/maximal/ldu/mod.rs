@@ -16,6 +16,7 @@
 //! and a rank decision. (3.20)
 
 mod algebra;
+mod ball;
 mod closure;
 mod pair;
 mod solve;
@@ -26,7 +27,7 @@ pub(crate) use algebra::{Block, Six, add_wrench, angular, dot, linear, six, tran
 use super::geometry::Side;
 use super::graph::{Graph, Op};
 use super::layout::Layout;
-use algebra::ZERO;
+use algebra::{ZERO, unit};
 
 /// Right-hand sides in, solution out.
 #[derive(Clone, Debug, Default)]
@@ -108,12 +109,17 @@ impl Ldu {
     pub(crate) fn new(layout: &Layout, graph: &Graph, nv: usize) -> Self {
         let n = layout.links.len();
         let nc = layout.closures.len();
+        // The null space of a ball is [I; 0] at every pose: written once.
+        let mut balls = vec![[0.0; 6]; nv];
+        for link in layout.links.iter().filter(|link| link.joint.is_plain_ball()) {
+            (0..3).for_each(|c| balls[link.v + c] = unit(c));
+        }
         Self {
             diagonal: vec![ZERO; n],
-            n_x: vec![[0.0; 6]; nv],
-            n_v: vec![[0.0; 6]; nv],
+            n_x: balls.clone(),
+            n_v: balls.clone(),
             left: vec![[0.0; 6]; nv],
-            right: vec![[0.0; 6]; nv],
+            right: balls,
             inverse: vec![[0.0; 6]; nv],
             unscaled: vec![[0.0; 6]; nv],
             stiffness: vec![[0.0; 6]; nv],
@@ -147,7 +153,12 @@ impl Ldu {
             match op {
                 Op::Pair { link, carried, fill } => {
                     self.factor_link(layout, *link, x, v);
-                    if !carried.is_empty() {
+                    if carried.is_empty() {
+                        continue;
+                    }
+                    if layout.links[*link].joint.is_plain_ball() {
+                        self.carry_ball(layout, *link, carried, fill, x, v);
+                    } else {
                         match layout.links[*link].joint.kind.nv() {
                             0 => self.carry::<0>(layout, *link, carried, fill, x, v),
                             1 => self.carry::<1>(layout, *link, carried, fill, x, v),

@@ -1,11 +1,12 @@
 //! Pivots of the pairs (link, tree joint): null spaces, the small inverse, the parent's block. (3.15), (3.16)
 
 use super::Ldu;
-use super::algebra::{Block, Six, ZERO, add_linear, add_transported, dot, invert, pad, unit};
+use super::algebra::{Block, Six, ZERO, add_linear, add_transported, dot, invert, pad};
 use crate::integrator::maximal::constraint::coordinate_columns;
 use crate::integrator::maximal::geometry::Side;
 use crate::integrator::maximal::layout::Layout;
 use crate::mechanism::JointType;
+use crate::scalar::by_entry;
 use crate::spatial::Mat3;
 
 impl Ldu {
@@ -22,10 +23,10 @@ impl Ldu {
                 let (nx, nv) = (x.axis[i], v.axis[i]);
                 self.n_x[link.v] = pad(nx);
                 self.n_v[link.v] = pad(nv);
-                let u: Six = std::array::from_fn(|r| d[r][0] * nv[0] + d[r][1] * nv[1] + d[r][2] * nv[2]);
-                let left: Six = std::array::from_fn(|c| nx[0] * d[0][c] + nx[1] * d[1][c] + nx[2] * d[2][c]);
+                let u: Six = by_entry(|r| d[r][0] * nv[0] + d[r][1] * nv[1] + d[r][2] * nv[2]);
+                let left: Six = by_entry(|c| nx[0] * d[0][c] + nx[1] * d[1][c] + nx[2] * d[2][c]);
                 let p = 1.0 / (nx[0] * u[0] + nx[1] * u[1] + nx[2] * u[2]);
-                let right: Six = u.map(|u| u * p);
+                let right = by_entry(|r| u[r] * p);
                 self.inverse[link.v][0] = p;
                 self.left[link.v] = left;
                 self.right[link.v] = right;
@@ -60,13 +61,11 @@ impl Ldu {
                     }
                 }
                 for c in 0..3 {
-                    self.n_x[link.v + c] = unit(c);
-                    self.n_v[link.v + c] = unit(c);
                     self.left[link.v + c] = d[c];
-                    self.inverse[link.v + c] = [p.0[c][0], p.0[c][1], p.0[c][2], 0.0, 0.0, 0.0];
-                    self.right[link.v + c] = std::array::from_fn(|r| {
-                        if r < 3 { f64::from(u8::from(r == c)) } else { below.0[r - 3][c] }
-                    });
+                    for k in 0..3 {
+                        self.inverse[link.v + c][k] = p.0[c][k];
+                        self.right[link.v + c][3 + k] = below.0[k][c];
+                    }
                 }
                 if let Some(parent) = link.parent {
                     add_linear(&mut self.diagonal[parent], &m, x.lever[i], v.lever[i]);
@@ -97,8 +96,8 @@ impl Ldu {
         let (mut u, mut p) = (ZERO, ZERO);
         for c in 0..nv {
             let (nx, nv) = (self.n_x[link.v + c], self.n_v[link.v + c]);
-            u[c] = std::array::from_fn(|r| dot(&d[r], &nv));
-            self.left[link.v + c] = std::array::from_fn(|k| (0..6).map(|r| nx[r] * d[r][k]).sum::<f64>());
+            u[c] = by_entry(|r| dot(&d[r], &nv));
+            self.left[link.v + c] = by_entry(|k| (0..6).map(|r| nx[r] * d[r][k]).sum::<f64>());
         }
         for r in 0..nv {
             for c in 0..nv {

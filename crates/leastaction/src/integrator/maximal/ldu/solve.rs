@@ -5,6 +5,7 @@ use super::{Ldu, System};
 use crate::integrator::maximal::geometry::Side;
 use crate::integrator::maximal::graph::{Carried, Graph, Op};
 use crate::integrator::maximal::layout::Layout;
+use crate::scalar::by_entry;
 
 impl Ldu {
     /// Solves with the factors: `system` holds right-hand sides and receives the solution. Does not allocate.
@@ -12,6 +13,9 @@ impl Ldu {
     pub(crate) fn solve(&self, layout: &Layout, graph: &Graph, x: &Side, v: &Side, system: &mut System) {
         for op in &graph.ops {
             match op {
+                Op::Pair { link, carried, .. } if layout.links[*link].joint.is_plain_ball() => {
+                    self.forward_ball(layout, *link, carried, x, system);
+                }
                 Op::Pair { link, carried, .. } => match layout.links[*link].joint.kind.nv() {
                     0 => self.forward_pair::<0>(layout, *link, carried, x, system),
                     1 => self.forward_pair::<1>(layout, *link, carried, x, system),
@@ -52,6 +56,9 @@ impl Ldu {
     ) {
         for op in graph.ops.iter().rev() {
             match op {
+                Op::Pair { link, carried, .. } if layout.links[*link].joint.is_plain_ball() => {
+                    self.backward_ball(layout, *link, carried, v, system);
+                }
                 Op::Pair { link, carried, .. } => match layout.links[*link].joint.kind.nv() {
                     0 => self.backward_pair::<0>(layout, *link, carried, v, system),
                     1 => self.backward_pair::<1>(layout, *link, carried, v, system),
@@ -102,6 +109,7 @@ impl Ldu {
             zero.fill([0.0; 6]);
         }
         system.rate.fill(0.0);
+        system.force.fill(0.0);
         let free = self.kernel(layout, c).0[which];
         self.backward(layout, graph, side, system, Some((c, free)));
     }
@@ -123,7 +131,7 @@ impl Ldu {
         let (d, wp) = (&self.diagonal[i], system.particular[i]);
         let r = system.body[i];
         // r − D w_p
-        let mut rest: Six = std::array::from_fn(|k| r[k] - dot(&d[k], &wp));
+        let mut rest: Six = by_entry(|k| r[k] - dot(&d[k], &wp));
         let mut eta = [0.0; N]; // y of the pivot equation
         for k in 0..N {
             eta[k] = dot(&n_x[k], &rest) + system.force[at + k];
@@ -225,7 +233,7 @@ impl Ldu {
             }
         }
         let wp = system.particular[i];
-        let mut w: Six = std::array::from_fn(|k| moved[k] + wp[k]);
+        let mut w: Six = by_entry(|k| moved[k] + wp[k]);
         for k in 0..N {
             let mut xi = if self.limits_active { system.shift[at + k] } else { 0.0 };
             for m in 0..N {
@@ -237,7 +245,7 @@ impl Ldu {
             }
         }
         let (d, r) = (&self.diagonal[i], system.body[i]);
-        system.wrench[i] = std::array::from_fn(|k| dot(&d[k], &w) + load[k] - r[k]);
+        system.wrench[i] = by_entry(|k| dot(&d[k], &w) + load[k] - r[k]);
         system.body[i] = w;
     }
 }
