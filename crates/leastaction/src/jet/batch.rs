@@ -201,13 +201,9 @@ impl CostBatch {
         values: &[f64],
         gradients: &[f64],
     ) -> Result<usize, JetError> {
-        let (n, costs) = (self.sample_len(), self.single.costs().len());
-        let samples = x.len() / n.max(1);
-        expect("x", x.len(), samples * n)?;
-        expect("reference", reference.len(), samples * self.reference_len())?;
-        expect("values", values.len(), samples * costs)?;
-        if let Some(weights) = weights {
-            expect("weights", weights.len(), costs)?;
+        let samples = x.len() / self.sample_len().max(1);
+        self.single.check(samples, x, reference, weights, values)?;
+        if weights.is_some() {
             expect("gradients", gradients.len(), samples * self.tangent_len())?;
         }
         Ok(samples)

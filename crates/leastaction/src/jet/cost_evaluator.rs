@@ -120,7 +120,7 @@ impl CostEvaluator {
     /// # Errors
     /// If a length does not fit or the sample is not finite.
     pub fn values_into(&mut self, x: &[f64], reference: &[f64], values: &mut [f64]) -> Result<(), JetError> {
-        self.check(x, reference, None, values)?;
+        self.check(1, x, reference, None, values)?;
         self.plain.evaluate(&self.costs, x, reference, None, values, &mut [])
     }
 
@@ -136,7 +136,7 @@ impl CostEvaluator {
         values: &mut [f64],
         gradient: &mut [f64],
     ) -> Result<(), JetError> {
-        self.check(x, reference, Some(weights), values)?;
+        self.check(1, x, reference, Some(weights), values)?;
         expect("gradient", gradient.len(), self.tangent_len())?;
         self.plain.evaluate(&self.costs, x, reference, Some(weights), values, gradient)
     }
@@ -157,7 +157,7 @@ impl CostEvaluator {
         gradient: &mut [f64],
         hessian: &mut [f64],
     ) -> Result<(), JetError> {
-        self.check(x, reference, Some(weights), values)?;
+        self.check(1, x, reference, Some(weights), values)?;
         let (n, nv) = (self.tangent_len(), self.plain.jets.nv());
         expect("gradient", gradient.len(), n)?;
         expect("hessian", hessian.len(), n * n)?;
@@ -235,21 +235,23 @@ impl CostEvaluator {
     /// If a length does not fit or the sample is not finite.
     pub fn jacobian(&mut self, x: &[f64], reference: &[f64], cost: usize) -> Result<Vec<f64>, JetError> {
         let mut values = vec![0.0; self.costs.len()];
-        self.check(x, reference, None, &values)?;
+        self.check(1, x, reference, None, &values)?;
         self.plain.evaluate(&self.costs, x, reference, None, &mut values, &mut [])?;
         self.plain.residual_jacobian(&self.costs, cost, x, reference)
     }
 
-    fn check(
+    /// Checks the lengths of so many samples.
+    pub(super) fn check(
         &self,
+        samples: usize,
         x: &[f64],
         reference: &[f64],
         weights: Option<&[f64]>,
         values: &[f64],
     ) -> Result<(), JetError> {
-        expect("x", x.len(), self.sample_len())?;
-        expect("reference", reference.len(), self.reference_len())?;
-        expect("values", values.len(), self.costs.len())?;
+        expect("x", x.len(), samples * self.sample_len())?;
+        expect("reference", reference.len(), samples * self.reference_len())?;
+        expect("values", values.len(), samples * self.costs.len())?;
         expect("weights", weights.map_or(self.costs.len(), <[f64]>::len), self.costs.len())
     }
 }

@@ -56,7 +56,7 @@ macro_rules! dual_arithmetic {
             fn chain(mut self, f: T, df: T) -> Self {
                 self.re = f;
                 for i in 0..N {
-                    self.eps[i] = self.eps[i] * df;
+                    self.eps[i] *= df;
                 }
                 self
             }
@@ -73,9 +73,9 @@ macro_rules! dual_arithmetic {
             type Output = Self;
             $(#[$inline])?
             fn add(mut self, b: Self) -> Self {
-                self.re = self.re + b.re;
+                self.re += b.re;
                 for i in 0..N {
-                    self.eps[i] = self.eps[i] + b.eps[i];
+                    self.eps[i] += b.eps[i];
                 }
                 self
             }
@@ -84,9 +84,9 @@ macro_rules! dual_arithmetic {
             type Output = Self;
             $(#[$inline])?
             fn sub(mut self, b: Self) -> Self {
-                self.re = self.re - b.re;
+                self.re -= b.re;
                 for i in 0..N {
-                    self.eps[i] = self.eps[i] - b.eps[i];
+                    self.eps[i] -= b.eps[i];
                 }
                 self
             }
@@ -98,13 +98,12 @@ macro_rules! dual_arithmetic {
                 for i in 0..N {
                     self.eps[i] = self.eps[i].mul_plus(b.re, self.re * b.eps[i]);
                 }
-                self.re = self.re * b.re;
+                self.re *= b.re;
                 self
             }
         }
         impl<T: Real, const N: usize> Div for $t<T, N> {
             type Output = Self;
-            #[expect(clippy::suspicious_arithmetic_impl, reason = "the quotient rule")]
             $(#[$inline])?
             fn div(mut self, b: Self) -> Self {
                 self.re = self.re / b.re;
@@ -128,12 +127,12 @@ macro_rules! dual_arithmetic {
         impl<T: Real, const N: usize> Mul<f64> for $t<T, N> {
             type Output = Self;
             $(#[$inline])?
-            fn mul(mut self, b: f64) -> Self {
-                self.re = self.re * b;
+            fn mul(self, b: f64) -> Self {
+                let mut eps = self.eps;
                 for i in 0..N {
-                    self.eps[i] = self.eps[i] * b;
+                    eps[i] = self.eps[i] * b;
                 }
-                self
+                Self { re: self.re * b, eps }
             }
         }
         impl<T: Real, const N: usize> AddAssign for $t<T, N> {

@@ -475,50 +475,55 @@ fn a_batch_that_holds_a_number_that_is_not_finite_is_refused() {
 
 #[test]
 fn jets_do_not_allocate_after_their_workspace_is_made() {
-    let mechanism = golden_model("comprehensive_panda7_k1.json");
-    let (q, y) = random_motion(&mechanism, 1, 3);
-    let nv = mechanism.nv();
-    let mut jets = JetWorkspace::<f64>::new(&mechanism, 1);
-    let rows: Vec<&[f64]> = y.chunks_exact(nv).collect();
-    let mut fast = TorqueJacobian::new(&mechanism, 1).expect("order");
-    let last = jets.body(mechanism.body_ids().last().expect("bodies"));
-    let requests = [
-        Request::local(Quantity::Velocity, last),
-        Request::world(Quantity::LinkForce, last),
-        Request::whole(Quantity::Torque),
-        Request::whole(Quantity::CentroidalMomentum),
-    ];
-    let width = jets.jacobian_columns();
-    let mut outs: Vec<Vec<f64>> = requests
-        .iter()
-        .map(|r| vec![0.0; jets.value_count(r.quantity) * jets.jacobian_rows(r.quantity) * width])
-        .collect();
-    let (mut xi, mut lambda) = (vec![0.1; 4 * nv], vec![0.2; 2 * nv]);
-    let costs = arm_costs(&mechanism);
-    let mut batch = CostBatch::new(&mechanism, costs.clone(), 3).expect("served");
-    let n = batch.sample_len();
-    let x = vec![0.3; 5 * n];
-    let reference = vec![0.1; 5 * batch.reference_len()];
-    let (mut values, mut gradients) = (vec![0.0; 5 * costs.len()], vec![0.0; 5 * n]);
-    let (mut value, mut gradient, mut hessian) = (vec![0.0; costs.len()], vec![0.0; n], vec![0.0; n * n]);
-    let weights = vec![1.0; costs.len()];
-    let count = allocations(|| {
-        for _ in 0..3 {
-            jets.forward(&q, &y).expect("valid");
-            for (request, out) in requests.iter().zip(&mut outs) {
-                jets.jacobian_into(request, Coordinates::Velocity, out).expect("served");
+    // An arm, and a tree with springs, dampers and armature on every kind of joint.
+    for (mechanism, passive) in [(golden_model("comprehensive_panda7_k1.json"), false), (force_tree(3), true)]
+    {
+        let (q, y) = random_motion(&mechanism, 1, 3);
+        let nv = mechanism.nv();
+        let mut jets = JetWorkspace::<f64>::new(&mechanism, 1);
+        let rows: Vec<&[f64]> = y.chunks_exact(nv).collect();
+        let mut fast = TorqueJacobian::new(&mechanism, 1).expect("order");
+        let last = jets.body(mechanism.body_ids().last().expect("bodies"));
+        let requests = [
+            Request::local(Quantity::Velocity, last),
+            Request::world(Quantity::LinkForce, last),
+            Request::whole(Quantity::Torque),
+            Request::whole(Quantity::CentroidalMomentum),
+        ];
+        let width = jets.jacobian_columns();
+        let mut outs: Vec<Vec<f64>> = requests
+            .iter()
+            .map(|r| vec![0.0; jets.value_count(r.quantity) * jets.jacobian_rows(r.quantity) * width])
+            .collect();
+        let (mut xi, mut lambda) = (vec![0.1; 4 * nv], vec![0.2; 2 * nv]);
+        let costs = arm_costs(&mechanism);
+        let mut batch = CostBatch::new(&mechanism, costs.clone(), 3).expect("served");
+        jets.include_passive(passive);
+        fast.include_passive(passive);
+        batch.include_passive(passive);
+        let (n, t, r) = (batch.sample_len(), batch.tangent_len(), batch.reference_len());
+        let (x, reference) = (vec![0.3; 5 * n], vec![0.1; 5 * r]);
+        let (mut values, mut gradients) = (vec![0.0; 5 * costs.len()], vec![0.0; 5 * t]);
+        let (mut value, mut gradient, mut hessian) = (vec![0.0; costs.len()], vec![0.0; t], vec![0.0; t * t]);
+        let weights = vec![1.0; costs.len()];
+        let count = allocations(|| {
+            for _ in 0..3 {
+                jets.forward(&q, &y).expect("valid");
+                for (request, out) in requests.iter().zip(&mut outs) {
+                    jets.jacobian_into(request, Coordinates::Velocity, out).expect("served");
+                }
+                jets.torque_jvp(&xi, &mut lambda).expect("lengths");
+                jets.torque_vjp(&lambda, &mut xi).expect("lengths");
+                fast.evaluate(&q, &rows).expect("valid");
+                batch.gradients_into(&x, &reference, &weights, &mut values, &mut gradients).expect("finite");
+                batch
+                    .single()
+                    .hessian_into(&x[..n], &reference[..r], &weights, &mut value, &mut gradient, &mut hessian)
+                    .expect("finite");
             }
-            jets.torque_jvp(&xi, &mut lambda).expect("lengths");
-            jets.torque_vjp(&lambda, &mut xi).expect("lengths");
-            fast.evaluate(&q, &rows).expect("valid");
-            batch.gradients_into(&x, &reference, &weights, &mut values, &mut gradients).expect("finite");
-            let single = batch.single();
-            single
-                .hessian_into(&x[..n], &reference[..6], &weights, &mut value, &mut gradient, &mut hessian)
-                .expect("finite");
-        }
-    });
-    assert_eq!(count, 0);
+        });
+        assert_eq!(count, 0, "{}", mechanism.name());
+    }
 }
 
 /// A driven motion: torque rates are the differences of torques, and the fit says how well it fits.
