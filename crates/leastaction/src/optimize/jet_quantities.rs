@@ -24,7 +24,8 @@ pub struct JetQuantities {
     one: Sweeps<f64, W>,
     /// None where samples go one by one: rotations branch on their angle, each sample for itself.
     lanes: Option<InLanes>,
-    /// Jacobians of torques; lanes run inside a sample here.
+    /// Jacobians of torques; lanes run inside a sample here. With generating jets instead, like all others, a whole solve
+    /// takes 40.8 instead of 36.7 ms on an arm of seven joints.
     torque: Option<TorqueJacobian>,
     /// There are other quantities than torques.
     mixed: bool,
