@@ -9,6 +9,7 @@ mod experiments;
 mod failure;
 mod forces;
 mod inputs;
+mod interrupt;
 mod limits;
 mod model;
 mod motion_page;

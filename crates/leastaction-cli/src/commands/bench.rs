@@ -94,22 +94,40 @@ struct KernelBench {
 
 #[derive(Debug, clap::Args)]
 struct LinearizeBench {
+    #[command(flatten)]
+    cases: CallArgs,
+}
+
+/// Models and calls of one part of a step.
+#[derive(Debug, clap::Args)]
+pub(super) struct CallArgs {
     #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    models: Vec<String>,
+    pub(super) models: Vec<String>,
     /// Order of accuracy of the step
     #[arg(long, value_name = "N", default_value_t = 2)]
-    order: u32,
+    pub(super) order: u32,
     /// Time step in seconds
     #[arg(long, value_name = "S", default_value = "0.005", value_parser = positive)]
-    step: f64,
+    pub(super) step: f64,
     /// Number of batches
     #[arg(long, value_name = "B", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
-    batches: u64,
+    pub(super) batches: u64,
     /// Make exactly N calls and time them together, for instruction counts
     #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
-    calls: Option<u64>,
+    pub(super) calls: Option<u64>,
     #[command(flatten)]
-    read: ReadArgs,
+    pub(super) read: ReadArgs,
+}
+
+impl CallArgs {
+    /// Best and median time of a call in microseconds.
+    pub(super) fn time(&self, mut call: impl FnMut()) -> (f64, f64) {
+        let Some(calls) = self.calls else { return batches(self.batches, call) };
+        let begin = Instant::now();
+        (0..calls).for_each(|_| call());
+        let us = begin.elapsed().as_secs_f64() * 1e6 / calls as f64;
+        (us, us)
+    }
 }
 
 /// Algorithms of continuous dynamics.
@@ -130,8 +148,8 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         Some(What::Step(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Kernel(bench)) => (&bench.models, &|name| bench.run(name)),
         Some(What::Jacobian(bench)) => (&bench.models, &|name| bench.run(name)),
-        Some(What::Linearize(bench)) => (&bench.models, &|name| bench.run(name)),
-        Some(What::Newton(bench)) => (&bench.models, &|name| bench.run(name)),
+        Some(What::Linearize(bench)) => (&bench.cases.models, &|name| bench.run(name)),
+        Some(What::Newton(bench)) => (&bench.cases.models, &|name| bench.run(name)),
         Some(What::Optimize(bench)) => (&bench.problems, &|name| bench.run(name)),
         None if args.peers.peers => return args.peers.run(),
         None => {
@@ -274,9 +292,10 @@ pub(super) fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
 
 impl LinearizeBench {
     fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
-        let (_, mechanism) = model::load(name, &self.read)?;
+        let cases = &self.cases;
+        let (_, mechanism) = model::load(name, &cases.read)?;
         let failed = |error: StepError| Failure::caused_by("the step can't be linearised", &error);
-        let options = MinimalOptions { order: self.order, ..MinimalOptions::default() };
+        let options = MinimalOptions { order: cases.order, ..MinimalOptions::default() };
         let integrator = MinimalIntegrator::new(options).map_err(failed)?;
         let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
         let state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).map_err(failed)?;
@@ -284,37 +303,35 @@ impl LinearizeBench {
         let input = Input { u: &u };
         let mut moved = state.clone();
         let mut out = integrator
-            .linearize(&mechanism, &mut workspace, &mut moved, input, self.step, StateCoordinates::Velocity)
+            .linearize(&mechanism, &mut workspace, &mut moved, input, cases.step, StateCoordinates::Velocity)
             .map_err(failed)?;
-        let mut linearize = || {
+        let linearize = || {
             moved.clone_from(&state);
-            let done =
-                integrator.linearize_into(&mechanism, &mut workspace, &mut moved, input, self.step, &mut out);
+            let done = integrator.linearize_into(
+                &mechanism,
+                &mut workspace,
+                &mut moved,
+                input,
+                cases.step,
+                &mut out,
+            );
             let _ = black_box(done);
         };
-        let (both, both_median) = match self.calls {
-            Some(calls) => {
-                let begin = Instant::now();
-                (0..calls).for_each(|_| linearize());
-                let us = begin.elapsed().as_secs_f64() * 1e6 / calls as f64;
-                (us, us)
-            }
-            None => batches(self.batches, linearize),
-        };
-        let step = self.calls.is_none().then(|| {
+        let (both, both_median) = cases.time(linearize);
+        let step = cases.calls.is_none().then(|| {
             let step = || {
                 moved.clone_from(&state);
-                let _ = black_box(integrator.step(&mechanism, &mut workspace, &mut moved, input, self.step));
+                let _ = black_box(integrator.step(&mechanism, &mut workspace, &mut moved, input, cases.step));
             };
-            batches(self.batches, step).0
+            batches(cases.batches, step).0
         });
         Ok(vec![json!({
             "section": "E",
             "system": "leastaction",
-            "variant": format!("linearize{}", self.order),
+            "variant": format!("linearize{}", cases.order),
             "model": peer_name(name),
             "n": mechanism.nv(),
-            "dt": self.step,
+            "dt": cases.step,
             "us": both,
             "us_median": both_median,
             "us_step": step,

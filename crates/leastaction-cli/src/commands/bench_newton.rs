@@ -1,7 +1,6 @@
 //! `bench newton`: what one iteration of the integrator in joint coordinates is made of.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use clap::ValueEnum;
 use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions, StepPoint};
@@ -9,8 +8,7 @@ use leastaction::integrator::{Integrator, StepError};
 use leastaction::mechanism::Mechanism;
 use serde_json::{Value, json};
 
-use super::bench::{batches, peer_name};
-use crate::args::{MODEL_HELP, ReadArgs, positive};
+use super::bench::{CallArgs, peer_name};
 use crate::config::word;
 use crate::failure::Failure;
 use crate::model;
@@ -20,22 +18,8 @@ pub(super) struct NewtonBench {
     /// What is evaluated
     #[arg(value_enum)]
     part: Part,
-    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    pub(super) models: Vec<String>,
-    /// Order of accuracy of the step
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    order: u32,
-    /// Time step in seconds
-    #[arg(long, value_name = "S", default_value = "0.005", value_parser = positive)]
-    step: f64,
-    /// Number of batches
-    #[arg(long, value_name = "B", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
-    batches: u64,
-    /// Make exactly N calls and time them together, for instruction counts
-    #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
-    calls: Option<u64>,
     #[command(flatten)]
-    read: ReadArgs,
+    pub(super) cases: CallArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,28 +32,26 @@ enum Part {
 
 impl NewtonBench {
     pub(super) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
-        let (_, mechanism) = model::load(name, &self.read)?;
+        let cases = &self.cases;
+        let (_, mechanism) = model::load(name, &cases.read)?;
         let failed = |error: StepError| Failure::caused_by("the step can't be evaluated", &error);
-        let options = MinimalOptions { order: self.order, ..MinimalOptions::default() };
+        let options = MinimalOptions { order: cases.order, ..MinimalOptions::default() };
         let integrator = MinimalIntegrator::new(options).map_err(failed)?;
         let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
-        let at = point(&mechanism, (self.order / 2) as usize, self.step);
+        let at = point(&mechanism, (cases.order / 2) as usize, cases.step);
         workspace.sample(&mechanism, &at, true).map_err(failed)?;
         let call = || match self.part {
             Part::Residual => drop(black_box(workspace.residual(&mechanism, black_box(&at)))),
             Part::Direction => drop(black_box(workspace.sample(&mechanism, black_box(&at), true))),
         };
-        let (us, median) = match self.calls {
-            Some(calls) => together(calls, call),
-            None => batches(self.batches, call),
-        };
+        let (us, median) = cases.time(call);
         Ok(vec![json!({
             "section": "A",
             "system": "leastaction",
-            "variant": format!("{}{}", word(self.part), self.order),
+            "variant": format!("{}{}", word(self.part), cases.order),
             "model": peer_name(name),
             "n": mechanism.nv(),
-            "dt": self.step,
+            "dt": cases.step,
             "us": us,
             "us_median": median,
         })])
@@ -85,11 +67,4 @@ fn point(mechanism: &Mechanism, nodes: usize, h: f64) -> StepPoint {
         u: vec![vec![0.0; mechanism.nu()]; nodes + 1],
         h,
     }
-}
-
-fn together(calls: u64, mut call: impl FnMut()) -> (f64, f64) {
-    let begin = Instant::now();
-    (0..calls).for_each(|_| call());
-    let us = begin.elapsed().as_secs_f64() * 1e6 / calls as f64;
-    (us, us)
 }

@@ -1,7 +1,6 @@
 //! `control`: inputs and feedback that bring a mechanism to a goal.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -16,6 +15,7 @@ use leastaction::optimize::{SolveStatus, Wish};
 use serde_json::{Value, json};
 
 use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use crate::interrupt::stop_flag;
 use crate::output::DEFAULT_FOLDER;
 use crate::policy::{self, HOLD_SECONDS, Nearness};
 use crate::printer::Printer;
@@ -436,18 +436,4 @@ fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mu
         printer.line(format!("  report         {}", out.join("report.html").display()));
     }
     printer.line(format!("  data           {}", out.join("solution.json").display()));
-}
-
-/// Set by the first Ctrl-C; a second one ends the process at once.
-fn stop_flag() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    // Without a handler Ctrl-C ends the process, which leaves the old files: no reason to stop here.
-    let _ = ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            #[expect(clippy::exit, reason = "asked for twice")]
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    });
-    flag
 }

@@ -1,7 +1,6 @@
 //! `optimize`: motions from costs, boundary states and limits.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -11,6 +10,7 @@ use leastaction::optimize::{
 use serde_json::{Value, json};
 
 use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use crate::interrupt::stop_flag;
 use crate::output::DEFAULT_FOLDER;
 use crate::printer::Printer;
 use crate::problem::results::{self, Page};
@@ -248,18 +248,4 @@ fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) 
         warnings: obstacle_line(file, solution).into_iter().collect(),
         ..Page::default()
     }
-}
-
-/// Set by the first Ctrl-C; a second one ends the process at once.
-fn stop_flag() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    // Without a handler Ctrl-C ends the process, which leaves the old files: no reason to stop here.
-    let _ = ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            #[expect(clippy::exit, reason = "asked for twice")]
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    });
-    flag
 }

@@ -2,8 +2,6 @@
 
 use std::f64::consts::FRAC_PI_2;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use leastaction::control::Policy;
@@ -20,6 +18,7 @@ use crate::config::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
 use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use crate::forces::ForceLog;
 use crate::inputs::Inputs;
+use crate::interrupt::stop_flag;
 use crate::model::{self, Model};
 use crate::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
 use crate::page::{PageHead, PageRecorder};
@@ -372,18 +371,4 @@ fn conclude(
         return Ok(INTERRUPTED);
     }
     Ok(DONE)
-}
-
-/// Set by the first Ctrl-C; a second one ends the process at once.
-fn stop_flag() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    // Without a handler Ctrl-C ends the process, which leaves the old files: no reason to stop here.
-    let _ = ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            #[expect(clippy::exit, reason = "asked for twice")]
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    });
-    flag
 }

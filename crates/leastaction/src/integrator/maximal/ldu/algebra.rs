@@ -120,6 +120,21 @@ pub(super) fn add_linear(target: &mut Block, m: &Block, d: Vec3, d_end: Vec3) {
     }
 }
 
+/// Largest entry above `floor` of the rows from `k` on, in columns not yet used.
+#[inline(always)]
+fn largest(a: &Block, k: usize, n: usize, used: &[bool; 6], floor: f64) -> Option<(usize, usize)> {
+    let (mut best, mut at) = (floor, None);
+    for r in k..n {
+        for c in 0..n {
+            if !used[c] && a[r][c].abs() > best {
+                best = a[r][c].abs();
+                at = Some((r, c));
+            }
+        }
+    }
+    at
+}
+
 /// Generalised inverse by elimination with full pivoting: pivots not above `floor` are dropped. Returns the rank.
 #[inline(never)]
 pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
@@ -132,16 +147,7 @@ pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize 
     let mut used = [false; 6];
     let mut rank = 0;
     for k in 0..n {
-        let (mut best, mut at) = (floor, None);
-        for r in k..n {
-            for c in 0..n {
-                if !used[c] && a[r][c].abs() > best {
-                    best = a[r][c].abs();
-                    at = Some((r, c));
-                }
-            }
-        }
-        let Some((r, c)) = at else { break };
+        let Some((r, c)) = largest(&a, k, n, &used, floor) else { break };
         a.swap(k, r);
         e.swap(k, r);
         used[c] = true;
@@ -178,16 +184,7 @@ pub(super) fn kernel(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize 
     let mut a = *m;
     let (mut column, mut used, mut rank) = ([0usize; 6], [false; 6], 0);
     for k in 0..n {
-        let (mut best, mut at) = (floor, None);
-        for r in k..n {
-            for c in 0..n {
-                if !used[c] && a[r][c].abs() > best {
-                    best = a[r][c].abs();
-                    at = Some((r, c));
-                }
-            }
-        }
-        let Some((r, c)) = at else { break };
+        let Some((r, c)) = largest(&a, k, n, &used, floor) else { break };
         a.swap(k, r);
         used[c] = true;
         column[k] = c;
