@@ -24,7 +24,7 @@ fn page(title: &str, subtitle: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\
          <link rel=\"icon\" href=\"data:,\"><title>{title} – leastaction</title><style>{STYLE}{EXTRA}</style></head>\n\
          <body><header class=\"masthead\"><h1>{title}</h1><p>{subtitle}</p></header>\n<main>{body}</main></body></html>\n",
         title = escape_html(title),
