@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tests that take minutes: runs of a million steps and the like, real robots, linear time by instruction counts.
+# What takes longer or needs quiet: memory over a million steps, growth by timing, real robots, linear time by instruction
+# counts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo test --release --workspace -- --ignored

@@ -80,7 +80,6 @@ fn rhombus_chains_pass_through_folded_and_stretched_poses() {
 /// A million steps of the redundant four-bar: closed throughout, and the mean energy of every tenth within the range of the
 /// first.
 #[test]
-#[ignore = "slow: a million steps"]
 fn a_four_bar_keeps_its_energy_over_a_million_steps() {
     let mechanism = build(four_bar());
     let engine = Maximal::default();

@@ -216,7 +216,6 @@ fn tends_to_the_motion_of_the_other_engines_on_every_tree_model() {
 }
 
 #[test]
-#[ignore = "slow: DOP853 on a hundred balls"]
 fn tends_to_the_motion_of_the_other_engines_on_a_hundred_balls() {
     let mechanism = shipped("ball-chain-100.json");
     assert_same_limit("ball-chain-100.json", &mechanism, &mechanism.start_state(), 0.1);

@@ -156,16 +156,9 @@ fn a_motion_without_balls_comes_back_when_time_is_reversed() {
 
 #[test]
 fn long_chains_converge_at_the_default_tolerance() {
-    for (links, order) in [(10, 2), (10, 4), (10, 6), (100, 2), (100, 4)] {
+    for (links, order) in [(10, 2), (10, 4), (10, 6), (100, 2), (100, 4), (400, 2), (400, 4)] {
         converges(links, order);
     }
-}
-
-#[test]
-#[ignore = "slow: a thousand steps of 400 links at two orders"]
-fn chains_of_400_links_converge_at_the_default_tolerance() {
-    converges(400, 2);
-    converges(400, 4);
 }
 
 /// A thousand steps from the built-in start, each to a scaled residual of 1e-12.
