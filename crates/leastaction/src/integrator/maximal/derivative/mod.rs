@@ -241,8 +241,9 @@ impl StepDerivative {
     ) {
         let MaximalWorkspace { layout, graph, step, iterate, trial, ldu, system, .. } = ws;
         assemble(map, layout, &graph.ends, state, step, iterate, trial, ldu, system);
-        ldu.factor(layout, graph, &state.side, &trial.side);
         let target = &mut self.stages[stage];
+        target.keep(layout, graph, ldu);
+        ldu.factor(layout, graph, &state.side, &trial.side);
         std::mem::swap(ldu, &mut target.ldu);
         ldu.dropped = target.ldu.dropped;
         target.start.copy_from(&state.side);
@@ -266,6 +267,7 @@ impl StepDerivative {
             step,
             start: &state.poses,
             end: &trial.poses,
+            w: &iterate.w,
             momentum,
             wrench: &self.wrench,
             lam: &self.lam,

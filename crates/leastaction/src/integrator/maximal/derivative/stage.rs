@@ -3,6 +3,11 @@
 //! With the two poses as the variables of the equations (3.7), the velocity of an interval is a function of both, the
 //! joints' rows of the end pose are homogeneous, and the Newton matrix at the solution turns the slopes by the start
 //! pose into the variation of the end pose.
+//!
+//! What is solved for is how far the variation of the end departs from that of the start, `z' − z`: both are of size one,
+//! their difference is of size `h`, and momenta are masses times `(z' − z)/h`. The slopes by the start pose are stored with
+//! the Newton matrix added, so that the large parts cancel once, when they are filled, and not in every product; a slender
+//! body, whose axial inertia is a thousandth of the others, would show the rounding.
 
 use super::blocks::{BlockMap, InputMap};
 use super::varied::{
@@ -14,12 +19,14 @@ use crate::integrator::maximal::forces::{about_point, joint_forces, public_row};
 use crate::integrator::maximal::geometry::{Geometry, LinkPose, Side};
 use crate::integrator::maximal::graph::Graph;
 use crate::integrator::maximal::layout::{ClosureKind, Layout, LinkJoint};
-use crate::integrator::maximal::ldu::{Ldu, Six, System, angular, linear, six};
+use crate::integrator::maximal::ldu::{
+    Block, Ldu, Six, System, add_wrench, angular, dot, linear, six, transport,
+};
 use crate::integrator::maximal::nonholonomic::Rolling;
 use crate::integrator::maximal::residual::closure_force;
 use crate::integrator::maximal::rotation_map::RotationMap;
 use crate::integrator::maximal::workspace::StepData;
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Vec3};
 
 /// One interval, solved and differentiated.
@@ -30,15 +37,19 @@ pub(super) struct Stage {
     pub(super) ldu: Ldu,
     pub(super) start: Side,
     pub(super) end: Side,
-    /// Slopes of the equations by the start pose: body rows, force rows of the tree joints, closure rows.
-    rows_by_start: BlockMap,
+    /// Slopes of the equations when both poses move alike: body rows, force rows of the tree joints, closure rows.
+    rows_by_both: BlockMap,
     rows_by_input: InputMap,
-    /// Slopes of the outgoing momenta.
-    out_by_start: BlockMap,
+    /// Slopes of the outgoing momenta: when both poses move alike, and by the end pose.
+    out_by_both: BlockMap,
     out_by_end: BlockMap,
     out_by_input: InputMap,
-    /// Scratch: the equations' variations.
+    /// The Newton matrix before its elimination: blocks of the links, and rows of the closures by `(closure, link)`.
+    own: Vec<Block>,
+    closing: Vec<(usize, usize, Block)>,
+    /// Scratch: the equations' variations, and the joints' part of the start's variation.
     rows: Vec<Six>,
+    carried: Vec<f64>,
 }
 
 /// What an interval is differentiated at.
@@ -47,6 +58,8 @@ pub(super) struct At<'a> {
     pub(super) step: &'a StepData,
     pub(super) start: &'a [LinkPose],
     pub(super) end: &'a [LinkPose],
+    /// Velocities of the interval, `[ω body; v world]`: between rounded poses they would have errors of `1e-16/h`.
+    pub(super) w: &'a [Six],
     /// Incoming momenta, joint wrenches and multipliers that balance.
     pub(super) momentum: &'a [Six],
     pub(super) wrench: &'a [Six],
@@ -96,19 +109,35 @@ impl Stage {
             ldu: Ldu::new(layout, graph, nv),
             start: Side::new(layout),
             end: Side::new(layout),
-            rows_by_start: BlockMap::default(),
+            rows_by_both: BlockMap::default(),
             rows_by_input: InputMap::default(),
-            out_by_start: BlockMap::default(),
+            out_by_both: BlockMap::default(),
             out_by_end: BlockMap::default(),
             out_by_input: InputMap::default(),
+            own: vec![[[0.0; 6]; 6]; layout.links.len()],
+            closing: Vec::new(),
             rows: vec![[0.0; 6]; rows],
+            carried: vec![0.0; nv],
+        }
+    }
+
+    /// Takes over the Newton matrix, assembled and not yet factored.
+    pub(super) fn keep(&mut self, layout: &Layout, graph: &Graph, ldu: &Ldu) {
+        self.own.copy_from_slice(&ldu.diagonal);
+        self.closing.clear();
+        for (c, closure) in layout.closures.iter().enumerate() {
+            for (link, slot) in [closure.a, closure.b].into_iter().zip(graph.ends[c]) {
+                if let (Some(link), Some(slot)) = (link, slot) {
+                    self.closing.push((c, link, ldu.a[slot]));
+                }
+            }
         }
     }
 
     /// Fills the slopes. `start` and `end` sides and the factors are in place. Does not allocate after the first time.
     pub(super) fn fill(&mut self, layout: &Layout, at: &At<'_>) {
         self.h = at.step.h;
-        for map in [&mut self.rows_by_start, &mut self.out_by_start, &mut self.out_by_end] {
+        for map in [&mut self.rows_by_both, &mut self.out_by_both, &mut self.out_by_end] {
             map.clear();
         }
         self.rows_by_input.entries.clear();
@@ -123,6 +152,11 @@ impl Stage {
         for c in 0..layout.closures.len() {
             self.fill_closure(layout, at, c);
         }
+        let per_step = 1.0 / self.h;
+        for (c, link, block) in &self.closing {
+            let row = 2 * layout.links.len() + c;
+            self.rows_by_both.push(row, *link, by_entry(|r| by_entry(|k| block[r][k] * per_step)));
+        }
     }
 
     /// A link by itself: leaving and arriving momenta, drag, thrusters.
@@ -131,7 +165,10 @@ impl Stage {
         let (h, half) = (at.step.h, 0.5 * at.step.h);
         let start = vary(layout, i, &at.start[i], Some(PARENT));
         let end = vary(layout, i, &at.end[i], Some(CHILD));
-        let (omega, v) = interval_velocity(at.map, &start, &end, h);
+        let (mut omega, mut v) = interval_velocity(at.map, &start, &end, h);
+        for k in 0..3 {
+            (omega[k].re, v[k].re) = (at.w[i][k], at.w[i][3 + k]);
+        }
         let (rot, rot_end) = (start.q.to_matrix(), end.q.to_matrix());
         let phi = omega.scale(half);
         let (leaving, arriving) = at.map.momenta(phi, Mat3::constant(link.inertia) * omega);
@@ -165,9 +202,14 @@ impl Stage {
         }
         let arm = rot * Vec3::constant(link.joint.b.p);
         ang -= arm.cross(lin);
-        self.rows_by_start.push_lanes(i, i, &joined(ang, lin), PARENT);
-        let out = joined(ang_end, lin_end);
-        self.out_by_start.push_lanes(i, i, &out, PARENT);
+        let (rows, out, own) = (joined(ang, lin), joined(ang_end, lin_end), &self.own[i]);
+        let both = by_entry(|r| by_entry(|k| rows[r].eps[PARENT + k] + own[r][k] / h));
+        self.rows_by_both.push(i, i, both);
+        self.out_by_both.push(
+            i,
+            i,
+            by_entry(|r| by_entry(|k| out[r].eps[PARENT + k] + out[r].eps[CHILD + k])),
+        );
         self.out_by_end.push_lanes(i, i, &out, CHILD);
     }
 
@@ -197,10 +239,10 @@ impl Stage {
         for (lane, column) in [(PARENT, link.parent), (CHILD, Some(i))] {
             let Some(column) = column else { continue };
             if let Some(parent) = link.parent {
-                self.rows_by_start.push_lanes(parent, column, &on.a, lane);
+                self.rows_by_both.push_lanes(parent, column, &on.a, lane);
             }
-            self.rows_by_start.push_lanes(i, column, &on.b, lane);
-            self.rows_by_start.push_lanes(n + i, column, &force, lane);
+            self.rows_by_both.push_lanes(i, column, &on.b, lane);
+            self.rows_by_both.push_lanes(n + i, column, &force, lane);
         }
         self.push_inputs(layout, at, joint, false, i);
         if !joint.rows.has_rows && joint.actuators.is_empty() {
@@ -288,7 +330,7 @@ impl Stage {
                         self.push_rows(&on, closure.a, closure.b);
                         for (lane, column) in [(PARENT, closure.a), (CHILD, closure.b)] {
                             if let Some(column) = column {
-                                self.rows_by_start.push_lanes(2 * n + c, column, &own, lane);
+                                self.rows_by_both.push_lanes(2 * n + c, column, &own, lane);
                             }
                         }
                     }
@@ -298,8 +340,8 @@ impl Stage {
             ClosureKind::Rolling(rolling) => {
                 let i = closure.index;
                 let (on, own) = rolling_slopes(layout, rolling, at, i, &at.lam[c]);
-                self.rows_by_start.push_lanes(i, i, &on, CHILD);
-                self.rows_by_start.push_lanes(2 * n + c, i, &own, CHILD);
+                self.rows_by_both.push_lanes(i, i, &on, CHILD);
+                self.rows_by_both.push_lanes(2 * n + c, i, &own, CHILD);
             }
         }
     }
@@ -330,19 +372,20 @@ impl Stage {
             let Some(column) = column else { continue };
             for (row, wrench) in [(a, &on.a), (b, &on.b)] {
                 if let Some(row) = row {
-                    self.rows_by_start.push_lanes(row, column, wrench, lane);
+                    self.rows_by_both.push_lanes(row, column, wrench, lane);
                 }
             }
         }
     }
 
     fn push_out(&mut self, out: Pairwise, a: Option<usize>, b: Option<usize>, at_start: bool) {
-        let map = if at_start { &mut self.out_by_start } else { &mut self.out_by_end };
         for (lane, column) in [(PARENT, a), (CHILD, b)] {
             let Some(column) = column else { continue };
             for (row, wrench) in [(a, &out.a), (b, &out.b)] {
-                if let Some(row) = row {
-                    map.push_lanes(row, column, wrench, lane);
+                let Some(row) = row else { continue };
+                self.out_by_both.push_lanes(row, column, wrench, lane);
+                if !at_start {
+                    self.out_by_end.push_lanes(row, column, wrench, lane);
                 }
             }
         }
@@ -393,9 +436,9 @@ impl Stage {
         z_end: &mut [Six],
         momentum_end: &mut [Six],
     ) {
-        let n = layout.links.len();
+        let (n, h) = (layout.links.len(), self.h);
         self.rows.fill([0.0; 6]);
-        self.rows_by_start.apply(z, &mut self.rows);
+        self.rows_by_both.apply(z, &mut self.rows);
         self.rows_by_input.apply(u, &mut self.rows);
         load(layout, &self.rows, system);
         for i in 0..n {
@@ -403,17 +446,77 @@ impl Stage {
             for k in 0..6 {
                 system.body[i][k] += carried[k];
             }
-            system.particular[i] = [0.0; 6];
         }
+        self.drift(layout, z, system);
         self.ldu.solve(layout, graph, &self.start, &self.end, system);
-        for i in 0..n {
-            z_end[i] = system.body[i].map(|x| x * self.h);
+        // From here on `body` is the departure z' − z.
+        for x in system.body.iter_mut().flatten() {
+            *x *= h;
         }
-        system.rate.iter_mut().for_each(|x| *x *= self.h);
+        for i in 0..n {
+            z_end[i] = by_entry(|k| z[i][k] + system.body[i][k]);
+        }
+        for (rate, carried) in system.rate.iter_mut().zip(&self.carried) {
+            *rate = carried + h * *rate;
+        }
         momentum_end.fill([0.0; 6]);
-        self.out_by_start.apply(z, momentum_end);
-        self.out_by_end.apply(z_end, momentum_end);
+        self.out_by_both.apply(z, momentum_end);
+        self.out_by_end.apply(&system.body, momentum_end);
         self.out_by_input.apply(u, momentum_end);
+    }
+
+    /// The joints' part `s` of the start's variation, `z_b = T_x z_a + N_x s`, and what is left of it between the two
+    /// poses: `w_p = (T_v z_a + N_v s − z_b)/h`. Any `s` is right; this one makes `w_p` small. (3.30)
+    fn drift(&mut self, layout: &Layout, z: &[Six], system: &mut System) {
+        let per_step = 1.0 / self.h;
+        for (i, link) in layout.links.iter().enumerate() {
+            let at = |lever| link.parent.map_or([0.0; 6], |p| transport(&z[p], lever));
+            let (before, after) = (at(self.start.lever[i]), at(self.end.lever[i]));
+            let mut left: Six = by_entry(|k| after[k] - z[i][k]);
+            for c in link.v..link.v + link.joint.kind.nv() {
+                let moved = by_entry(|k| z[i][k] - before[k]);
+                self.carried[c] = self.share(c) * dot(&self.ldu.n_x[c], &moved);
+                left = by_entry(|k| left[k] + self.ldu.n_v[c][k] * self.carried[c]);
+            }
+            system.particular[i] = left.map(|x| x * per_step);
+            for r in 0..link.joint.kind.nv() {
+                for c in 0..link.joint.kind.nv() {
+                    let slope = self.ldu.stiffness[link.v + r][c];
+                    system.force[link.v + r] -= slope * self.carried[link.v + c] * per_step;
+                }
+            }
+        }
+    }
+
+    /// Transpose of [`drift`](Self::drift): `carried` holds cotangents of `s`, `z` is added to.
+    fn drift_transposed(&mut self, layout: &Layout, system: &System, z: &mut [Six]) {
+        let per_step = 1.0 / self.h;
+        for (i, link) in layout.links.iter().enumerate() {
+            let left = system.particular[i].map(|x| x * per_step);
+            let mut moved = [0.0; 6];
+            for c in 0..link.joint.kind.nv() {
+                let at = link.v + c;
+                let mut s = self.carried[at] + dot(&self.ldu.n_v[at], &left);
+                for r in 0..link.joint.kind.nv() {
+                    s -= self.ldu.stiffness[link.v + r][c] * system.force[link.v + r] * per_step;
+                }
+                s *= self.share(at);
+                moved = by_entry(|k| moved[k] + s * self.ldu.n_x[at][k]);
+            }
+            for k in 0..6 {
+                z[i][k] += moved[k] - left[k];
+            }
+            if let Some(parent) = link.parent {
+                add_wrench(&mut z[parent], &left, self.end.lever[i]);
+                add_wrench(&mut z[parent], &moved.map(|x| -x), self.start.lever[i]);
+            }
+        }
+    }
+
+    /// What turns a product with a coordinate's column into the coordinate. Rows of limits know the whole rate only.
+    fn share(&self, c: usize) -> f64 {
+        let column = &self.ldu.n_x[c];
+        if self.ldu.limits_active { 0.0 } else { 1.0 / dot(column, column) }
     }
 
     /// The transpose: `(z̄', P̄')` and cotangents of the end's rates in `system.rate` give `(z̄, P̄)`; `ū` is added to.
@@ -429,23 +532,25 @@ impl Stage {
         u: &mut [f64],
     ) {
         let n = layout.links.len();
-        z.fill([0.0; 6]);
-        self.out_by_start.apply_transposed(momentum_end, z);
+        z.copy_from_slice(z_end);
+        self.out_by_both.apply_transposed(momentum_end, z);
         self.out_by_end.apply_transposed(momentum_end, z_end);
         self.out_by_input.apply_transposed(momentum_end, u);
         for i in 0..n {
             system.body[i] = z_end[i].map(|x| x * self.h);
             system.wrench[i] = [0.0; 6];
         }
+        self.carried.copy_from_slice(&system.rate);
         system.rate.iter_mut().for_each(|x| *x *= self.h);
         system.closure.fill([0.0; 6]);
         self.ldu.solve_transposed(layout, graph, &self.start, &self.end, system);
+        self.drift_transposed(layout, system, z);
         unload(layout, system, &mut self.rows);
         for i in 0..n {
             let (ang, lin) = (angular(&system.body[i]), linear(&system.body[i]));
             momentum[i] = six(ang, lin + self.start.arm[i].cross(ang));
         }
-        self.rows_by_start.apply_transposed(&self.rows, z);
+        self.rows_by_both.apply_transposed(&self.rows, z);
         self.rows_by_input.apply_transposed(&self.rows, u);
     }
 }

@@ -72,8 +72,8 @@ pub(crate) struct Ldu {
     /// Per link: diagonal block; holds the accumulated block after the factorization.
     pub(crate) diagonal: Vec<Block>,
     /// Per velocity coordinate: null space of the force rows and of the velocity rows.
-    n_x: Vec<Six>,
-    n_v: Vec<Six>,
+    pub(crate) n_x: Vec<Six>,
+    pub(crate) n_v: Vec<Six>,
     /// Per velocity coordinate: rows `N_xᵀD`, columns `D N_v P⁻¹`.
     left: Vec<Six>,
     right: Vec<Six>,
