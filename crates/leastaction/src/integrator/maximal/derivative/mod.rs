@@ -8,6 +8,7 @@ mod blocks;
 mod chart;
 mod differences;
 mod node;
+mod products;
 mod stage;
 mod varied;
 

@@ -4,7 +4,8 @@
 //! are the projection (3.27) of the carried momenta. Both are differentiated at a fixed state of the mechanism.
 
 use super::blocks::BlockMap;
-use super::stage::{joined, load, unload};
+use super::products::{load, unload};
+use super::stage::joined;
 use super::varied::{
     CHILD, D, Ends, NIL, PARENT, Pairwise, dot_constant, engine_columns, public_columns, transport as moved,
     transport_wrench, vary,
