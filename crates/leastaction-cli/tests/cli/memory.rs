@@ -44,7 +44,7 @@ fn memory_is_flat_over_a_hundred_thousand_steps() {
 
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "slow: a minute and 0.6 GB of disk"]
+#[ignore = "writes 0.6 GB to disk"]
 fn memory_is_flat_over_a_million_steps() {
     assert_flat(1_000_000);
 }

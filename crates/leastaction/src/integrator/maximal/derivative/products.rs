@@ -57,8 +57,8 @@ impl Stage {
             let at = |lever| link.parent.map_or([0.0; 6], |p| transport(&z[p], lever));
             let (before, after) = (at(self.start.lever[i]), at(self.end.lever[i]));
             let mut left: Six = by_entry(|k| after[k] - z[i][k]);
+            let moved = by_entry(|k| z[i][k] - before[k]);
             for c in link.v..link.v + link.joint.kind.nv() {
-                let moved = by_entry(|k| z[i][k] - before[k]);
                 self.carried[c] = self.share(c) * dot(&self.ldu.n_x[c], &moved);
                 left = by_entry(|k| left[k] + self.ldu.n_v[c][k] * self.carried[c]);
             }
