@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::failure::{CHECK_FAILED, DONE, Failure};
 use crate::printer::Printer;
+use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
 
 /// The older times: one JSON object per line, as `bench` prints them.
 #[derive(Debug)]

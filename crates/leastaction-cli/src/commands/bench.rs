@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use super::bench_jacobian::JacobianBench;
 use super::bench_newton::NewtonBench;
 use super::bench_optimize::OptimizeBench;
-use crate::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
 use crate::bench_compare::{Baseline, PeerArgs};
-use crate::config::{Settings, word};
-use crate::failure::{DONE, Failure};
-use crate::model;
 use crate::printer::Printer;
-use crate::serve::{self, Served};
+use leastaction_study::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
+use leastaction_study::config::{Settings, word};
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::model;
+use leastaction_study::serve::{self, Served};
 
 /// A batch takes about so long: short enough to miss most interruptions, long enough for the clock.
 const BATCH: Duration = Duration::from_millis(2);

@@ -11,9 +11,9 @@ use leastaction::scalar::Dual;
 use serde_json::{Value, json};
 
 use super::bench::{batches, peer_name};
-use crate::args::{MODEL_HELP, ReadArgs};
-use crate::failure::Failure;
-use crate::model;
+use leastaction_study::args::{MODEL_HELP, ReadArgs};
+use leastaction_study::failure::Failure;
+use leastaction_study::model;
 
 /// Samples of a batch.
 const SAMPLES: usize = 256;

@@ -9,9 +9,9 @@ use leastaction::mechanism::Mechanism;
 use serde_json::{Value, json};
 
 use super::bench::{CallArgs, peer_name};
-use crate::config::word;
-use crate::failure::Failure;
-use crate::model;
+use leastaction_study::config::word;
+use leastaction_study::failure::Failure;
+use leastaction_study::model;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct NewtonBench {

@@ -8,8 +8,8 @@ use leastaction::optimize::{
 };
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
-use crate::problem::{self, ProblemFile};
+use leastaction_study::failure::Failure;
+use leastaction_study::problem::{self, ProblemFile};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct OptimizeBench {

@@ -12,9 +12,9 @@ use crate::experiments::{
     Context, EXPERIMENTS, Experiment, Machine, Outcome, RunInfo, TIMED, Verdict, image_name, index_page,
     publish, result_page,
 };
-use crate::failure::{CHECK_FAILED, DONE, Failure, suggestion};
-use crate::output::{DEFAULT_FOLDER, cannot_write};
 use crate::printer::Printer;
+use leastaction_study::failure::{CHECK_FAILED, DONE, Failure, suggestion};
+use leastaction_study::output::{DEFAULT_FOLDER, cannot_write};
 
 /// Make published figures and tables again, and compare with what they claim
 #[derive(Debug, clap::Args)]

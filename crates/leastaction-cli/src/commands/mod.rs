@@ -19,8 +19,8 @@ mod simulate;
 
 pub(crate) use simulate::welcome;
 
-use crate::failure::Failure;
 use crate::printer::Printer;
+use leastaction_study::failure::Failure;
 
 /// Makes the list of verbs: each file has its `Args` and `run(Args, &mut Printer) -> Result<exit code, Failure>`.
 macro_rules! verbs {

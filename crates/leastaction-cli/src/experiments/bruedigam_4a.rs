@@ -9,7 +9,7 @@ use super::check::short;
 use super::heun::Heun;
 use super::measure::{EnergyRun, build, energy_run, options, stopped};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "bruedigam-4a",

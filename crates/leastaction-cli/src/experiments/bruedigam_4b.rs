@@ -8,7 +8,7 @@ use super::acceleration_loop::AccelerationLoop;
 use super::check::short;
 use super::measure::{build, largest, options, stopped};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "bruedigam-4b",

@@ -10,7 +10,7 @@ use super::dense::solve;
 use super::measure::{build, options, slope, stopped, time_per_call, time_per_step};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "bruedigam-4c",

@@ -12,7 +12,7 @@ use leastaction::mechanism::{
 use super::measure::{build, options, slope, stopped, time_per_step};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const OPEN: Experiment = Experiment {
     name: "bruedigam-5a",

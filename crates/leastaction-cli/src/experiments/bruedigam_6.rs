@@ -7,7 +7,7 @@ use leastaction::mechanism::samples;
 
 use super::measure::{build, options, slope, stopped, time_per_step};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "bruedigam-6",

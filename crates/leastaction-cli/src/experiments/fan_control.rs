@@ -10,7 +10,7 @@ use leastaction::optimize::{SolveStatus, Wish};
 use super::measure::{build, distance, options, slope, stopped};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "fan-control",

@@ -10,7 +10,7 @@ use super::instructions::{can_count, count_all};
 use super::measure::{build, slope, stopped, time_per_call};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "fan-cost",

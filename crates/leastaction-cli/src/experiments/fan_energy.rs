@@ -5,7 +5,7 @@ use leastaction::mechanism::samples;
 
 use super::measure::{build, energy_run, options, stopped};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "fan-energy",

@@ -6,7 +6,7 @@ use leastaction::mechanism::{Mechanism, State, samples};
 use super::measure::{build, distance, largest, options, slope, stopped};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "fan-order",

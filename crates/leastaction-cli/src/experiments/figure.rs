@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::{escape_html, linear_ticks, log_ticks};
+use leastaction_study::report::{escape_html, linear_ticks, log_ticks};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;

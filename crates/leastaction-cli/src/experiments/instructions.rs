@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 /// True if valgrind can be started.
 pub(crate) fn can_count() -> bool {

@@ -7,7 +7,7 @@ use super::jacobians::{Study, serial_arm};
 use super::measure::build;
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ishigaki-4",

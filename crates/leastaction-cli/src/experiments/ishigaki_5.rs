@@ -8,7 +8,7 @@ use super::check::short;
 use super::jacobians::{Study, serial_arm};
 use super::measure::{build, slope, time_per_call};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ishigaki-5",

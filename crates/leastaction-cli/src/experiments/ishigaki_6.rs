@@ -10,7 +10,7 @@ use super::jacobians::Study;
 use super::measure::{build, largest};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Outcome, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ishigaki-table6",

@@ -4,7 +4,7 @@ use super::check::short;
 use super::reach::{Reach, arm3, arm7, peak, reach, rms};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 const SETUP: &str = "Three-joint planar arm (links 1 m, 5 kg, 0.1 kg m², hinges about y, gravity in the plane) and Panda arm; \
     2 s, 200 samples, quintic spline with 50 control points, every joint from 1.57 to -1.57 rad, zero velocities at both ends; \

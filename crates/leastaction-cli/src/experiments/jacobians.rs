@@ -6,7 +6,7 @@ use leastaction::mechanism::{
 };
 use leastaction::scalar::Dual;
 
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 type D = Dual<f64, 1>;
 

@@ -7,7 +7,7 @@ use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, ModelDescription, State};
 
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 /// A mechanism from a description that is known to be right.
 pub(crate) fn build(description: ModelDescription) -> Result<Mechanism, Failure> {

@@ -54,7 +54,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 /// One published or own result and how to make it again.
 #[derive(Debug)]

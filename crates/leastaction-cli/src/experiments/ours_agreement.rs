@@ -8,7 +8,7 @@ use leastaction::mechanism::{JointType, Mechanism, samples};
 use super::measure::{build, distance, end_state, options, slope, stopped};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ours-agreement",

@@ -7,7 +7,7 @@ use super::check::short;
 use super::measure::{build, energy_run, options, stopped};
 use super::table::Cell;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ours-energy",

@@ -3,7 +3,7 @@
 use super::check::short;
 use super::reach::{arm7, peak, reach, rms};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ours-jerk-cost",

@@ -7,7 +7,7 @@ use leastaction::mechanism::samples;
 use super::check::short;
 use super::measure::{build, options, stopped};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ours-loop-gap",

@@ -11,7 +11,7 @@ use leastaction::spatial::Vec3;
 use super::measure::{build, options, stopped, time_per_step};
 use super::robots;
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ours-work-precision",

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::table::Cell;
 use super::{Check, Experiment, Outcome, RunInfo, Table, Verdict};
-use crate::report::{STYLE, escape_html};
+use leastaction_study::report::{STYLE, escape_html};
 
 /// What the style sheet of runs lacks: tables with many columns, verdicts.
 const EXTRA: &str = "

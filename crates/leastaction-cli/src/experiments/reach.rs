@@ -13,7 +13,7 @@ use leastaction::optimize::{
 
 use super::ishigaki_6::panda;
 use super::measure::build;
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 const DURATION: f64 = 2.0;
 const DEGREE: usize = 5;

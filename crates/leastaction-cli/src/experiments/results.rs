@@ -7,8 +7,8 @@ use leastaction::io::write_atomically;
 use serde_json::Value;
 
 use super::{EXPERIMENTS, Table};
-use crate::failure::Failure;
-use crate::output::cannot_write;
+use leastaction_study::failure::Failure;
+use leastaction_study::output::cannot_write;
 
 const BEGIN: &str = "<!-- results: written by `leastaction experiment results`, not by hand -->";
 const END: &str = "<!-- end of results -->";
