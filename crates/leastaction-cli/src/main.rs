@@ -1,8 +1,6 @@
 //! The `leastaction` command.
 
-mod bench_compare;
 mod commands;
-mod experiments;
 mod interrupt;
 mod printer;
 mod progress;
@@ -16,12 +14,12 @@ use clap::Parser;
 /// Without a verb a built-in double pendulum is simulated, to see something at once.
 #[derive(Debug, Parser)]
 #[command(name = "leastaction", version, propagate_version = true, max_term_width = 100)]
-pub struct Cli {
+struct Cli {
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
-    pub json: bool,
+    json: bool,
     #[command(subcommand)]
-    pub command: Option<commands::Command>,
+    command: Option<commands::Command>,
 }
 
 fn main() -> ExitCode {

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use leastaction::io::{Diagnostic, Severity};
+use leastaction_study::listener::Listener;
 use serde_json::{Value, json};
 
 use leastaction_study::failure::Failure;
@@ -121,4 +122,19 @@ pub(crate) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
         value["excerpt"] = json!(at.excerpt);
     }
     value
+}
+
+impl Listener for Printer {
+    fn line(&mut self, text: &str) {
+        Self::line(self, text);
+    }
+    fn raw(&mut self, text: &str) {
+        Self::raw(self, text);
+    }
+    fn note(&mut self, text: &str) {
+        Self::note(self, text);
+    }
+    fn object(&mut self, value: &Value) {
+        Self::object(self, value);
+    }
 }

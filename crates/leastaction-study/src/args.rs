@@ -33,6 +33,7 @@ pub enum Base {
 /// What is changed about a model before it runs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ModelArgs {
+    /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,
     /// Gravitational acceleration in m/s²
@@ -212,6 +213,7 @@ fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     values.try_into().map_err(|_| format!("{found} numbers given, {N} needed"))
 }
 
+/// `NAME=V[,V]` as text.
 pub fn assignment(text: &str) -> Result<Assignment, String> {
     let (name, values) = text.rsplit_once('=').ok_or("write NAME=VALUE")?;
     let values = values.split(',').map(number).collect::<Result<Vec<_>, _>>()?;

@@ -19,33 +19,61 @@ pub const DEFAULT_DURATION: f64 = 10.0;
 /// Everything that can be said about a run; `None` and empty lists where nothing was said.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
+    /// File or built-in.
     pub model: Option<String>,
+    /// How a URDF's root is held.
     pub base: Option<Base>,
+    /// Where `package://` is looked up.
     pub package_path: Vec<PathBuf>,
+    /// Time stepping method.
     pub integrator: Option<Method>,
+    /// Order of accuracy.
     pub order: Option<u32>,
+    /// Time step in seconds.
     pub step: Option<f64>,
+    /// Seconds to run.
     pub duration: Option<f64>,
+    /// Steps between rows.
     pub every: Option<u64>,
+    /// Of the nonlinear solve or the error control.
     pub tolerance: Option<f64>,
+    /// How the minimal integrator solves a step.
     pub iteration: Option<IterationName>,
+    /// How the maximal integrator turns bodies.
     pub rotation_map: Option<MapName>,
+    /// How the maximal integrator reaches order 4.
     pub composition: Option<CompositionName>,
+    /// In m/s².
     pub gravity: Option<[f64; 3]>,
+    /// What joint limits do.
     pub limits: Option<LimitMode>,
+    /// Elements to leave out.
     pub ignore: Vec<Ignore>,
+    /// No damping and friction.
     pub undamped: Option<bool>,
+    /// State file or named state.
     pub start: Option<String>,
+    /// Named state.
     pub state: Option<String>,
+    /// Velocities drawn at random.
     pub random_velocity: Option<RandomVelocity>,
+    /// Positions by joint.
     pub q: Vec<Assignment>,
+    /// Velocities by joint.
     pub v: Vec<Assignment>,
+    /// Constant inputs by name.
     pub inputs: Vec<Assignment>,
+    /// Table of inputs over time.
     pub inputs_file: Option<PathBuf>,
+    /// Policy of `control`.
     pub policy: Option<PathBuf>,
+    /// The policy without its feedback.
     pub open_loop: Option<bool>,
+    /// Folder of the results.
     pub out: Option<PathBuf>,
+    /// Whether a report is written.
     pub report: Option<bool>,
+    /// Whether constraint forces are written.
     pub forces: Option<bool>,
 }
 
@@ -144,6 +172,11 @@ impl Settings {
         self.inputs_file = self.inputs_file.map(here);
         self.policy = self.policy.map(here);
         self
+    }
+
+    /// The same for machines.
+    pub fn to_json(&self) -> serde_json::Value {
+        toml::from_str(&self.to_toml()).unwrap_or_default()
     }
 
     /// The settings as a scenario file that does the same.

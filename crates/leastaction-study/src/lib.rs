@@ -10,6 +10,7 @@ pub mod failure;
 pub mod forces;
 pub mod inputs;
 pub mod limits;
+pub mod listener;
 pub mod model;
 pub mod motion_page;
 pub mod output;

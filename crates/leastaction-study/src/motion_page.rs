@@ -26,6 +26,7 @@ pub struct MotionPage<'m> {
 }
 
 impl<'m> MotionPage<'m> {
+    /// An empty page for a quantity with so many rows.
     pub fn new(mechanism: &'m Mechanism, quantity: &QuantityArgs, rows: usize) -> Self {
         let name = quantity.quantity.name();
         let title = |l: usize| match (&quantity.of, l) {
@@ -93,6 +94,7 @@ impl<'m> MotionPage<'m> {
         self.misfit.push(t, &[misfit]);
     }
 
+    /// The page with everything that was pushed.
     pub fn finish(
         self,
         model: &Model,

@@ -117,9 +117,13 @@ impl PageRecorder {
 /// What a page says besides the run's figures.
 #[derive(Debug, Default)]
 pub struct PageHead {
+    /// Line below the title.
     pub subtitle: String,
+    /// What deserves attention.
     pub warnings: Vec<String>,
+    /// The scenario in full.
     pub configuration: String,
+    /// Of the model as it ran.
     pub model_hash: String,
 }
 

@@ -34,6 +34,7 @@ pub fn expect_fit(policy: &Policy, mechanism: &Mechanism, path: &Path) -> Result
 /// A policy at work: evaluated when one of its steps begins, held until the next.
 #[derive(Clone, Debug)]
 pub struct Player {
+    /// What it plays.
     pub policy: Policy,
     /// False: the planned inputs, whatever the state.
     pub feedback: bool,
@@ -42,6 +43,7 @@ pub struct Player {
 }
 
 impl Player {
+    /// Ready for the first step.
     pub fn new(policy: Policy, feedback: bool) -> Self {
         let values = vec![0.0; policy.inputs.len()];
         Self { policy, feedback, sample: None, values }
@@ -71,12 +73,14 @@ pub struct Nearness {
     pub last: (f64, f64),
 }
 
-impl Nearness {
+impl Default for Nearness {
     /// Nothing seen yet.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { position: f64::NAN, velocity: f64::NAN, worst_after: (0.0, 0.0), last: (f64::NAN, f64::NAN) }
     }
+}
 
+impl Nearness {
     /// Looks at the state at time `t`.
     pub fn look(&mut self, policy: &Policy, mechanism: &Mechanism, t: f64, state: &State) {
         if t < policy.duration() - 1e-6 * policy.step {
@@ -117,11 +121,11 @@ pub fn replay(
     after: f64,
     feedback: bool,
 ) -> Result<Nearness, StepError> {
-    let Some(first) = policy.steps.first() else { return Ok(Nearness::new()) };
+    let Some(first) = policy.steps.first() else { return Ok(Nearness::default()) };
     let start = State { t: 0.0, q: first.q.clone(), v: first.v.clone(), warm: None };
     let mut simulator = Simulator::new(mechanism, method, options, &start)?;
     let mut player = Player::new(policy.clone(), feedback);
-    let mut near = Nearness::new();
+    let mut near = Nearness::default();
     let steps = ((policy.duration() + after) / step).round() as u64;
     for k in 0..steps {
         let u = player.at(mechanism, k as f64 * step, simulator.state());

@@ -52,12 +52,15 @@ pub enum Outcome {
 /// What is left after a run.
 #[derive(Debug)]
 pub struct Finished {
+    /// How it ended.
     pub outcome: Outcome,
     /// The last good state, with what the integrator continues from.
     pub last: State,
     /// Its time.
     pub clock: Clock,
+    /// What was counted on the way.
     pub statistics: Statistics,
+    /// Joint limits that were passed.
     pub passings: Vec<Passing>,
     /// How near the goal of a policy it came.
     pub nearness: Option<Nearness>,
@@ -160,7 +163,7 @@ pub fn run(
 
     let t = plan.clock.after(0);
     monitor.look(t, simulator.state());
-    let mut nearness = plan.inputs.player().map(|_| Nearness::new());
+    let mut nearness = plan.inputs.player().map(|_| Nearness::default());
     let state = simulator.state();
     let u = plan.inputs.at(mechanism, t, state);
     waiting = record_state(&mut sampler, state, &observed, t, u, gap, 0, &mut record)?.or(waiting);

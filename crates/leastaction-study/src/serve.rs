@@ -178,6 +178,7 @@ pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Specia
     found
 }
 
+/// Removes all elements of these kinds.
 pub fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ignore]) {
     for kind in kinds {
         match kind {

@@ -12,12 +12,19 @@ pub const SUMMARY_SCHEMA: &str = "leastaction/summary/1";
 /// What the summary says besides the run's own figures.
 #[derive(Debug)]
 pub struct Context<'a> {
+    /// Of the mechanism.
     pub model_name: &'a str,
+    /// Of the model as it ran.
     pub model_hash: &'a str,
+    /// With its order.
     pub integrator: &'a str,
+    /// As the duration says.
     pub planned_steps: u64,
+    /// Whether energy is to be conserved.
     pub conservative: bool,
+    /// What was left out, in sentences.
     pub ignored: &'a [String],
+    /// The scenario in full.
     pub configuration: &'a str,
     /// What the planned inputs alone come to, where a policy runs with feedback.
     pub open_loop: Option<Nearness>,

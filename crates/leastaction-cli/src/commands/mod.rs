@@ -1,9 +1,6 @@
 //! The verbs: one file each, one line each in the registry below.
 
 mod bench;
-mod bench_jacobian;
-mod bench_newton;
-mod bench_optimize;
 mod check;
 mod completions;
 pub(crate) mod control;

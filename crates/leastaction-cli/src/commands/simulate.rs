@@ -142,8 +142,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let configuration = settings.to_toml();
     if only_print {
         if printer.is_json() {
-            let value: serde_json::Value = toml::from_str(&configuration).unwrap_or_default();
-            printer.object(&value);
+            printer.object(&settings.to_json());
         } else {
             printer.raw(&configuration);
         }

@@ -26,24 +26,36 @@ pub struct ControlFile {
     pub ignored: Vec<String>,
     /// The engine.
     pub method: Method,
+    /// Order of a step.
     pub order: u32,
+    /// Length of a step in seconds.
     pub step: f64,
+    /// Number of steps.
     pub steps: usize,
+    /// Where the motion begins.
     pub start: State,
     /// The state to reach; without one the end of the motion is held.
     pub goal: Option<State>,
+    /// What it costs.
     pub terms: Vec<TermDraft>,
+    /// Least inputs.
     pub lower: Vec<f64>,
+    /// Largest inputs.
     pub upper: Vec<f64>,
+    /// Weights of the feedback.
     pub tracking: TrackingWeights,
+    /// Where the search begins.
     pub guess: GuessDraft,
+    /// Options of the solver.
     pub options: IlqrOptions,
 }
 
 /// A term with a name; references to the inputs that hold the goal are filled in later.
 #[derive(Clone, Debug)]
 pub struct TermDraft {
+    /// As messages call it.
     pub name: String,
+    /// The term.
     pub term: ControlTerm,
     /// The reference is the input that holds the goal.
     pub about_hold: bool,

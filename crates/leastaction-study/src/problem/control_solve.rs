@@ -18,7 +18,9 @@ use crate::policy::{self, HOLD_SECONDS, Nearness};
 
 /// What was found and how it fares.
 pub struct Found {
+    /// States, inputs, history.
     pub solution: ControlSolution,
+    /// The plan with its feedback, as it is written.
     pub policy: Policy,
     /// The regulator, or why there is none.
     pub hold: Result<Regulator, ControlError>,
@@ -26,11 +28,13 @@ pub struct Found {
     pub planned: (f64, f64),
     /// Replayed by Runge and Kutta at a tenth of the step, with feedback and without.
     pub feedback: Option<Nearness>,
+    /// The same without feedback.
     pub open_loop: Option<Nearness>,
     /// Seconds of every iteration.
     pub times: Vec<f64>,
     /// What each term costs.
     pub term_costs: Vec<f64>,
+    /// Seconds of the search.
     pub seconds: f64,
 }
 

@@ -30,8 +30,11 @@ use crate::model;
 pub struct ProblemFile {
     /// A name for folders.
     pub name: String,
+    /// The model as data.
     pub description: ModelDescription,
+    /// The model, built.
     pub mechanism: Mechanism,
+    /// Costs, boundary states, limits.
     pub problem: MotionProblem,
     /// True if all terms have a weight.
     pub has_weights: bool,
@@ -39,6 +42,7 @@ pub struct ProblemFile {
     pub leave_out_first: Vec<usize>,
     /// Solution file to start from.
     pub start: Option<PathBuf>,
+    /// Options of the solver.
     pub options: SolveOptions,
     /// The text of the file, for the report.
     pub text: String,

@@ -19,8 +19,11 @@ const ROWS: usize = 401;
 /// What a page says besides the motion.
 #[derive(Debug, Default)]
 pub struct Page {
+    /// Line below the title.
     pub subtitle: String,
+    /// Rows of the summary.
     pub summary: Vec<SummaryRow>,
+    /// What deserves attention.
     pub warnings: Vec<String>,
     /// Inferred weights.
     pub bars: Bars,

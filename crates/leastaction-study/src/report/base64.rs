@@ -5,7 +5,7 @@ use serde::Serializer;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Base64 text of some bytes.
-pub fn encode(bytes: &[u8]) -> String {
+pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let group = chunk.iter().enumerate().fold(0u32, |g, (i, &b)| g | u32::from(b) << (16 - 8 * i));
@@ -22,13 +22,13 @@ pub fn encode(bytes: &[u8]) -> String {
 }
 
 /// Serde: a slice of f64 as base64.
-pub fn as_f64<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn as_f64<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     serializer.serialize_str(&encode(&bytes))
 }
 
 /// Serde: a slice of f32 as base64.
-pub fn as_f32<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn as_f32<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     serializer.serialize_str(&encode(&bytes))
 }

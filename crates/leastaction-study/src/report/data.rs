@@ -192,6 +192,11 @@ impl Frames {
     pub fn len(&self) -> usize {
         self.times.len()
     }
+
+    /// True if there is nothing to play.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
 }
 
 /// One plot over time.

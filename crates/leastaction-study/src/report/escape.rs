@@ -19,13 +19,13 @@ pub fn html(text: &str) -> String {
 }
 
 /// JSON for a `<script type="application/json">`: without `<` no tag and no comment can begin.
-pub fn json(text: &str) -> String {
+pub(super) fn json(text: &str) -> String {
     // In JSON a `<` only ever stands inside a string, where the escape means the same.
     text.replace('<', "\\u003c")
 }
 
 /// A script for a `<script>` element: neither its end nor a comment that hides the end may appear.
-pub fn script(code: &str) -> String {
+pub(super) fn script(code: &str) -> String {
     let mut safe = String::with_capacity(code.len() + 16);
     let mut rest = code;
     while let Some(at) = rest.find('<') {

@@ -13,7 +13,7 @@ const FEWEST_FRAMES: usize = 60;
 /// The page, with less detail where it would be larger than `limit` bytes.
 ///
 /// The thinners already bound frames and plots; this is for scenes of thousands of bodies.
-pub fn render_within(data: &ReportData, viewer: Option<&str>, limit: usize) -> io::Result<String> {
+pub(super) fn render_within(data: &ReportData, viewer: Option<&str>, limit: usize) -> io::Result<String> {
     let mut data = Cow::Borrowed(data);
     loop {
         let page = render(&data, viewer)?;

@@ -3,7 +3,7 @@
 use super::data::Frames;
 
 /// Numbers per body and frame: px, py, pz, qw, qx, qy, qz.
-pub const POSE_LEN: usize = 7;
+pub(super) const POSE_LEN: usize = 7;
 /// More frames than this are not smoother: 50 s at 30 frames per second.
 const MAX_FRAMES: usize = 1500;
 /// All poses together: 2.8 MB in memory, 3.7 MB in the page.

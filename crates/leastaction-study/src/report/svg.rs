@@ -21,7 +21,7 @@ const COLOURS: [&str; 10] = [
 ];
 
 /// A figure with headline, axes, one curve or band per series, and a legend.
-pub fn figure(plot: &Plot) -> String {
+pub(super) fn figure(plot: &Plot) -> String {
     figure_over(plot, "t / s")
 }
 

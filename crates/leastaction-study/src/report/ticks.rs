@@ -1,7 +1,7 @@
 //! Round numbers for axes.
 
 /// Positions and labels of ticks on one axis.
-pub type Ticks = Vec<(f64, String)>;
+pub(super) type Ticks = Vec<(f64, String)>;
 
 /// About `count` round ticks (1, 2 or 5 times a power of ten) from `low` to `high`.
 pub fn linear(low: f64, high: f64, count: usize) -> Ticks {

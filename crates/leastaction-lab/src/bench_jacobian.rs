@@ -10,7 +10,7 @@ use leastaction::mechanism::{Mechanism, samples};
 use leastaction::scalar::Dual;
 use serde_json::{Value, json};
 
-use super::bench::{batches, peer_name};
+use crate::bench::{batches, peer_name};
 use leastaction_study::args::{MODEL_HELP, ReadArgs};
 use leastaction_study::failure::Failure;
 use leastaction_study::model;
@@ -19,9 +19,9 @@ use leastaction_study::model;
 const SAMPLES: usize = 256;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct JacobianBench {
+pub(crate) struct JacobianBench {
     #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    pub(super) models: Vec<String>,
+    pub(crate) models: Vec<String>,
     /// Highest time derivative of the torque
     #[arg(long, value_name = "K", default_value_t = 1)]
     order: u8,
@@ -80,7 +80,7 @@ fn failed(error: JetError) -> Failure {
 }
 
 impl JacobianBench {
-    pub(super) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+    pub(crate) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let (_, mechanism) = model::load(name, &self.read)?;
         let k = usize::from(self.order);
         let motion = Motion::new(&mechanism, k.max(1) + 2, 1);

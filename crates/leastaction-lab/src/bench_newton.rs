@@ -8,18 +8,18 @@ use leastaction::integrator::{Integrator, StepError};
 use leastaction::mechanism::Mechanism;
 use serde_json::{Value, json};
 
-use super::bench::{CallArgs, peer_name};
+use crate::bench::{CallArgs, peer_name};
 use leastaction_study::config::word;
 use leastaction_study::failure::Failure;
 use leastaction_study::model;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct NewtonBench {
+pub(crate) struct NewtonBench {
     /// What is evaluated
     #[arg(value_enum)]
     part: Part,
     #[command(flatten)]
-    pub(super) cases: CallArgs,
+    pub(crate) cases: CallArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,7 +31,7 @@ enum Part {
 }
 
 impl NewtonBench {
-    pub(super) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+    pub(crate) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let cases = &self.cases;
         let (_, mechanism) = model::load(name, &cases.read)?;
         let failed = |error: StepError| Failure::caused_by("the step can't be evaluated", &error);

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::printer::Printer;
 use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
+use leastaction_study::listener::Listener;
 
 /// The older times: one JSON object per line, as `bench` prints them.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Baseline {
     }
 
     /// Prints each ratio new over old; the exit code says whether one is above the threshold.
-    pub(crate) fn compare(&self, results: &[Value], threshold: f64, printer: &mut Printer) -> u8 {
+    pub(crate) fn compare(&self, results: &[Value], threshold: f64, listener: &mut dyn Listener) -> u8 {
         let mut code = DONE;
         for now in results {
             let case =
@@ -42,12 +42,13 @@ impl Baseline {
                     let ratio = us / old;
                     let slower = ratio > threshold;
                     let word = if slower { "SLOWER" } else { "ok" };
-                    printer.note(format!("{case}: {us:.3} µs, before {old:.3} µs, ratio {ratio:.3} {word}"));
+                    listener
+                        .note(&format!("{case}: {us:.3} µs, before {old:.3} µs, ratio {ratio:.3} {word}"));
                     if slower {
                         code = CHECK_FAILED;
                     }
                 }
-                _ => printer.note(format!("{case}: not in the older file")),
+                _ => listener.note(&format!("{case}: not in the older file")),
             }
         }
         code
@@ -129,8 +130,8 @@ mod tests {
             Baseline(vec![json!({"variant": "rk4", "model": "chain10", "n": 10, "dt": 0.01, "us": 10.0})]);
         let case =
             |model: &str, us: f64| json!({"variant": "rk4", "model": model, "n": 10, "dt": 0.01, "us": us});
-        let mut printer = Printer::new(true);
-        assert_eq!(old.compare(&[case("chain10", 10.5), case("chain20", 99.0)], 1.1, &mut printer), DONE);
-        assert_eq!(old.compare(&[case("chain10", 11.5)], 1.1, &mut printer), CHECK_FAILED);
+        let mut silence = leastaction_study::listener::Silence;
+        assert_eq!(old.compare(&[case("chain10", 10.5), case("chain20", 99.0)], 1.1, &mut silence), DONE);
+        assert_eq!(old.compare(&[case("chain10", 11.5)], 1.1, &mut silence), CHECK_FAILED);
     }
 }

@@ -12,10 +12,10 @@ use leastaction_study::failure::Failure;
 use leastaction_study::problem::{self, ProblemFile};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OptimizeBench {
+pub(crate) struct OptimizeBench {
     /// Problem files, or reference data files
     #[arg(value_name = "PROBLEM", required = true)]
-    pub(super) problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
     /// Number of solves; the line has their median
     #[arg(long, value_name = "R", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     repeat: u64,
@@ -25,7 +25,7 @@ pub(super) struct OptimizeBench {
 }
 
 impl OptimizeBench {
-    pub(super) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+    pub(crate) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let file = problem::load(&PathBuf::from(name))?;
         let mut lines = vec![self.solves(&file)?];
         if self.growth {
