@@ -259,7 +259,7 @@ impl<T: Real> Mass<'_, T> {
 impl<T: Real> JetWorkspace<T> {
     /// Generating jets of a quantity for velocity coordinate `column`, valid after [`forward`](Self::forward).
     ///
-    /// Torques have generating jets per pair of joints: see [`mck_into`](Self::mck_into).
+    /// Torques have generating jets per pair of joints instead, see [`TorqueJacobian`](super::TorqueJacobian).
     ///
     /// # Errors
     /// If the quantity is the torque, or belongs to a target and none is given.

@@ -19,7 +19,7 @@
 //! | `J ξ`, `Jᵀ λ` | [`JetWorkspace::torque_jvp`], [`JetWorkspace::torque_vjp`] |
 //! | costs, gradients, Hessians | [`CostEvaluator`]; of many samples [`CostBatch`] |
 //! | derivatives of a recording | [`RecordedMotion`] |
-//! | the source's operators | [`Cmtm`], [`WholeBody`] |
+//! | the source's operators | [`Cmtm`](crate::reference::Cmtm), [`WholeBody`](crate::reference::WholeBody) |
 //!
 //! Columns perturb on the right in the components of the velocity coordinates: see [`Coordinates`].
 
@@ -29,7 +29,6 @@ mod assembly_links;
 mod assembly_motion;
 mod assembly_pairs;
 mod batch;
-mod cmtm;
 mod cost;
 mod cost_evaluator;
 mod cost_sample;
@@ -45,19 +44,16 @@ mod recorded;
 mod stage;
 mod taylor;
 mod torque_jacobian;
-mod whole_body;
 mod workspace;
 
 pub use assembly::TorqueJacobian;
 pub use batch::CostBatch;
-pub use cmtm::Cmtm;
 pub use cost::{Cost, CostTerm};
 pub use cost_evaluator::CostEvaluator;
 pub use generating::{Generating, Quantity, QuantityFrame, Request};
 pub use jacobian::Coordinates;
 pub use recorded::{RecordedError, RecordedMotion};
 pub use stage::Target;
-pub use whole_body::WholeBody;
 pub use workspace::JetWorkspace;
 
 /// Why a jet could not be evaluated.

@@ -133,25 +133,6 @@ impl<T: Real> JetWorkspace<T> {
         self.torque_scratch.mck = mck;
     }
 
-    /// Generating jets of all torques: `m`, `c` and `k` are `[row][column][order]`, `nv · nv · (k + 1)` each.
-    ///
-    /// They are the Taylor jets of `∂τ/∂q̈` (the mass matrix), `∂τ/∂q̇` and `∂τ/∂q` along the motion. Does not allocate.
-    ///
-    /// # Panics
-    /// If a slice is shorter than that.
-    pub fn mck_into(&mut self, m: &mut [T], c: &mut [T], k: &mut [T]) {
-        let (nv, count) = (self.tree.nv, self.n - 1);
-        for out in [&mut *m, &mut *c, &mut *k] {
-            out[..nv * nv * count].fill(T::zero());
-        }
-        self.each_pair(|row, column, pm, pc, pk| {
-            let at = (row * nv + column) * count;
-            m[at..at + count].copy_from_slice(pm);
-            c[at..at + count].copy_from_slice(pc);
-            k[at..at + count].copy_from_slice(pk);
-        });
-    }
-
     /// `[order][row][column]` in tangent coordinates.
     pub(crate) fn torque_jacobian_dense(&mut self, out: &mut [T]) {
         out.fill(T::zero());

@@ -33,10 +33,10 @@ mod quantity;
 mod restoration;
 mod rows;
 mod status;
-mod table;
 mod transcription;
 
-pub use crate::spline::Banded;
+use crate::spline::SplineError;
+pub use crate::spline::{Banded, Sampling, SplineTable};
 pub use bilevel::{BilevelOptions, BilevelSolution, infer_noisy};
 pub use boundary::{end_control_points, start_control_points};
 pub use chart::MotionChart;
@@ -52,7 +52,6 @@ pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind
 pub use quantity::{NoQuantities, Quantities, Quantity, Samples};
 pub use rows::{Bound, quantities_of};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
-pub use table::{Sampling, SplineTable};
 pub use transcription::{ControlPoints, Point, Transcription};
 
 impl Transcription {
@@ -80,28 +79,15 @@ impl Transcription {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimizeError {
+    /// The spline cannot be made.
+    #[error(transparent)]
+    Spline(#[from] SplineError),
     /// No cost term has a positive weight.
     #[error("no cost term has a positive weight")]
     NoTerms,
     /// The mechanism has no moving joint.
     #[error("the mechanism has no moving joint")]
     NothingMoves,
-    /// The duration is not a positive number.
-    #[error("the duration is {duration} s; it must be positive")]
-    BadDuration {
-        /// Duration given.
-        duration: f64,
-    },
-    /// The degree of the spline does not serve the derivatives.
-    #[error("degree {degree} is outside {needed} to 12, which derivatives of order {order} need")]
-    DegreeTooLow {
-        /// Degree given.
-        degree: usize,
-        /// Degree needed.
-        needed: usize,
-        /// Highest derivative.
-        order: usize,
-    },
     /// A term needs a higher degree.
     #[error("term `{term}` needs a spline of degree {needed} or more, this one has {degree}")]
     TermNeedsDegree {
@@ -112,14 +98,6 @@ pub enum OptimizeError {
         /// Degree needed.
         needed: usize,
     },
-    /// Too few control points for the degree.
-    #[error("{found} control points are too few, the degree needs {needed}")]
-    TooFewControlPoints {
-        /// Number given.
-        found: usize,
-        /// Number needed.
-        needed: usize,
-    },
     /// The boundary states fix all control points.
     #[error("the boundary states fix {fixed} of {control} control points; nothing is left to optimise")]
     NothingFree {
@@ -127,12 +105,6 @@ pub enum OptimizeError {
         control: usize,
         /// Number fixed.
         fixed: usize,
-    },
-    /// The number of samples or Gauss points makes no sense.
-    #[error("{found} samples: uniform sampling needs 2 or more, Gauss sampling 1 to 8 points per span")]
-    BadSampling {
-        /// Number given.
-        found: usize,
     },
     /// A vector has the wrong length.
     #[error("`{name}` has length {found}, the problem needs {expected}")]

@@ -10,7 +10,8 @@
 //! | whole-body `J_X_L`, `L_X_J` (corrected signs) | [`DenseMotion::joints_from_links`], [`DenseMotion::links_from_joints`] |
 //! | (92c), (96) | the `turn` term of [`DenseMotion::torque_jacobian`] |
 
-use crate::jet::{Cmtm, JetWorkspace, Quantity, Request, Target};
+use super::Cmtm;
+use crate::jet::{JetWorkspace, Quantity, Request, Target};
 use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 

@@ -2,6 +2,7 @@
 //!
 //! Everything here is public and documented as slow. Use it in tests, not in products.
 
+mod cmtm;
 pub mod cmtm_dense;
 mod complex;
 mod dual;
@@ -9,7 +10,9 @@ mod maximal;
 mod minimal_component;
 mod minimal_dense;
 mod quantities_by_duals;
+mod whole_body;
 
+pub use cmtm::Cmtm;
 pub use complex::Complex;
 pub use dual::Dual;
 pub(crate) use dual::InlineDual;
@@ -17,3 +20,4 @@ pub use maximal::{MaximalTwin, maximal_newton_direction, maximal_step};
 pub use minimal_component::component_newton_direction;
 pub use minimal_dense::{dense_linearization, dense_newton_direction};
 pub use quantities_by_duals::QuantitiesByDuals;
+pub use whole_body::WholeBody;

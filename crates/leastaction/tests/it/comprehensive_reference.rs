@@ -82,7 +82,7 @@ fn whole_body_operators_are_inverses_with_the_corrected_sign() {
 /// Every whole-body operator of the source's appendix: the dense matrices' products, transposes, and the fast values.
 #[test]
 fn whole_body_operators_equal_their_dense_matrices_and_give_the_fast_values() {
-    use leastaction::jet::WholeBody;
+    use leastaction::reference::WholeBody;
     use leastaction::spatial::{Twist, Wrench};
     for (file, k) in [("comprehensive_panda7_k1.json", 1), ("comprehensive_tree8_k1.json", 2)] {
         let mechanism = golden_model(file);

@@ -13,10 +13,8 @@
 //! (gravity is subtracted from f afterwards). Each is one sweep over the tree, O(n k²). Transposes act on weights: the
 //! transpose of a jet product is the product with the order reversed, so they are sweeps as well.
 
-use super::cmtm::Cmtm;
-use super::generating::{Quantity, Request};
-use super::taylor::next;
-use super::workspace::JetWorkspace;
+use super::Cmtm;
+use crate::jet::{JetWorkspace, Quantity, Request};
 use crate::mechanism::Mechanism;
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Twist, Vec3, Wrench};
@@ -26,8 +24,9 @@ use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 /// Stacked jets are link by link, `count` coefficients each.
 ///
 /// ```
-/// use leastaction::jet::{JetWorkspace, WholeBody};
+/// use leastaction::jet::JetWorkspace;
 /// use leastaction::mechanism::{MechanismBuilder, samples};
+/// use leastaction::reference::WholeBody;
 /// use leastaction::spatial::Twist;
 ///
 /// let mechanism = MechanismBuilder::from(samples::chain(3)).build()?;
@@ -88,14 +87,10 @@ impl<T: Real> WholeBody<T> {
             let child = joint.child.index();
             links[child].parent = joint.parent.map(|b| b.index());
             for c in mechanism.v_range(id) {
-                let mut local = vec![Twist::zero(); count];
-                // Columns are about the workspace's own origin, pose jets about the world's.
-                let column: Vec<Twist<T>> = jets.column(c)[..count]
-                    .iter()
-                    .map(|s| Twist::new(s.ang, s.lin + Vec3::constant(jets.origin).cross(s.ang)))
-                    .collect();
-                Cmtm::new(&links[child].rot, &links[child].pos).solve(&column, &mut local);
-                links[child].columns.push((c, local));
+                // A joint's column in the frame of its link is how the link's pose changes with the coordinate.
+                let pose = Request::local(Quantity::Pose, jets.body(joint.child));
+                let local = jets.generating(&pose, c).map_or(Vec::new(), |g| g.alpha[..count].to_vec());
+                links[child].columns.push((c, local.into_iter().map(Twist::from_array).collect()));
             }
         }
         let depth = |mut i: usize| {
@@ -261,7 +256,7 @@ impl<T: Real> WholeBody<T> {
         for i in 0..self.links.len() {
             let (nu, h) = (&self.velocities[i * self.count..], &momenta[i * n..(i + 1) * n]);
             for l in 0..n.saturating_sub(1) {
-                let mut f = h[l + 1].scale(next(l));
+                let mut f = h[l + 1].scale((l + 1) as f64);
                 for m in 0..=l {
                     f += nu[m].cross_wrench(h[l - m]);
                 }
