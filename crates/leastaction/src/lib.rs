@@ -58,6 +58,7 @@ pub mod integrator;
 pub mod io;
 pub mod jet;
 pub mod lie;
+pub mod linalg;
 pub mod mechanism;
 pub mod optimize;
 pub mod reference;

@@ -1,8 +1,8 @@
 //! [`Observation`]: a recorded motion, and its least-squares fit by the problem's own spline.
 
-use super::Banded;
 use super::transcription::{ControlPoints, Transcription};
 use super::{OptimizeError, SplineTable};
+use crate::linalg::Banded;
 use crate::spline::BSpline;
 
 /// Recorded joint positions, in the coordinates of the spline (see [`Observation::of_configurations`]).
@@ -101,7 +101,7 @@ impl Observation {
         let mut factor = gram.clone();
         let mut shift = 0.0f64;
         // Control points that no sample sees stay where the profile has them.
-        while !factor.factor() {
+        while factor.factor().is_err() {
             shift = (10.0 * shift).max(1e-12 * mean);
             factor = gram.clone();
             (0..size).for_each(|i| factor.add_diagonal(i, shift));

@@ -95,7 +95,7 @@ fn positive(matrix: &[f64], block: usize) -> bool {
     let largest = matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
     let mut a = matrix.to_vec();
     (0..block).for_each(|i| a[i * block + i] += 1e-12 * largest.max(f64::MIN_POSITIVE));
-    super::kkt::cholesky(&mut a, block)
+    crate::linalg::cholesky(&mut a, block).is_ok()
 }
 
 impl TermRows {

@@ -3,7 +3,8 @@
 //! `min Σ_s |q(t_s) − q_s|² + ρ² |q̇(t_s) − v_s|²`: the normal equations are banded and well conditioned (the basis is),
 //! and one refinement with the residual brings the solution to rounding.
 
-use super::{BSpline, Banded, SplineError, SplineTable};
+use super::{BSpline, SplineError, SplineTable};
+use crate::linalg::Banded;
 
 /// What a fit can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +98,7 @@ impl SplineFit {
         if let Some(index) = diagonal.iter().position(|x| *x < 1e-30) {
             return Err(determined(index));
         }
-        normal.factor_or_row().map_err(determined)?;
+        normal.factor().map_err(|pivot| determined(pivot.row))?;
 
         let mut theta = vec![0.0; n_control * dim];
         let mut x = vec![0.0; n * orders * dim];

@@ -7,17 +7,14 @@
 //! |---|---|
 //! | [`BSpline`] | knots, spans, basis functions at one time |
 //! | [`SplineTable`] | evaluation at fixed times, and the pull-back of gradients to control points |
-//! | [`Banded`] | the banded matrices that pull-backs fill, and their Cholesky factor |
 //! | [`SplineFit`] | least-squares fit to recorded samples |
 //! | [`RotationReference`], [`RotationJet`] | rotations: a spline in the tangent space of a reference motion |
 
-mod band;
 mod bspline;
 mod fit;
 mod rotation;
 mod table;
 
-pub use band::Banded;
 pub use bspline::BSpline;
 pub use fit::{FitOptions, SplineFit};
 pub use rotation::{RotationJet, RotationReference};

@@ -6,7 +6,7 @@ use std::path::Path;
 const LAYERS: &[&[&str]] = &[
     &["scalar", "sabotage"],
     &["simd"],
-    &["lie", "spatial", "reference"],
+    &["lie", "linalg", "spatial", "reference"],
     &["mechanism"],
     &["dynamics", "spline"],
     &["trajectory"],
