@@ -1,16 +1,16 @@
 //! The fast jets against slow twins, batches against single samples, and what they promise about memory and time.
 
-use leastaction::io::golden::comprehensive::read;
 use leastaction::jet::{
     Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetWorkspace, Quantity, RecordedMotion, Request,
     TorqueJacobian, factorial,
 };
 use leastaction::mechanism::samples::{self, Random};
 use leastaction::mechanism::{Mechanism, MechanismBuilder};
-use leastaction::reference::Dual;
-use leastaction::reference::cmtm_dense::{Dense, DenseMotion};
+use leastaction::scalar::Dual;
 use leastaction::spline::FitOptions;
 use leastaction::trajectory::{Trajectory, TrajectoryLayout};
+use leastaction_golden::comprehensive::read;
+use leastaction_motion::reference::cmtm_dense::{Dense, DenseMotion};
 
 use crate::comprehensive_duals::random_motion;
 use crate::no_alloc::allocations;
@@ -82,7 +82,7 @@ fn whole_body_operators_are_inverses_with_the_corrected_sign() {
 /// Every whole-body operator of the source's appendix: the dense matrices' products, transposes, and the fast values.
 #[test]
 fn whole_body_operators_equal_their_dense_matrices_and_give_the_fast_values() {
-    use leastaction::reference::WholeBody;
+    use leastaction_motion::reference::WholeBody;
     use leastaction::spatial::{Twist, Wrench};
     for (file, k) in [("comprehensive_panda7_k1.json", 1), ("comprehensive_tree8_k1.json", 2)] {
         let mechanism = golden_model(file);
@@ -230,7 +230,7 @@ fn every_quantity_of_the_seven_axis_arm_is_accurate_to_1e_12_at_orders_0_to_4() 
 /// The accuracy table again, all links and frames, with a complex step in place of dual numbers.
 #[test]
 fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
-    use leastaction::reference::Complex;
+    use leastaction_motion::reference::Complex;
     type D = Dual<f64, 1>;
     let mechanism = golden_model("comprehensive_panda7_k1.json");
     let nv = mechanism.nv();
