@@ -40,17 +40,17 @@ impl<T: Real> JetWorkspace<T> {
         self.run()
     }
 
-    /// Poses, columns and velocities only, from plain derivatives: enough for [`Quantity::Pose`],
-    /// [`Quantity::Point`], [`Quantity::Orientation`] and [`Quantity::Velocity`], at a third of the cost.
+    /// Poses, columns and velocities only, from plain derivatives: enough for [`QuantityKind::Pose`],
+    /// [`QuantityKind::Point`], [`QuantityKind::Orientation`] and [`QuantityKind::Velocity`], at a third of the cost.
     /// Does not allocate.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
     ///
-    /// [`Quantity::Pose`]: super::Quantity::Pose
-    /// [`Quantity::Point`]: super::Quantity::Point
-    /// [`Quantity::Orientation`]: super::Quantity::Orientation
-    /// [`Quantity::Velocity`]: super::Quantity::Velocity
+    /// [`QuantityKind::Pose`]: super::QuantityKind::Pose
+    /// [`QuantityKind::Point`]: super::QuantityKind::Point
+    /// [`QuantityKind::Orientation`]: super::QuantityKind::Orientation
+    /// [`QuantityKind::Velocity`]: super::QuantityKind::Velocity
     pub fn forward_motion(&mut self, q: &[T], derivatives: &[&[T]]) -> Result<(), JetError> {
         self.set_derivatives(q, derivatives)?;
         self.run_motion()

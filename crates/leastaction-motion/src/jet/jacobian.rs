@@ -1,7 +1,7 @@
 //! Dense Jacobians from generating jets, in both column systems.
 
 use super::JetError;
-use super::generating::{Quantity, Request};
+use super::quantity::{Quantity, QuantityKind};
 use super::stage::StageKind;
 use super::workspace::JetWorkspace;
 use crate::scalar::Real;
@@ -22,12 +22,8 @@ pub enum Coordinates {
 impl<T: Real> JetWorkspace<T> {
     /// Rows of one coefficient of a quantity's Jacobian.
     #[must_use]
-    pub fn jacobian_rows(&self, quantity: Quantity) -> usize {
-        match quantity {
-            Quantity::Point | Quantity::Orientation | Quantity::Com => 3,
-            Quantity::Torque => self.tree.nv,
-            _ => 6,
-        }
+    pub fn jacobian_rows(&self, quantity: QuantityKind) -> usize {
+        Quantity::whole(quantity).rows(self.tree.nv)
     }
 
     /// Columns of every Jacobian: `nv (k + 3)`.
@@ -53,11 +49,11 @@ impl<T: Real> JetWorkspace<T> {
     /// If `out` has the wrong length or a target is missing.
     pub fn jacobian_into(
         &mut self,
-        request: &Request,
+        request: &Quantity,
         coordinates: Coordinates,
         out: &mut [T],
     ) -> Result<(), JetError> {
-        let quantity = request.quantity;
+        let quantity = request.kind;
         let (count, rows) = (quantity.count(self.n), self.jacobian_rows(quantity));
         let columns = self.jacobian_columns();
         if out.len() != count * rows * columns {
@@ -68,15 +64,15 @@ impl<T: Real> JetWorkspace<T> {
             });
         }
         let n = self.n;
-        if quantity == Quantity::Torque {
+        if quantity == QuantityKind::Torque {
             self.torque_jacobian_dense(out);
         } else {
-            let target = self.target_of(request)?;
-            self.load(&target, quantity);
+            let place = self.place_of(request)?;
+            self.load(&place, quantity);
             for joint in 0..self.tree.joints.len() {
                 let (v, nv) = self.tree.joints[joint];
                 for c in 0..nv {
-                    self.generate(request, &target, v + c);
+                    self.generate(request, &place, v + c);
                     let generating = &self.generating;
                     for m in 0..n + 1 {
                         let column = v * (n + 1) + m * nv + c;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::stage::{StageTree, Target};
+use super::quantity::Target;
+use super::stage::StageTree;
 use super::taylor::InertiaCoefficient;
 use super::{JetError, expect};
-use crate::mechanism::{BodyId, FrameId, Mechanism};
+use crate::mechanism::Mechanism;
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Pose, Twist, Vec3, Wrench};
 
@@ -182,15 +183,10 @@ impl<T: Real> JetWorkspace<T> {
     pub fn mass(&self) -> f64 {
         self.tree.mass
     }
-    /// A body as a target.
+    /// False for targets that are fixed to the ground.
     #[must_use]
-    pub fn body(&self, id: BodyId) -> Target {
-        self.tree.body(id)
-    }
-    /// A frame as a target.
-    #[must_use]
-    pub fn frame(&self, id: FrameId) -> Target {
-        self.tree.frame(id)
+    pub fn moves(&self, target: &Target) -> bool {
+        self.tree.place(target).stage.is_some()
     }
 
     /// Torques at Taylor order `l ≤ k`, one per velocity coordinate; times `l!` they are the `l`-th time derivative.

@@ -13,40 +13,33 @@
 mod active_set;
 mod bilevel;
 mod boundary;
-mod chart;
 mod direct;
 mod hessian;
 mod interior_point;
 mod inverse;
-mod jet_items;
-mod jet_lanes;
-mod jet_quantities;
-mod jet_sweeps;
 mod kkt;
 mod newton;
 mod observation;
 mod problem;
-mod quantity;
 mod restoration;
 mod rows;
 mod status;
 mod transcription;
 
+use crate::jet::{JetError, JetQuantities, NoQuantities};
+pub use crate::jet::{MotionChart, Quantity, QuantityKind, Target};
 pub use crate::linalg::Banded;
 use crate::spline::SplineError;
 pub use crate::spline::{Sampling, SplineTable};
 pub use bilevel::{BilevelOptions, BilevelSolution, infer_noisy};
 pub use boundary::{end_control_points, start_control_points};
-pub use chart::MotionChart;
 pub use direct::{SolveOptions, solve};
 pub use hessian::HessianKind;
 pub use interior_point::InteriorPointOptions;
 pub use inverse::{InverseOptions, InverseSolution, infer};
-pub use jet_quantities::JetQuantities;
 pub use newton::{NewtonOptions, NewtonReport, minimise, polish};
 pub use observation::{Fit, Observation};
 pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind, ViaPoint};
-pub use quantity::{NoQuantities, Quantities, Quantity, Samples};
 pub use rows::{Bound, quantities_of};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
 pub use transcription::{ControlPoints, Point, Transcription};
@@ -61,12 +54,12 @@ impl Transcription {
         problem: &MotionProblem,
     ) -> Result<Self, OptimizeError> {
         problem.validate(mechanism)?;
-        let chart = MotionChart::new(mechanism, problem);
+        let chart = problem.chart(mechanism);
         let quantities = quantities_of(problem, &chart);
         if quantities.is_empty() {
             return Self::new(mechanism, problem, Box::new(NoQuantities));
         }
-        let mut quantities = JetQuantities::with_chart(mechanism, &quantities, &chart);
+        let mut quantities = JetQuantities::with_chart(mechanism, &quantities, &chart)?;
         quantities.include_passive(problem.passive);
         Self::new(mechanism, problem, Box::new(quantities))
     }
@@ -79,6 +72,9 @@ pub enum OptimizeError {
     /// The spline cannot be made.
     #[error(transparent)]
     Spline(#[from] SplineError),
+    /// A quantity cannot be evaluated.
+    #[error(transparent)]
+    Jet(#[from] JetError),
     /// No cost term has a positive weight.
     #[error("no cost term has a positive weight")]
     NoTerms,
@@ -199,15 +195,5 @@ pub enum OptimizeError {
         end: &'static str,
         /// The joint.
         joint: String,
-    },
-    /// A joint kind that plain splines do not serve.
-    #[error(
-        "joint `{joint}` is {kind}; plain splines serve joints whose coordinates are independent numbers"
-    )]
-    JointNotServed {
-        /// The joint.
-        joint: String,
-        /// Its kind.
-        kind: &'static str,
     },
 }

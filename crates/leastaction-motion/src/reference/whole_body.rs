@@ -14,7 +14,7 @@
 //! transpose of a jet product is the product with the order reversed, so they are sweeps as well.
 
 use super::Cmtm;
-use crate::jet::{JetWorkspace, Quantity, Request};
+use crate::jet::{JetWorkspace, Quantity, QuantityKind, Target};
 use crate::mechanism::Mechanism;
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Twist, Vec3, Wrench};
@@ -70,12 +70,12 @@ impl<T: Real> WholeBody<T> {
         let mut links: Vec<Link<T>> = ids
             .iter()
             .map(|id| {
-                let target = jets.body(*id);
+                let target = Target::body(*id);
                 let (rot, pos) = jets.pose_jets(&target);
                 let rot = rot.to_vec();
                 let mut nu = vec![T::zero(); 6 * count];
                 // The sizes are those of the workspace itself.
-                let done = jets.value_into(&Request::local(Quantity::Velocity, target), &mut nu);
+                let done = jets.value_into(&Quantity::local(QuantityKind::Velocity, target), &mut nu);
                 debug_assert!(done.is_ok());
                 velocities
                     .extend(nu.chunks_exact(6).map(|x| Twist::from_array(std::array::from_fn(|i| x[i]))));
@@ -88,7 +88,7 @@ impl<T: Real> WholeBody<T> {
             links[child].parent = joint.parent.map(|b| b.index());
             for c in mechanism.v_range(id) {
                 // A joint's column in the frame of its link is how the link's pose changes with the coordinate.
-                let pose = Request::local(Quantity::Pose, jets.body(joint.child));
+                let pose = Quantity::local(QuantityKind::Pose, Target::body(joint.child));
                 let local = jets.generating(&pose, c).map_or(Vec::new(), |g| g.alpha[..count].to_vec());
                 links[child].columns.push((c, local.into_iter().map(Twist::from_array).collect()));
             }
