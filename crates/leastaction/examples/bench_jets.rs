@@ -167,7 +167,7 @@ fn main() {
         // The baseline of the k = 1 bar: one-direction duals over our own forward sweep, once per column.
         if nv <= 10 {
             type D = Dual<f64, 1>;
-            let mut dual = JetWorkspace::<D>::new(&mechanism, 1);
+            let mut dual = JetWorkspace::new(&mechanism, 1).dual();
             let qd: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
             let yd: Vec<D> = rows[..3].iter().flat_map(|r| r.iter()).map(|x| D::constant(*x)).collect();
             let (best, median) = micros(|| dual.forward(black_box(&qd), &yd).expect("finite"));

@@ -165,7 +165,7 @@ impl JacobianBench {
     /// The forward sweep in dual numbers, one direction at a time: what the Jacobian replaces.
     fn duals(&self, motion: &Motion<'_>, k: usize) -> Result<(f64, f64), Failure> {
         type D = Dual<f64, 1>;
-        let mut jets = JetWorkspace::<D>::new(motion.mechanism, k as i32);
+        let mut jets = JetWorkspace::new(motion.mechanism, k as i32).dual();
         let q: Vec<D> = motion.q.iter().map(|x| D::variable(*x, 0)).collect();
         let rows: Vec<Vec<D>> =
             motion.rows[..k + 2].iter().map(|row| row.iter().map(|x| D::variable(*x, 0)).collect()).collect();

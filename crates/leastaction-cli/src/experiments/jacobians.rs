@@ -59,7 +59,7 @@ impl<'m> Study<'m> {
         let mut random = samples::Random::new(seed);
         let q = (0..mechanism.nv()).map(|_| random.range(-1.0, 1.0)).collect();
         let y = (0..jets.velocity_count() * mechanism.nv()).map(|_| random.range(-1.0, 1.0)).collect();
-        let dual = jets.like::<D>();
+        let dual = jets.dual();
         let mut study = Self { mechanism, jets, dual, q, y };
         study.forward()?;
         Ok(study)

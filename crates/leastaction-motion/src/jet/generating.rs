@@ -141,22 +141,6 @@ impl<T: Real> Mass<'_, T> {
 }
 
 impl<T: Real> JetWorkspace<T> {
-    /// Generating jets of a quantity for velocity coordinate `column`, valid after [`forward`](Self::forward).
-    ///
-    /// Torques have generating jets per pair of joints instead, see [`TorqueJacobian`](super::TorqueJacobian).
-    ///
-    /// # Errors
-    /// If the quantity is the torque, or belongs to a target and none is given.
-    pub fn generating(&mut self, request: &Quantity, column: usize) -> Result<&Generating<T>, JetError> {
-        if column >= self.tree.nv {
-            return Err(JetError::WrongLength { name: "column", expected: self.tree.nv, found: column });
-        }
-        let place = self.place_of(request)?;
-        self.load(&place, request.kind);
-        self.generate(request, &place, column);
-        Ok(&self.generating)
-    }
-
     pub(crate) fn place_of(&self, request: &Quantity) -> Result<Place, JetError> {
         match (request.kind, request.target) {
             (QuantityKind::Torque, _) => Err(JetError::NotServed {
@@ -173,6 +157,24 @@ impl<T: Real> JetWorkspace<T> {
             }),
             (_, target) => Ok(target.map_or_else(Place::ground, |target| self.tree.place(&target))),
         }
+    }
+}
+
+impl JetWorkspace<f64> {
+    /// Generating jets of a quantity for velocity coordinate `column`, valid after [`forward`](Self::forward).
+    ///
+    /// Torques have generating jets per pair of joints instead, see [`TorqueJacobian`](super::TorqueJacobian).
+    ///
+    /// # Errors
+    /// If the quantity is the torque, or belongs to a target and none is given.
+    pub fn generating(&mut self, request: &Quantity, column: usize) -> Result<&Generating, JetError> {
+        if column >= self.tree.nv {
+            return Err(JetError::WrongLength { name: "column", expected: self.tree.nv, found: column });
+        }
+        let place = self.place_of(request)?;
+        self.load(&place, request.kind);
+        self.generate(request, &place, column);
+        Ok(&self.generating)
     }
 
     /// Fills `self.generating`; the target is loaded.
@@ -196,8 +198,8 @@ impl<T: Real> JetWorkspace<T> {
         let count = request.kind.count(n);
         let above = place.stage.is_some_and(|i| tree.carries(j, i));
         let below = place.stage.is_some_and(|i| !above && tree.carries(i, j));
-        let motion = |x: Twist<T>| Twist::new(x.ang, x.lin + o.cross(x.ang)).to_array();
-        let force = |x: Wrench<T>| Wrench::new(x.ang + o.cross(x.lin), x.lin).to_array();
+        let motion = |x: Twist| Twist::new(x.ang, x.lin + o.cross(x.ang)).to_array();
+        let force = |x: Wrench| Wrench::new(x.ang + o.cross(x.lin), x.lin).to_array();
         if matches!(
             request.kind,
             QuantityKind::Velocity
@@ -318,13 +320,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Writes the force scratch as generating jets, in the frame asked for.
-    fn emit_forces(
-        &mut self,
-        world: bool,
-        shifted: &impl Fn(Wrench<T>) -> [T; 6],
-        count: usize,
-        jets: usize,
-    ) {
+    fn emit_forces(&mut self, world: bool, shifted: &impl Fn(Wrench) -> [f64; 6], count: usize, jets: usize) {
         let (link, gen_) = (&self.link, &mut self.generating);
         let Generating { alpha, beta, kappa, a, b, k, force, .. } = gen_;
         for (from, to) in [(a, alpha), (b, beta), (k, kappa)].into_iter().take(jets) {

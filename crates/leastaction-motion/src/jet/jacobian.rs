@@ -4,7 +4,6 @@ use super::JetError;
 use super::quantity::{Quantity, QuantityKind};
 use super::stage::StageKind;
 use super::workspace::JetWorkspace;
-use crate::scalar::Real;
 use crate::spatial::{Twist, Vec3, Wrench};
 
 /// What the columns of a Jacobian vary.
@@ -19,7 +18,7 @@ pub enum Coordinates {
     Velocity,
 }
 
-impl<T: Real> JetWorkspace<T> {
+impl JetWorkspace<f64> {
     /// Rows of one coefficient of a quantity's Jacobian.
     #[must_use]
     pub fn jacobian_rows(&self, quantity: QuantityKind) -> usize {
@@ -51,7 +50,7 @@ impl<T: Real> JetWorkspace<T> {
         &mut self,
         request: &Quantity,
         coordinates: Coordinates,
-        out: &mut [T],
+        out: &mut [f64],
     ) -> Result<(), JetError> {
         let quantity = request.kind;
         let (count, rows) = (quantity.count(self.n), self.jacobian_rows(quantity));
@@ -94,7 +93,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Turns one Jacobian row (or a gradient in the same layout) from tangent to velocity coordinates: `g W⁻¹`, (4.4).
-    pub(crate) fn row_to_velocity_coordinates(&self, row: &mut [T]) {
+    pub(crate) fn row_to_velocity_coordinates(&self, row: &mut [f64]) {
         let n = self.n;
         for (at, (v, nv)) in self.tree.joints.iter().copied().enumerate() {
             let block = &mut row[v * (n + 1)..(v + nv) * (n + 1)];
@@ -102,7 +101,7 @@ impl<T: Real> JetWorkspace<T> {
             for r in (1..=n).rev() {
                 let f = 1.0 / r as f64;
                 for x in &mut block[r * nv..(r + 1) * nv] {
-                    *x = *x * f;
+                    *x *= f;
                 }
                 // ξ_r = (δy_{r−1} − Σ_{m<r} ad(y_{r−1−m}) ξ_m)/r, read backwards.
                 match kind {
@@ -132,7 +131,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Three velocity coefficients of order `l` from coordinate `c` on.
-    fn y3(&self, c: usize, l: usize) -> Vec3<T> {
+    fn y3(&self, c: usize, l: usize) -> Vec3 {
         let at = l * self.tree.nv + c;
         Vec3([self.y[at], self.y[at + 1], self.y[at + 2]])
     }

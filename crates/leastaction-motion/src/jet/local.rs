@@ -91,15 +91,6 @@ impl<T: Real> JetWorkspace<T> {
         }
     }
 
-    /// Rotation and position jets of a target in the world, `k + 3` coefficients each.
-    pub fn pose_jets(&mut self, target: &Target) -> (&[Mat3<T>], Vec<Vec3<T>>) {
-        let place = self.tree.place(target);
-        self.load(&place, QuantityKind::Pose);
-        let mut pos = self.link.pos.clone();
-        pos[0] += Vec3::constant(self.origin);
-        (&self.link.rot, pos)
-    }
-
     /// Number of coefficients of a quantity.
     #[must_use]
     pub fn value_count(&self, quantity: QuantityKind) -> usize {
@@ -118,11 +109,8 @@ impl<T: Real> JetWorkspace<T> {
         }
     }
 
-    /// Taylor coefficients of a quantity, order-major: `out[l * rows + row]`. Does not allocate.
-    ///
-    /// # Errors
-    /// If `out` has the wrong length or a target is missing.
-    pub fn value_into(&mut self, request: &Quantity, out: &mut [T]) -> Result<(), JetError> {
+    /// Taylor coefficients of a quantity, order-major.
+    pub(crate) fn read_value(&mut self, request: &Quantity, out: &mut [T]) -> Result<(), JetError> {
         let quantity = request.kind;
         let (count, rows) = (self.value_count(quantity), self.value_rows(quantity));
         if out.len() != count * rows {
@@ -227,6 +215,17 @@ impl<T: Real> JetWorkspace<T> {
             }
         }
         Ok(())
+    }
+}
+
+impl JetWorkspace<f64> {
+    /// Rotation and position jets of a target in the world, `k + 3` coefficients each.
+    pub fn pose_jets(&mut self, target: &Target) -> (&[Mat3], Vec<Vec3>) {
+        let place = self.tree.place(target);
+        self.load(&place, QuantityKind::Pose);
+        let mut pos = self.link.pos.clone();
+        pos[0] += Vec3::constant(self.origin);
+        (&self.link.rot, pos)
     }
 }
 

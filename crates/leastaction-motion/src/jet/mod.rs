@@ -31,6 +31,7 @@ mod assembly_motion;
 mod assembly_pairs;
 mod chart;
 mod costs;
+mod evaluate;
 mod forward;
 mod generating;
 mod in_lanes;

@@ -45,11 +45,11 @@ impl<T: Real> TorqueScratch<T> {
     }
 }
 
-impl<T: Real> JetWorkspace<T> {
+impl JetWorkspace<f64> {
     fn torque_vectors(&mut self) {
         let n = self.n;
         let count = n - 1;
-        let g: Vec3<T> = Vec3::constant(self.tree.gravity);
+        let g: Vec3 = Vec3::constant(self.tree.gravity);
         let ws = &mut self.torque_scratch;
         for column in 0..self.tree.nv {
             let j = self.tree.column_stage[column];
@@ -88,7 +88,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Calls `visit(row, column, m, c, k)` for every ordered pair of related coordinates.
-    pub(crate) fn each_pair(&mut self, mut visit: impl FnMut(usize, usize, &[T], &[T], &[T])) {
+    pub(crate) fn each_pair(&mut self, mut visit: impl FnMut(usize, usize, &[f64], &[f64], &[f64])) {
         if self.n < 2 {
             return;
         }
@@ -134,8 +134,8 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// `[order][row][column]` in tangent coordinates.
-    pub(crate) fn torque_jacobian_dense(&mut self, out: &mut [T]) {
-        out.fill(T::zero());
+    pub(crate) fn torque_jacobian_dense(&mut self, out: &mut [f64]) {
+        out.fill(0.0);
         let (nv, n, count) = (self.tree.nv, self.n, self.n - 1);
         let columns = self.jacobian_columns();
         let tree = std::sync::Arc::clone(&self.tree);

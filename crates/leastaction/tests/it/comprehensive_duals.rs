@@ -61,7 +61,7 @@ fn worst_jacobian_error(mechanism: &Mechanism, k: i32, seed: u64) -> (f64, Strin
         })
         .collect();
     let mut differences = vec![0.0f64; requests.len()];
-    let mut dual = jets.like::<D>();
+    let mut dual = jets.dual();
     for c in 0..nv {
         for r in 0..n + 1 {
             let q0: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
@@ -128,7 +128,7 @@ fn pose_tangents_equal_dual_numbers() {
         let (q, y) = random_motion(&mechanism, k, seed);
         let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
         jets.forward(&q, &y).expect("valid state");
-        let mut dual = jets.like::<D>();
+        let mut dual = jets.dual();
         let n = jets.velocity_count();
         for body in mechanism.body_ids() {
             let target = Target::body(body);
@@ -225,7 +225,7 @@ fn long_chains_keep_their_digits() {
     let columns = jets.jacobian_columns();
     let mut jacobian = vec![0.0; 2 * 6 * columns];
     jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
-    let mut dual = jets.like::<D>();
+    let mut dual = jets.dual();
     let nv = mechanism.nv();
     for order in 0..2 {
         let mut worst = 0.0f64;

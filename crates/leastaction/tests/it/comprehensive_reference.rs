@@ -189,7 +189,7 @@ fn every_quantity_of_the_seven_axis_arm_is_accurate_to_1e_12_at_orders_0_to_4() 
         let (q, y) = random_motion(&mechanism, k, 11);
         let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
         jets.forward(&q, &y).expect("valid");
-        let mut dual = jets.like::<D>();
+        let mut dual = jets.dual();
         let last = Target::body(mechanism.body_ids().last().expect("bodies"));
         let n = jets.velocity_count();
         for quantity in [
@@ -248,7 +248,7 @@ fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
         let (q, y) = random_motion(&mechanism, k, 3);
         let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
         jets.forward(&q, &y).expect("valid");
-        let (mut complex, mut dual) = (jets.like::<Complex>(), jets.like::<D>());
+        let (mut complex, mut dual) = (jets.complex(), jets.dual());
         let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
         for (quantity, world) in rows {
             let mut worst = [0.0f64; 2];
@@ -326,7 +326,7 @@ fn passive_torques_and_their_jacobian_equal_dual_numbers() {
             let expected = tau[c] - passive[c];
             assert!((jets.torque(0)[c] - expected).abs() < 1e-11 * largest(&tau).max(1.0), "seed {seed} {c}");
         }
-        let mut dual = jets.like::<D>();
+        let mut dual = jets.dual();
         dual.include_passive(true);
         let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
         let mut jacobian = vec![0.0; (n - 1) * nv * width];
