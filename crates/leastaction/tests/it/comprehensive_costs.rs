@@ -1,8 +1,6 @@
 //! Gradients and Hessians of every cost agree with residual Jacobians and with each other.
 
-use leastaction::jet::{
-    Cost, CostEvaluator, JetQuantities, Quantities, Quantity, QuantityKind, Samples, Target,
-};
+use leastaction::jet::{Cost, CostEvaluator, JetQuantities, Quantities, Quantity, Samples, Target};
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, samples};
 
@@ -100,13 +98,12 @@ fn rows(mechanism: &Mechanism, cost: &Cost, x: &[f64], passive: bool) -> (Vec<f6
 fn gradient_is_the_jacobian_of_the_quantities_applied_to_their_distance_from_the_reference() {
     let (mechanism, mut p) = (tree(4), problem(4));
     let (n, m) = (p.evaluator.tangent_len(), p.evaluator.costs().len());
-    let reference = vec![0.0; p.reference.len()];
+    // Zeros, and the identity for the orientation at the end.
+    let mut reference = vec![0.0; p.reference.len()];
+    let identity = reference.len() - 4;
+    reference[identity] = 1.0;
     for cost in 0..m {
         let own = p.evaluator.costs()[cost].clone();
-        // A reference of zeros is no orientation.
-        if own.quantities[0].kind == QuantityKind::Orientation {
-            continue;
-        }
         let mut weights = vec![0.0; m];
         weights[cost] = 1.0;
         let (mut values, mut gradient) = (vec![0.0; m], vec![0.0; n]);

@@ -125,7 +125,7 @@ fn a_diagonal_metric_matrix_is_the_metric_by_rows() {
 fn a_single_term_is_solved() {
     let mechanism = chain();
     for (kind, solved) in [(Quantity::joint(2), true), (Quantity::torque(0), true)] {
-        let problem = problem(vec![Term::new("only", kind.clone(), 2.0)]);
+        let problem = problem(vec![Term::new("only", kind, 2.0)]);
         let mut tr = Transcription::with_jets(&mechanism, &problem).expect("valid");
         let done = solve(&mut tr, &[2.0], None, &SolveOptions::default(), &mut |_| Wish::Continue);
         let done = done.expect("valid");
