@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use leastaction::jet::{JetWorkspace, Quantity, QuantityFrame, Request};
+use leastaction::jet::{JetWorkspace, Quantity, QuantityFrame, QuantityKind, Target};
 use leastaction::mechanism::Mechanism;
 
 use crate::failure::{Failure, suggestion};
@@ -12,7 +12,7 @@ use crate::failure::{Failure, suggestion};
 pub struct QuantityArgs {
     /// What to evaluate
     #[arg(long, value_parser = quantity_parser())]
-    pub quantity: Quantity,
+    pub quantity: QuantityKind,
     /// Order of the time derivative: 0 the quantity itself, 1 its rate
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub order: usize,
@@ -46,19 +46,19 @@ pub enum With {
 /// Orders beyond this are refused: factorials and powers of time leave no digits.
 const MAX_ORDER: usize = 12;
 
-fn quantity_parser() -> impl TypedValueParser<Value = Quantity> {
-    PossibleValuesParser::new(Quantity::ALL.map(|(name, _)| name)).map(|name| {
+fn quantity_parser() -> impl TypedValueParser<Value = QuantityKind> {
+    PossibleValuesParser::new(QuantityKind::ALL.map(|(name, _)| name)).map(|name| {
         // The parser has let known names through only.
-        Quantity::ALL
+        QuantityKind::ALL
             .iter()
             .find(|(known, _)| *known == name)
-            .map_or(Quantity::Torque, |(_, quantity)| *quantity)
+            .map_or(QuantityKind::Torque, |(_, quantity)| *quantity)
     })
 }
 
 impl QuantityArgs {
-    /// A workspace of the right order, and the request.
-    pub fn prepare(&self, mechanism: &Mechanism) -> Result<(JetWorkspace<f64>, Request), Failure> {
+    /// A workspace of the right order, and the quantity.
+    pub fn prepare(&self, mechanism: &Mechanism) -> Result<(JetWorkspace<f64>, Quantity), Failure> {
         if self.order > MAX_ORDER {
             return Err(Failure::new(format!("order {} is not served", self.order))
                 .help(format!("take an order of at most {MAX_ORDER}")));
@@ -71,8 +71,9 @@ impl QuantityArgs {
         };
         let target = match &self.of {
             Some(name) if self.quantity.needs_target() => {
-                let body = mechanism.body_by_name(name).map(|id| jets.body(id));
-                let target = body.or_else(|| mechanism.frame_by_name(name).map(|id| jets.frame(id)));
+                let body = mechanism.body_by_name(name).map(Target::body);
+                let target =
+                    body.or_else(|| mechanism.frame_by_name(name).map(|id| Target::frame(mechanism, id)));
                 Some(target.ok_or_else(|| unknown(mechanism, name))?)
             }
             Some(_) => {
@@ -85,7 +86,7 @@ impl QuantityArgs {
             }
             None => None,
         };
-        Ok((jets, Request { quantity: self.quantity, frame, target }))
+        Ok((jets, Quantity { kind: self.quantity, order: self.order, frame, target }))
     }
 
     /// Unit of a value at one order, for plots.
@@ -96,11 +97,11 @@ impl QuantityArgs {
             order => format!("/s^{order}"),
         };
         let parts: &[&str] = match self.quantity {
-            Quantity::Pose => &["1", "m"],
-            Quantity::Orientation => &["1"],
-            Quantity::Point | Quantity::Com => &["m"],
-            Quantity::Velocity => &["rad/s", "m/s"],
-            Quantity::Torque | Quantity::LinkForce | Quantity::JointForce => &["N m", "N"],
+            QuantityKind::Pose => &["1", "m"],
+            QuantityKind::Orientation => &["1"],
+            QuantityKind::Point | QuantityKind::Com => &["m"],
+            QuantityKind::Velocity => &["rad/s", "m/s"],
+            QuantityKind::Torque | QuantityKind::LinkForce | QuantityKind::JointForce => &["N m", "N"],
             _ => &["kg m²/s", "kg m/s"],
         };
         parts.iter().map(|part| format!("{part}{per}")).collect::<Vec<_>>().join(", ")
@@ -109,17 +110,19 @@ impl QuantityArgs {
     /// Names of the rows of a value (or of its Jacobian) at one order.
     pub fn rows(&self, mechanism: &Mechanism, order: usize, of_jacobian: bool) -> Vec<String> {
         let parts: Vec<String> = match (self.quantity, of_jacobian) {
-            (Quantity::Torque, _) => mechanism.v_labels(),
-            (Quantity::Point | Quantity::Com, _) => named(&["x", "y", "z"]),
-            (Quantity::Orientation, true) => named(&["wx", "wy", "wz"]),
-            (Quantity::Pose, false) => {
+            (QuantityKind::Torque, _) => mechanism.v_labels(),
+            (QuantityKind::Point | QuantityKind::Com, _) => named(&["x", "y", "z"]),
+            (QuantityKind::Orientation, true) => named(&["wx", "wy", "wz"]),
+            (QuantityKind::Pose, false) => {
                 named(&["r00", "r01", "r02", "r10", "r11", "r12", "r20", "r21", "r22", "px", "py", "pz"])
             }
-            (Quantity::Orientation, false) => {
+            (QuantityKind::Orientation, false) => {
                 named(&["r00", "r01", "r02", "r10", "r11", "r12", "r20", "r21", "r22"])
             }
-            (Quantity::Pose | Quantity::Velocity, _) => named(&["wx", "wy", "wz", "vx", "vy", "vz"]),
-            (Quantity::LinkForce | Quantity::JointForce, _) => named(&["nx", "ny", "nz", "fx", "fy", "fz"]),
+            (QuantityKind::Pose | QuantityKind::Velocity, _) => named(&["wx", "wy", "wz", "vx", "vy", "vz"]),
+            (QuantityKind::LinkForce | QuantityKind::JointForce, _) => {
+                named(&["nx", "ny", "nz", "fx", "fy", "fz"])
+            }
             _ => named(&["lx", "ly", "lz", "px", "py", "pz"]),
         };
         let name = self.quantity.name();

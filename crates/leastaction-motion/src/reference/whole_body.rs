@@ -13,12 +13,9 @@
 //! (gravity is subtracted from f afterwards). Each is one sweep over the tree, O(n k²). Transposes act on weights: the
 //! transpose of a jet product is the product with the order reversed, so they are sweeps as well.
 
-use super::cmtm::Cmtm;
-use super::generating::{Quantity, Request};
-use super::taylor::next;
-use super::workspace::JetWorkspace;
+use super::Cmtm;
+use crate::jet::{JetWorkspace, Quantity, QuantityKind, Target};
 use crate::mechanism::Mechanism;
-use crate::scalar::Real;
 use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 
 /// Whole-body operators at one motion; links are the bodies of the mechanism, in their order.
@@ -26,8 +23,9 @@ use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 /// Stacked jets are link by link, `count` coefficients each.
 ///
 /// ```
-/// use leastaction::jet::{JetWorkspace, WholeBody};
+/// use leastaction::jet::JetWorkspace;
 /// use leastaction::mechanism::{MechanismBuilder, samples};
+/// use leastaction_motion::reference::WholeBody;
 /// use leastaction::spatial::Twist;
 ///
 /// let mechanism = MechanismBuilder::from(samples::chain(3)).build()?;
@@ -42,41 +40,41 @@ use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct WholeBody<T = f64> {
+pub struct WholeBody {
     /// Number of coefficients of velocities, `k + 2`; poses have one more.
     count: usize,
     nv: usize,
-    links: Vec<Link<T>>,
+    links: Vec<Link>,
     /// Links from the root outward.
     order: Vec<usize>,
-    velocities: Vec<Twist<T>>,
+    velocities: Vec<Twist>,
 }
 
 #[derive(Clone, Debug)]
-struct Link<T> {
+struct Link {
     parent: Option<usize>,
-    rot: Vec<Mat3<T>>,
-    pos: Vec<Vec3<T>>,
+    rot: Vec<Mat3>,
+    pos: Vec<Vec3>,
     /// Velocity coordinates of its joint and their columns in its own frame.
-    columns: Vec<(usize, Vec<Twist<T>>)>,
+    columns: Vec<(usize, Vec<Twist>)>,
 }
 
-impl<T: Real> WholeBody<T> {
+impl WholeBody {
     /// From a workspace that has been evaluated.
     #[must_use]
-    pub fn new(mechanism: &Mechanism, jets: &mut JetWorkspace<T>) -> Self {
+    pub fn new(mechanism: &Mechanism, jets: &mut JetWorkspace<f64>) -> Self {
         let count = jets.velocity_count();
         let ids: Vec<_> = mechanism.body_ids().collect();
         let mut velocities = Vec::with_capacity(ids.len() * count);
-        let mut links: Vec<Link<T>> = ids
+        let mut links: Vec<Link> = ids
             .iter()
             .map(|id| {
-                let target = jets.body(*id);
+                let target = Target::body(*id);
                 let (rot, pos) = jets.pose_jets(&target);
                 let rot = rot.to_vec();
-                let mut nu = vec![T::zero(); 6 * count];
+                let mut nu = vec![0.0; 6 * count];
                 // The sizes are those of the workspace itself.
-                let done = jets.value_into(&Request::local(Quantity::Velocity, target), &mut nu);
+                let done = jets.value_into(&Quantity::local(QuantityKind::Velocity, target), &mut nu);
                 debug_assert!(done.is_ok());
                 velocities
                     .extend(nu.chunks_exact(6).map(|x| Twist::from_array(std::array::from_fn(|i| x[i]))));
@@ -88,14 +86,10 @@ impl<T: Real> WholeBody<T> {
             let child = joint.child.index();
             links[child].parent = joint.parent.map(|b| b.index());
             for c in mechanism.v_range(id) {
-                let mut local = vec![Twist::zero(); count];
-                // Columns are about the workspace's own origin, pose jets about the world's.
-                let column: Vec<Twist<T>> = jets.column(c)[..count]
-                    .iter()
-                    .map(|s| Twist::new(s.ang, s.lin + Vec3::constant(jets.origin).cross(s.ang)))
-                    .collect();
-                Cmtm::new(&links[child].rot, &links[child].pos).solve(&column, &mut local);
-                links[child].columns.push((c, local));
+                // A joint's column in the frame of its link is how the link's pose changes with the coordinate.
+                let pose = Quantity::local(QuantityKind::Pose, Target::body(joint.child));
+                let local = jets.generating(&pose, c).map_or(Vec::new(), |g| g.alpha[..count].to_vec());
+                links[child].columns.push((c, local.into_iter().map(Twist::from_array).collect()));
             }
         }
         let depth = |mut i: usize| {
@@ -118,11 +112,11 @@ impl<T: Real> WholeBody<T> {
 
     /// Velocities of all links in their own frames, stacked: what (4.18) turns with.
     #[must_use]
-    pub fn velocities(&self) -> &[Twist<T>] {
+    pub fn velocities(&self) -> &[Twist] {
         &self.velocities
     }
 
-    fn cmtm(&self, i: usize) -> Cmtm<'_, T> {
+    fn cmtm(&self, i: usize) -> Cmtm<'_> {
         Cmtm::new(&self.links[i].rot, &self.links[i].pos)
     }
 
@@ -131,7 +125,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// `iXj u` of one link's jet.
-    fn motion(&self, i: usize, j: usize, u: &[Twist<T>]) -> Vec<Twist<T>> {
+    fn motion(&self, i: usize, j: usize, u: &[Twist]) -> Vec<Twist> {
         let (mut world, mut out) = (u.to_vec(), u.to_vec());
         self.cmtm(j).apply(u, &mut world);
         self.cmtm(i).solve(&world, &mut out);
@@ -139,7 +133,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// `iX*j f` of one link's jet.
-    fn force(&self, i: usize, j: usize, f: &[Wrench<T>]) -> Vec<Wrench<T>> {
+    fn force(&self, i: usize, j: usize, f: &[Wrench]) -> Vec<Wrench> {
         let (mut world, mut out) = (f.to_vec(), f.to_vec());
         self.cmtm(j).apply_dual(f, &mut world);
         self.cmtm(i).solve_dual(&world, &mut out);
@@ -147,7 +141,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// `J_X_L`: what every joint adds, from the motions of the links, (4.16).
-    pub fn joints_from_links(&self, links: &[Twist<T>], joints: &mut [Twist<T>]) {
+    pub fn joints_from_links(&self, links: &[Twist], joints: &mut [Twist]) {
         let n = self.orders(links.len());
         for i in 0..self.links.len() {
             joints[i * n..(i + 1) * n].copy_from_slice(&links[i * n..(i + 1) * n]);
@@ -159,7 +153,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// `L_X_J`, its inverse: motions of the links from what the joints add (the source's (143) has the wrong sign).
-    pub fn links_from_joints(&self, joints: &[Twist<T>], links: &mut [Twist<T>]) {
+    pub fn links_from_joints(&self, joints: &[Twist], links: &mut [Twist]) {
         let n = self.orders(joints.len());
         for i in self.order.iter().copied() {
             links[i * n..(i + 1) * n].copy_from_slice(&joints[i * n..(i + 1) * n]);
@@ -171,7 +165,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// `L_X*_J`: momenta (or forces) of links from what their joints carry, (4.17).
-    pub fn links_from_joints_dual(&self, joints: &[Wrench<T>], links: &mut [Wrench<T>]) {
+    pub fn links_from_joints_dual(&self, joints: &[Wrench], links: &mut [Wrench]) {
         let n = self.orders(joints.len());
         links.copy_from_slice(joints);
         for i in 0..self.links.len() {
@@ -183,7 +177,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// `J_X*_L`, its inverse: what joints carry, from momenta (or forces) of the links.
-    pub fn joints_from_links_dual(&self, links: &[Wrench<T>], joints: &mut [Wrench<T>]) {
+    pub fn joints_from_links_dual(&self, links: &[Wrench], joints: &mut [Wrench]) {
         let n = self.orders(links.len());
         joints.copy_from_slice(links);
         for i in self.order.iter().rev().copied() {
@@ -195,7 +189,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// World-frame momenta of links from what their joints carry: `h̃_i − Σ_children h̃_j`, children only.
-    pub fn links_from_joints_world(&self, joints: &[Wrench<T>], links: &mut [Wrench<T>]) {
+    pub fn links_from_joints_world(&self, joints: &[Wrench], links: &mut [Wrench]) {
         let n = self.orders(joints.len());
         links.copy_from_slice(joints);
         for i in 0..self.links.len() {
@@ -208,7 +202,7 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// Its inverse: sums over everything carried.
-    pub fn joints_from_links_world(&self, links: &[Wrench<T>], joints: &mut [Wrench<T>]) {
+    pub fn joints_from_links_world(&self, links: &[Wrench], joints: &mut [Wrench]) {
         let n = self.orders(links.len());
         joints.copy_from_slice(links);
         for i in self.order.iter().rev().copied() {
@@ -222,13 +216,13 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// Transpose of [`joints_from_links`](Self::joints_from_links): from weights on what joints add to weights on links.
-    pub fn joints_from_links_transposed(&self, joints: &[Wrench<T>], links: &mut [Wrench<T>]) {
+    pub fn joints_from_links_transposed(&self, joints: &[Wrench], links: &mut [Wrench]) {
         let n = self.orders(joints.len());
         links.copy_from_slice(joints);
         for i in 0..self.links.len() {
             if let Some(p) = self.links[i].parent {
                 // (iXp)ᵀ = pX*i with the orders reversed.
-                let mut reversed: Vec<Wrench<T>> = joints[i * n..(i + 1) * n].to_vec();
+                let mut reversed: Vec<Wrench> = joints[i * n..(i + 1) * n].to_vec();
                 reversed.reverse();
                 let back = self.force(p, i, &reversed);
                 for l in 0..n {
@@ -239,12 +233,12 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// Transpose of [`links_from_joints`](Self::links_from_joints).
-    pub fn links_from_joints_transposed(&self, links: &[Wrench<T>], joints: &mut [Wrench<T>]) {
+    pub fn links_from_joints_transposed(&self, links: &[Wrench], joints: &mut [Wrench]) {
         let n = self.orders(links.len());
         joints.copy_from_slice(links);
         for i in self.order.iter().rev().copied() {
             if let Some(p) = self.links[i].parent {
-                let mut reversed: Vec<Wrench<T>> = joints[i * n..(i + 1) * n].to_vec();
+                let mut reversed: Vec<Wrench> = joints[i * n..(i + 1) * n].to_vec();
                 reversed.reverse();
                 let back = self.force(p, i, &reversed);
                 for l in 0..n {
@@ -256,12 +250,12 @@ impl<T: Real> WholeBody<T> {
 
     /// `U`: forces (one coefficient less per link) from momenta in link frames, (4.18), without gravity. Serves links and
     /// joints alike: both turn with the link.
-    pub fn forces_from_momenta(&self, momenta: &[Wrench<T>], forces: &mut [Wrench<T>]) {
+    pub fn forces_from_momenta(&self, momenta: &[Wrench], forces: &mut [Wrench]) {
         let n = self.orders(momenta.len());
         for i in 0..self.links.len() {
             let (nu, h) = (&self.velocities[i * self.count..], &momenta[i * n..(i + 1) * n]);
             for l in 0..n.saturating_sub(1) {
-                let mut f = h[l + 1].scale(next(l));
+                let mut f = h[l + 1].scale((l + 1) as f64);
                 for m in 0..=l {
                     f += nu[m].cross_wrench(h[l - m]);
                 }
@@ -271,12 +265,12 @@ impl<T: Real> WholeBody<T> {
     }
 
     /// `Sᵀ`: torques, order-major as [`JetWorkspace::torque`], from the wrenches of all joints in link frames, (4.19).
-    pub fn torques_from_forces(&self, joints: &[Wrench<T>], torques: &mut [T]) {
+    pub fn torques_from_forces(&self, joints: &[Wrench], torques: &mut [f64]) {
         let n = self.orders(joints.len());
         for (i, link) in self.links.iter().enumerate() {
             for (c, s) in &link.columns {
                 for l in 0..n {
-                    let mut sum = T::zero();
+                    let mut sum = 0.0;
                     for m in 0..=l {
                         sum += s[m].dot(joints[i * n + l - m]);
                     }

@@ -4,7 +4,8 @@
 //! The support is found by the active-set method of Lawson and Hanson on `[ρ eᵀ; R]`; the final solve on the support
 //! satisfies the equality exactly, so that the large weight ρ costs no digits.
 
-use super::qr::{constrained_least_squares, triangular_factor};
+use super::dense::dot;
+use super::qr::{back_substitute, constrained_least_squares, triangular_factor};
 
 /// `min |A x − b|, x ≥ 0` for a matrix given by columns (Lawson and Hanson).
 #[must_use]
@@ -12,7 +13,6 @@ pub fn nnls(columns: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
     let k = columns.len();
     let mut x = vec![0.0; k];
     let mut passive: Vec<usize> = Vec::new();
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let scale = columns.iter().map(|c| dot(c, c).sqrt()).fold(0.0, f64::max) * dot(b, b).sqrt();
     for _ in 0..30 * (k + 1) {
         let mut residual = b.to_vec();
@@ -65,20 +65,7 @@ pub fn nnls(columns: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
 fn least_squares(columns: &[Vec<f64>], b: &[f64], support: &[usize]) -> Option<Vec<f64>> {
     let mut picked: Vec<Vec<f64>> = support.iter().map(|j| columns[*j].clone()).collect();
     picked.push(b.to_vec());
-    let k = picked.len();
-    let r = triangular_factor(&picked);
-    let mut x = vec![0.0; k - 1];
-    for i in (0..k - 1).rev() {
-        let mut sum = r[i * k + k - 1];
-        for j in i + 1..k - 1 {
-            sum -= r[i * k + j] * x[j];
-        }
-        if r[i * k + i] == 0.0 {
-            return None;
-        }
-        x[i] = sum / r[i * k + i];
-    }
-    Some(x)
+    back_substitute(&triangular_factor(&picked), picked.len()).ok()
 }
 
 /// `min |R x|  s.t.  e·x = 1, x ≥ 0`, for a `k × k` matrix; entries of `e` are zero or positive.

@@ -5,8 +5,7 @@
 //! spline, `x = (x, x', …)` with one entry per velocity coordinate, stays a vector: band, boundary and limits need no
 //! second treatment, and only quantities pass through the chart.
 
-use super::{BoundaryState, MotionProblem};
-use crate::jet::factorial;
+use super::factorial;
 use crate::mechanism::{JointType, Mechanism};
 use crate::scalar::Real;
 use crate::spatial::{Quat, Vec3};
@@ -40,12 +39,13 @@ pub(super) struct ChartJets<T> {
 }
 
 impl MotionChart {
-    /// The chart of a problem. Boundary states that do not fit the mechanism leave the reference at rest.
+    /// The chart of motions from one configuration to another. A configuration that does not fit the mechanism counts as
+    /// the neutral one.
     #[must_use]
-    pub fn new(mechanism: &Mechanism, problem: &MotionProblem) -> Self {
+    pub fn new(mechanism: &Mechanism, from: &[f64], to: &[f64], duration: f64) -> Self {
         let neutral = mechanism.neutral_state().q;
-        let at = |state: &BoundaryState, i: usize| {
-            let q = state.derivatives.first().filter(|q| q.len() == neutral.len()).unwrap_or(&neutral);
+        let at = |q: &[f64], i: usize| {
+            let q = if q.len() == neutral.len() { q } else { &neutral };
             let quat = Quat::from_slice(&q[i..i + 4]);
             if quat.norm() > 1e-6 { quat } else { Quat::identity() }
         };
@@ -64,8 +64,7 @@ impl MotionChart {
             if free {
                 this.plain.extend((q.start + 4..q.end).zip(v.start + 3..v.end));
             }
-            let (start, end) = (at(&problem.start, q.start), at(&problem.end, q.start));
-            let reference = RotationReference::between(start, end, problem.duration);
+            let reference = RotationReference::between(at(from, q.start), at(to, q.start), duration);
             this.rotations.push(Rotation { q: q.start, v: v.start, free, reference });
         }
         this
@@ -186,7 +185,7 @@ impl MotionChart {
     ///
     /// Velocities determine them order by order: the coefficient `l` of a velocity holds `(l + 1) φ_{l+1}` (or
     /// `(l + 1) Rᵀ p_{l+1}`) and lower orders.
-    pub(super) fn boundary(&self, t: f64, state: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    pub(crate) fn boundary(&self, t: f64, state: &[Vec<f64>]) -> Vec<Vec<f64>> {
         if self.is_identity() || state.is_empty() {
             return state.to_vec();
         }

@@ -2,9 +2,8 @@
 //!
 //! For readers of the source: with the pose jet `A_0, A_1, …` (6×6 matrices on motions) the matrix of order K is the
 //! block-lower-triangular Toeplitz matrix `X_{lm} = A_{l−m}`. Applying it to a stacked jet is the jet product; nothing
-//! needs to be materialised. `to_dense` builds the matrix for tests.
+//! needs to be materialised.
 
-use super::taylor::{local_force, local_motion};
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 
@@ -17,7 +16,7 @@ pub struct Cmtm<'a, T = f64> {
 
 impl<'a, T: Real> Cmtm<'a, T> {
     /// From the jets of a frame's rotation and position (see
-    /// [`JetWorkspace::pose_jets`](super::JetWorkspace::pose_jets)). The shorter one tells the order.
+    /// [`JetWorkspace::pose_jets`](crate::jet::JetWorkspace::pose_jets)). The shorter one tells the order.
     #[must_use]
     pub fn new(rot: &'a [Mat3<T>], pos: &'a [Vec3<T>]) -> Self {
         let n = rot.len().min(pos.len());
@@ -51,7 +50,18 @@ impl<'a, T: Real> Cmtm<'a, T> {
 
     /// `X⁻¹ u`: a motion jet from the world to the frame.
     pub fn solve(&self, u: &[Twist<T>], out: &mut [Twist<T>]) {
-        local_motion(self.rot, self.pos, u, out, u.len().min(self.count()));
+        let n = u.len().min(self.count());
+        for l in 0..n {
+            out[l] = Twist::zero();
+            for m in 0..=l {
+                let mut lin = u[m].lin;
+                for a in 0..=m {
+                    lin -= self.pos[a].cross(u[m - a].ang);
+                }
+                out[l].ang += self.rot[l - m].tr_mul(u[m].ang);
+                out[l].lin += self.rot[l - m].tr_mul(lin);
+            }
+        }
     }
 
     /// `X* f`: a force or momentum jet from the frame to the world.
@@ -74,7 +84,18 @@ impl<'a, T: Real> Cmtm<'a, T> {
 
     /// `X*⁻¹ f`: a force or momentum jet from the world to the frame.
     pub fn solve_dual(&self, f: &[Wrench<T>], out: &mut [Wrench<T>]) {
-        local_force(self.rot, self.pos, f, out, f.len().min(self.count()));
+        let n = f.len().min(self.count());
+        for l in 0..n {
+            out[l] = Wrench::zero();
+            for m in 0..=l {
+                let mut ang = f[m].ang;
+                for a in 0..=m {
+                    ang -= self.pos[a].cross(f[m - a].lin);
+                }
+                out[l].ang += self.rot[l - m].tr_mul(ang);
+                out[l].lin += self.rot[l - m].tr_mul(f[m].lin);
+            }
+        }
     }
 
     /// `Xᵀ f`: weights on world motions to weights on motions in the frame. The transpose of a jet product is the product
@@ -92,27 +113,5 @@ impl<'a, T: Real> Cmtm<'a, T> {
         let reversed: Vec<Wrench<T>> = f[..n].iter().rev().copied().collect();
         self.apply_dual(&reversed, out);
         out[..n].reverse();
-    }
-
-    /// The matrix on motions, row-major, `6·count` square. For tests.
-    #[must_use]
-    pub fn to_dense(&self) -> Vec<T> {
-        let n = self.count();
-        let mut dense = vec![T::zero(); 36 * n * n];
-        let mut unit = vec![Twist::zero(); n];
-        let mut column = vec![Twist::zero(); n];
-        for c in 0..6 * n {
-            unit.fill(Twist::zero());
-            let mut e = [T::zero(); 6];
-            e[c % 6] = T::one();
-            unit[c / 6] = Twist::from_array(e);
-            self.apply(&unit, &mut column);
-            for (l, x) in column.iter().enumerate() {
-                for (r, x) in x.to_array().into_iter().enumerate() {
-                    dense[(6 * l + r) * 6 * n + c] = x;
-                }
-            }
-        }
-        dense
     }
 }

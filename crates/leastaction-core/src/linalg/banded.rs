@@ -3,6 +3,8 @@
 //! The lower triangle is stored by columns, each contiguous: `a[j * (width + 1) + (i − j)]` is entry `(i, j)`,
 //! `0 ≤ i − j ≤ width`. The factorisation then works on contiguous columns throughout.
 
+use super::BadPivot;
+
 /// A symmetric band matrix, or its Cholesky factor after [`factor`](Self::factor).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Banded {
@@ -76,17 +78,11 @@ impl Banded {
         }
     }
 
-    /// Replaces the matrix by its Cholesky factor `L`; `false` if it is not positive definite (then it is spoilt).
-    #[must_use]
-    pub fn factor(&mut self) -> bool {
-        self.factor_or_row().is_ok()
-    }
-
-    /// As [`factor`](Self::factor).
+    /// Replaces the matrix by its Cholesky factor `L`.
     ///
     /// # Errors
-    /// The row whose pivot is not positive.
-    pub fn factor_or_row(&mut self) -> Result<(), usize> {
+    /// If it is not positive definite; then it is spoilt.
+    pub fn factor(&mut self) -> Result<(), BadPivot> {
         let w = self.width + 1;
         for j in 0..self.size {
             let count = w.min(self.size - j);
@@ -94,7 +90,7 @@ impl Banded {
             let pivot = head[0];
             // `!(x > 0)` also refuses NaN.
             if !(pivot > 0.0 && pivot.is_finite()) {
-                return Err(j);
+                return Err(BadPivot { row: j });
             }
             let root = pivot.sqrt();
             let inverse = 1.0 / root;
@@ -173,7 +169,7 @@ mod tests {
             }
             let b: Vec<f64> = (0..size).map(|i| (i as f64).cos()).collect();
             let mut factor = a.clone();
-            assert!(factor.factor());
+            factor.factor().unwrap();
             let mut x = b.clone();
             factor.solve(&mut x);
             let mut back = vec![0.0; size];
@@ -186,6 +182,6 @@ mod tests {
     fn an_indefinite_matrix_is_refused() {
         let mut a = sample(12, 3);
         a.add_diagonal(7, -40.0);
-        assert!(!a.factor());
+        assert_eq!(a.factor(), Err(BadPivot { row: 7 }));
     }
 }

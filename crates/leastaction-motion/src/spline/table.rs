@@ -8,8 +8,7 @@
 //! The bases `N` are positive and sum to one, so nothing cancels in (5.2); the derivative basis, whose entries grow
 //! like `60/h³` for the jerk, is used only where a relative error of 1e-10 is harmless: in Hessians.
 
-use super::OptimizeError;
-use crate::spline::BSpline;
+use super::{BSpline, SplineError};
 
 /// Where a problem is sampled, with the weights of the mean `1/T ∫ dt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,28 +109,37 @@ impl SplineTable {
         duration: f64,
         orders: usize,
         sampling: Sampling,
-    ) -> Result<Self, OptimizeError> {
-        check(n_control, degree, duration, orders, sampling)?;
-        let spline = space(n_control, degree, duration)?;
+    ) -> Result<Self, SplineError> {
+        // Degrees beyond 12 leave no digits in derivatives.
+        if degree == 0 || degree > 12 || degree < orders {
+            return Err(SplineError::DegreeTooLow { degree, needed: orders.max(1), order: orders - 1 });
+        }
+        let spline = BSpline::new(n_control, degree, duration)?;
+        let (found, fine) = match sampling {
+            Sampling::Uniform { count } => (count, count >= 2),
+            Sampling::Gauss { points } => (points, (1..=8).contains(&points)),
+        };
+        if !fine {
+            return Err(SplineError::BadSampling { found });
+        }
         let (times, weights) = samples(sampling, spline.knots(), degree, n_control);
-        Self::at(n_control, degree, duration, orders, times, weights)
+        Self::on(&spline, orders, times, weights)
     }
 
-    /// Tables at given times, with given weights.
+    /// Tables of a spline space at given times, with given weights.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
-    pub fn at(
-        n_control: usize,
-        degree: usize,
-        duration: f64,
+    /// If the degree is too low for the orders.
+    pub fn on(
+        spline: &BSpline,
         orders: usize,
         times: Vec<f64>,
         weights: Vec<f64>,
-    ) -> Result<Self, OptimizeError> {
-        check(n_control, degree, duration, orders, Sampling::Uniform { count: times.len().max(2) })?;
-        let spline = space(n_control, degree, duration)?;
-        let width = degree + 1;
+    ) -> Result<Self, SplineError> {
+        let (n_control, degree, width) = (spline.n_control(), spline.degree(), spline.degree() + 1);
+        if degree < orders {
+            return Err(SplineError::DegreeTooLow { degree, needed: orders, order: orders - 1 });
+        }
         let mut factors = vec![Vec::new()];
         for d in 1..orders {
             factors.push((0..n_control - d).map(|c| spline.difference_factor(d, c)).collect());
@@ -149,7 +157,7 @@ impl SplineTable {
             factors,
         };
         for s in 0..table.times.len() {
-            table.fill(&spline, s);
+            table.fill(spline, s);
         }
         Ok(table)
     }
@@ -276,39 +284,11 @@ impl SplineTable {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn resampled(&self, times: Vec<f64>) -> Result<Self, OptimizeError> {
+    pub fn resampled(&self, times: Vec<f64>) -> Result<Self, SplineError> {
         let weights = vec![1.0 / times.len().max(1) as f64; times.len()];
-        Self::at(self.n_control, self.degree, self.knots[self.n_control], self.orders, times, weights)
+        let spline = BSpline::new(self.n_control, self.degree, self.knots[self.n_control])?;
+        Self::on(&spline, self.orders, times, weights)
     }
-}
-
-/// The spline space; `check` has let it through.
-fn space(n_control: usize, degree: usize, duration: f64) -> Result<BSpline, OptimizeError> {
-    BSpline::new(n_control, degree, duration)
-        .map_err(|_| OptimizeError::TooFewControlPoints { found: n_control, needed: degree + 1 })
-}
-
-fn check(
-    n_control: usize,
-    degree: usize,
-    duration: f64,
-    orders: usize,
-    sampling: Sampling,
-) -> Result<(), OptimizeError> {
-    if !(duration > 0.0 && duration.is_finite()) {
-        return Err(OptimizeError::BadDuration { duration });
-    }
-    if degree == 0 || degree > 12 || degree < orders {
-        return Err(OptimizeError::DegreeTooLow { degree, needed: orders.max(1), order: orders - 1 });
-    }
-    if n_control <= degree {
-        return Err(OptimizeError::TooFewControlPoints { found: n_control, needed: degree + 1 });
-    }
-    let (found, fine) = match sampling {
-        Sampling::Uniform { count } => (count, count >= 2),
-        Sampling::Gauss { points } => (points, (1..=8).contains(&points)),
-    };
-    if fine { Ok(()) } else { Err(OptimizeError::BadSampling { found }) }
 }
 
 #[cfg(test)]
@@ -341,6 +321,15 @@ mod tests {
                     let scale = 1e4f64.max(direct.abs());
                     assert!((direct - x[(s * 5 + d) * n + j]).abs() < 1e-13 * scale);
                 }
+            }
+        }
+        // The table agrees with evaluation at one time.
+        let spline = BSpline::new(9, 5, 1.5).unwrap();
+        let column: Vec<f64> = theta.iter().skip(1).step_by(n).copied().collect();
+        for (s, t) in table.times.iter().enumerate() {
+            for d in 0..5 {
+                let direct = spline.evaluate(&column, *t, d);
+                assert!((x[(s * 5 + d) * n + 1] - direct).abs() <= 1e-12 * direct.abs().max(1.0));
             }
         }
         let g: Vec<f64> = (0..x.len()).map(|i| (0.7 * i as f64).cos()).collect();

@@ -1,13 +1,16 @@
-//! Householder QR of tall matrices, and what the inverse problem does with the small factor.
+//! Householder QR of tall matrices, and least squares and singular values from the small factor.
+
+use super::BadPivot;
+use super::dense::dot;
 
 /// The upper triangular factor of a tall matrix given by columns, row-major `k × k`.
 ///
 /// Rows beyond the number of columns hold no information for least squares with zero right-hand side.
 #[must_use]
-pub(super) fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
+pub fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
     let k = columns.len();
     let m = columns.first().map_or(0, Vec::len);
-    let mut a: Vec<Vec<f64>> = columns.to_vec();
+    let mut a = columns.to_vec();
     let mut r = vec![0.0; k * k];
     for j in 0..k.min(m) {
         let norm = a[j][j..].iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -18,8 +21,7 @@ pub(super) fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
             let vv: f64 = v.iter().map(|x| x * x).sum();
             if vv > 0.0 {
                 for column in a.iter_mut().skip(j) {
-                    let dot: f64 = v.iter().zip(&column[j..]).map(|(v, c)| v * c).sum();
-                    let f = 2.0 * dot / vv;
+                    let f = 2.0 * dot(&v, &column[j..]) / vv;
                     for (c, v) in column[j..].iter_mut().zip(&v) {
                         *c -= f * v;
                     }
@@ -33,9 +35,28 @@ pub(super) fn triangular_factor(columns: &[Vec<f64>]) -> Vec<f64> {
     r
 }
 
+/// Least squares from the triangular factor of `[A, b]`, row-major `k × k`: the `x` that minimises `|A x − b|`.
+///
+/// # Errors
+/// If the columns of `A` depend on each other.
+pub fn back_substitute(r: &[f64], k: usize) -> Result<Vec<f64>, BadPivot> {
+    let mut x = vec![0.0; k - 1];
+    for i in (0..k - 1).rev() {
+        let mut sum = r[i * k + k - 1];
+        for j in i + 1..k - 1 {
+            sum -= r[i * k + j] * x[j];
+        }
+        if r[i * k + i] == 0.0 {
+            return Err(BadPivot { row: i });
+        }
+        x[i] = sum / r[i * k + i];
+    }
+    Ok(x)
+}
+
 /// Singular values (descending) and right singular vectors (rows) of a square matrix, by one-sided Jacobi.
 #[must_use]
-pub(super) fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
+pub fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
     // Columns of A V converge to orthogonal ones.
     let mut columns: Vec<Vec<f64>> = (0..k).map(|c| (0..k).map(|r| a[r * k + c]).collect()).collect();
     let mut v: Vec<Vec<f64>> =
@@ -44,7 +65,6 @@ pub(super) fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) 
         let mut off: f64 = 0.0;
         for p in 0..k {
             for q in p + 1..k {
-                let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
                 let (app, aqq) = (dot(&columns[p], &columns[p]), dot(&columns[q], &columns[q]));
                 let apq = dot(&columns[p], &columns[q]);
                 if apq.abs() <= 1e-16 * (app * aqq).sqrt() || apq == 0.0 {
@@ -78,7 +98,6 @@ pub(super) fn singular_values(a: &[f64], k: usize) -> (Vec<f64>, Vec<Vec<f64>>) 
 /// Minimises `|R x|` subject to `e·x = 1` over the columns in `support`, by a null-space step.
 ///
 /// Columns of `r` are `k` long, row-major. Returns `x` on the support.
-#[must_use]
 pub(super) fn constrained_least_squares(
     r: &[f64],
     k: usize,
@@ -112,20 +131,7 @@ pub(super) fn constrained_least_squares(
     // Least squares: R N y = −R x₀. QR of [R N, −R x₀].
     let mut columns: Vec<Vec<f64>> = null.iter().map(|n| column(n)).collect();
     columns.push(column(&x0).iter().map(|x| -x).collect());
-    let size = m;
-    let factor = triangular_factor(&columns);
-    let mut y = vec![0.0; m - 1];
-    for i in (0..m - 1).rev() {
-        let mut sum = factor[i * size + m - 1];
-        for j in i + 1..m - 1 {
-            sum -= factor[i * size + j] * y[j];
-        }
-        let pivot = factor[i * size + i];
-        if pivot == 0.0 {
-            return None;
-        }
-        y[i] = sum / pivot;
-    }
+    let y = back_substitute(&triangular_factor(&columns), m).ok()?;
     Some((0..m).map(|i| x0[i] + null.iter().zip(&y).map(|(n, y)| n[i] * y).sum::<f64>()).collect())
 }
 
