@@ -187,6 +187,9 @@ fn read(path: &Path) -> io::Result<Trajectory> {
         widths.push(named.len());
         columns.extend(named);
     }
+    if let Some((name, ..)) = numbers.iter().find(|(_, width, _)| *width == Some(0)) {
+        return Err(bad(format!("array `{name}` has no columns")));
+    }
     let rows = numbers.iter().zip(&widths).map(|(n, width)| n.2.len() / width).min().unwrap_or(0);
     if let Some(((name, ..), _)) = numbers.iter().zip(&widths).find(|(n, width)| n.2.len() != rows * **width)
     {

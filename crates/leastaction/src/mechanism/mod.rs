@@ -21,6 +21,7 @@ pub use builder::MechanismBuilder;
 pub use description::*;
 pub use id::{BodyId, FrameId, JointId};
 pub use joint::triad;
+pub(crate) use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
 pub use state::{State, WarmStart};
 pub use tree::{Attachment, Node, NodeDrag, NodeThruster, Tree};

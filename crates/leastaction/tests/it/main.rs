@@ -23,6 +23,7 @@ mod minimal_geometry;
 mod minimal_order;
 mod minimal_twins;
 mod mjcf;
+mod model_checks;
 mod model_json;
 mod no_alloc;
 mod optimize_direct;

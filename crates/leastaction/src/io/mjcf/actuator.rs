@@ -22,12 +22,7 @@ pub(super) fn read(reader: &mut Reader) {
         let new = names.insert(name.to_owned());
         if !new {
             let remedy = "give one of the two another name";
-            reader.problems.error(
-                reader.at(id),
-                document.label(id),
-                "an actuator of this name exists already",
-                remedy,
-            );
+            reader.error(id, "an actuator of this name exists already", remedy);
         }
         new
     });
@@ -135,12 +130,7 @@ fn transmission(reader: &mut Reader, item: &Item, gain: f64, name: &str) -> bool
         ["site"] => at_site(reader, item, gear, gain, name),
         [] => {
             let remedy = "add `joint=\"NAME\"` or `site=\"NAME\"`";
-            reader.problems.error(
-                reader.at(item.id),
-                document.label(item.id),
-                "the actuator acts on nothing",
-                remedy,
-            );
+            reader.error(item.id, "the actuator acts on nothing", remedy);
             false
         }
         ["tendon" | "body"] | ["cranksite" | "slidersite", ..] => {
@@ -155,7 +145,7 @@ fn transmission(reader: &mut Reader, item: &Item, gain: f64, name: &str) -> bool
         }
         _ => {
             let message = format!("both `{}` and `{}` say what it acts on", given[0], given[1]);
-            reader.problems.error(reader.at(item.id), document.label(item.id), message, "keep one of them");
+            reader.error(item.id, message, "keep one of them");
             false
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::document::{Document, ElementId};
-use super::problems::Problems;
+use crate::mechanism::Problems;
 
 /// Classes inside classes: more is a mistake.
 const MAX_CLASS_DEPTH: usize = 100;

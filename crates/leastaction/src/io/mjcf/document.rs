@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::MjcfOptions;
-use super::problems::Problems;
 use crate::io::findings::Findings;
 use crate::io::{SourceMap, xml};
-use crate::mechanism::Origin;
+use crate::mechanism::{Origin, Problems};
 
 /// Deepest nesting of elements that is read. Real models stay below 100; a chain of 20,000 bodies still loads.
 const MAX_DEPTH: usize = 30_000;
@@ -155,9 +154,7 @@ impl Loader<'_> {
         }
         let mut findings = Findings::new(text, file);
         let Some(parsed) = xml::parse(&mut findings, MAX_DEPTH) else {
-            for diagnostic in findings.into_diagnostics(self.sources) {
-                self.problems.placed(at(0), diagnostic);
-            }
+            self.problems.append(findings.problems);
             return false;
         };
         self.copy(&parsed, file, parent, depth, path)
@@ -249,6 +246,22 @@ impl Loader<'_> {
         );
     }
 
+    /// True for files below the folder of the main file and below the folders the caller trusts, links followed: a
+    /// model from elsewhere must not read, or quote in a message, what it likes.
+    fn may_read(&self, file: &Path) -> bool {
+        let absolute = |path: &Path| std::path::absolute(path).map(|path| clean(&path));
+        let main = if self.directory == Path::new("") { Path::new(".") } else { &self.directory };
+        let mut folders = std::iter::once(main).chain(self.options.folders.iter().map(PathBuf::as_path));
+        folders.any(|folder| {
+            let below = |file: std::io::Result<PathBuf>, folder: std::io::Result<PathBuf>| {
+                file.and_then(|file| folder.map(|folder| file.starts_with(folder)))
+            };
+            // Texts from memory have no links.
+            below(absolute(file), absolute(folder)).unwrap_or(false)
+                && below(file.canonicalize(), folder.canonicalize()).unwrap_or(true)
+        })
+    }
+
     fn include(
         &mut self,
         node: roxmltree::Node<'_, '_>,
@@ -287,7 +300,15 @@ impl Loader<'_> {
         let beside_main = clean(&self.directory.join(name));
         let beside_this = clean(&path.parent().unwrap_or(Path::new("")).join(name));
         let mut found = Err(None);
-        for candidate in [&beside_main, &beside_this] {
+        let candidates =
+            [&beside_main, &beside_this].map(|path| Some(path).filter(|path| self.may_read(path)));
+        if candidates == [None, None] {
+            let remedy =
+                "move it there, or name its folder as one whose files may be read (`--package-path FOLDER`)";
+            self.problems.error(at, element, "the file lies outside the folder of the model", remedy);
+            return;
+        }
+        for candidate in candidates.into_iter().flatten() {
             if self.included.contains(candidate) {
                 self.problems.error(
                     at,
@@ -309,10 +330,10 @@ impl Loader<'_> {
         match found {
             Ok((file, text)) => {
                 self.included.insert(file.clone());
-                let errors_before = self.problems.any_error();
+                let errors_before = self.problems.has_errors();
                 if !self.append(&text, &file, above, depth + 1)
                     && !errors_before
-                    && !self.problems.any_error()
+                    && !self.problems.has_errors()
                 {
                     self.problems.error(
                         at,

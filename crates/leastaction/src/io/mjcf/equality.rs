@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use super::document::ElementId;
 use super::placement::{compose, inverse, unit_quaternion};
-use super::problems::did_you_mean;
 use super::reader::{Item, Reader};
 use super::tree::body_named;
 use crate::mechanism::{CouplingDescription, JointDescription, JointRole, JointType, Placement, WORLD};
@@ -55,7 +54,7 @@ fn loop_joint(reader: &mut Reader, item: &Item, kind: JointType) {
     if one.0 == two.0 {
         let message = format!("both ends are on `{}`", reader.bodies[one.0].name);
         let remedy = "a loop needs two different bodies";
-        reader.problems.error(reader.at(item.id), reader.document.label(item.id), message, remedy);
+        reader.error(item.id, message, remedy);
         return;
     }
     // The world can only be a parent.
@@ -97,7 +96,7 @@ fn sides(reader: &mut Reader, item: &Item) -> Option<(Side, Side)> {
         } else {
             "write `site1` and `site2`, or `body1` and perhaps `body2`"
         };
-        reader.problems.error(Some(element.at), document.label(item.id), complaint, remedy);
+        reader.error(item.id, complaint, remedy);
         return None;
     }
     if by_sites {
@@ -128,9 +127,9 @@ pub(super) fn site_named(reader: &mut Reader, id: ElementId, attribute: &str) ->
     let found = reader.sites.get(&named.value).map(|site| (site.body, site.placement));
     if found.is_none() {
         let known = reader.model.frames.iter().map(|f| f.name.as_str());
-        let remedy = did_you_mean(&named.value, known, || "name a `site` of the file".into());
+        let remedy = reader.problems.did_you_mean(&named.value, known, || "name a `site` of the file".into());
         let message = format!("site `{}` does not exist", named.value);
-        reader.problems.error(Some(named.at), document.label(id), message, remedy);
+        reader.error_at(named.at, id, message, remedy);
     }
     found
 }
@@ -142,9 +141,10 @@ pub(super) fn joint_named(reader: &mut Reader, id: ElementId, attribute: &str) -
     let found = reader.joint_names.get(&named.value).copied();
     if found.is_none() {
         let known = reader.joints.iter().map(|j| reader.model.joints[j.index].name.as_str());
-        let remedy = did_you_mean(&named.value, known, || "name a `joint` of the file".into());
+        let remedy =
+            reader.problems.did_you_mean(&named.value, known, || "name a `joint` of the file".into());
         let message = format!("joint `{}` does not exist", named.value);
-        reader.problems.error(Some(named.at), document.label(id), message, remedy);
+        reader.error_at(named.at, id, message, remedy);
     }
     found
 }
@@ -162,7 +162,7 @@ fn coupling(reader: &mut Reader, item: &Item) {
             let message =
                 format!("joint `{}` has more than one coordinate", reader.model.joints[record.index].name);
             let remedy = "couple hinges and slides only";
-            reader.problems.error(reader.at(item.id), document.label(item.id), message, remedy);
+            reader.error(item.id, message, remedy);
             return;
         }
     }

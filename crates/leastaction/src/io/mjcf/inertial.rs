@@ -1,11 +1,11 @@
 //! Mass, centre of mass and inertia of a body: given, or summed over its geoms.
 
-use super::eigen::principal;
 use super::geom::{Geom, GeomMass};
 use super::placement::{Quaternion, matrix, sub};
 use super::reader::{Item, Reader};
 use super::settings::InertiaFromGeom;
 use crate::mechanism::{BodyDescription, Placement};
+use crate::spatial::principal;
 
 /// A 3×3 matrix, rows first.
 type Matrix = [[f64; 3]; 3];
@@ -134,12 +134,7 @@ fn explicit(reader: &mut Reader, item: &Item, frame: &Placement) -> MassProperti
         _ => None,
     };
     if let Some(message) = problem {
-        reader.problems.error(
-            reader.at(item.id),
-            reader.document.label(item.id),
-            message,
-            "keep one of them",
-        );
+        reader.error(item.id, message, "keep one of them");
     }
     let mut properties = MassProperties::of_principal(mass, diagonal.unwrap_or([0.0; 3]), &placement);
     if let Some([xx, yy, zz, xy, xz, yz]) = full {

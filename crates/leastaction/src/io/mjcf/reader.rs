@@ -10,12 +10,11 @@ use super::document::{self, Attribute, Document, ElementId};
 use super::placement::{
     self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
 };
-use super::problems::{Problems, did_you_mean};
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
 use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
 use crate::io::{Diagnostic, Reading, SourceMap};
-use crate::mechanism::{JointType, ModelDescription, Origin, Placement};
+use crate::mechanism::{JointType, ModelDescription, Origin, Placement, Problems, Severity};
 
 /// An element together with the default elements it inherits from, nearest first.
 #[derive(Clone, Debug)]
@@ -64,6 +63,8 @@ pub(super) struct Reader {
     /// Names of joints of the description, to keep made-up ones unique.
     pub(super) used_joint_names: HashSet<String>,
     pub(super) used_body_names: HashSet<String>,
+    /// The keyframes would mean other poses than ours.
+    pub(super) keyframes_are_lost: bool,
 }
 
 /// Reads a text; see [`super::read_mjcf`].
@@ -72,7 +73,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
     let mut problems = Problems::default();
     let document = document::load(text, path, options, &mut sources, &mut problems);
     let Some(mut document) = document else {
-        let diagnostics = problems.finish(&sources);
+        let diagnostics = Diagnostic::list(problems, &sources);
         return Reading { description: None, sources, diagnostics };
     };
     validate::validate(&mut document, &mut problems);
@@ -98,6 +99,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         sites: HashMap::new(),
         used_joint_names: HashSet::new(),
         used_body_names: HashSet::new(),
+        keyframes_are_lost: false,
     };
     tree::read(&mut reader);
     equality::read(&mut reader);
@@ -105,11 +107,11 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
     keyframe::read(&mut reader);
     reader.list_ignored_sections();
     let empty = reader.model.bodies.is_empty();
-    if empty && !reader.problems.any_error() {
+    if empty && !reader.problems.has_errors() {
         let remedy = "put at least one `body` inside `worldbody`";
         reader.problems.error(reader.at(0), "mujoco", "the model has no bodies", remedy);
     }
-    let diagnostics = reader.problems.finish(&sources);
+    let diagnostics = Diagnostic::list(reader.problems, &sources);
     Reading { description: (!empty).then_some(reader.model), sources, diagnostics }
 }
 
@@ -117,6 +119,33 @@ impl Reader {
     /// Where an element stands.
     pub(super) fn at(&self, id: ElementId) -> Option<Origin> {
         Some(self.document.elements[id].at)
+    }
+
+    /// An error of an element.
+    pub(super) fn error(&mut self, id: ElementId, message: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.error(self.at(id), self.document.label(id), message, remedy);
+    }
+
+    /// An error of an attribute.
+    pub(super) fn error_at(
+        &mut self,
+        at: Origin,
+        id: ElementId,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.problems.error(Some(at), self.document.label(id), message, remedy);
+    }
+
+    /// A warning of an element, at an attribute of it if there is one.
+    pub(super) fn warning(
+        &mut self,
+        id: ElementId,
+        at: Option<Origin>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.problems.warning(at.or(self.at(id)), self.document.label(id), message, remedy);
     }
 
     /// The elements of all sections called `section`.
@@ -138,14 +167,14 @@ impl Reader {
         let name = document.elements[id].get(attribute).filter(|a| !a.value.is_empty())?;
         let found = self.defaults.find(&name.value);
         if found.is_none() {
-            let remedy = did_you_mean(&name.value, self.defaults.names(), || {
+            let remedy = self.problems.did_you_mean(&name.value, self.defaults.names(), || {
                 format!(
                     "add `<default class=\"{}\"/>` inside `<default>`, or remove `{attribute}`",
                     name.value
                 )
             });
             let message = format!("default class `{}` does not exist", name.value);
-            self.problems.error(Some(name.at), document.label(id), message, remedy);
+            self.error_at(name.at, id, message, remedy);
         }
         found
     }
@@ -208,7 +237,7 @@ impl Reader {
             if must && !self.was_malformed(item, range) {
                 let message = format!("`{limited}` is `true`, but there is no `{range}`");
                 let remedy = format!("add `{range}=\"LOW HIGH\"`");
-                self.problems.error(self.at(item.id), self.document.label(item.id), message, remedy);
+                self.error(item.id, message, remedy);
             }
             return None;
         };
@@ -253,18 +282,13 @@ impl Reader {
             let Some(first) = given.first() else { continue };
             if let [_, second, ..] = given[..] {
                 let message = format!("both `{}` and `{}` give an orientation", first.name, second.name);
-                self.problems.error(Some(second.at), document.label(*level), message, "keep one of them");
+                self.error_at(second.at, *level, message, "keep one of them");
             }
             if let Some(q) = self.turn(first) {
                 return q;
             }
             let message = format!("`{}` is `{}`, which has no direction", first.name, first.value.trim());
-            self.problems.error(
-                Some(first.at),
-                document.label(*level),
-                message,
-                "write a vector that is not zero",
-            );
+            self.error_at(first.at, *level, message, "write a vector that is not zero");
             return IDENTITY;
         }
         IDENTITY
@@ -308,14 +332,14 @@ impl Reader {
 
     /// Lists something that is left out, once per kind.
     pub(super) fn left_out(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
-        let diagnostic = Diagnostic::warning(self.document.label(id), what, remedy);
-        self.problems.once(kind, self.at(id), diagnostic);
+        let (at, label) = (self.at(id), self.document.label(id));
+        self.problems.of_kind(kind, Severity::Warning, at, label, what, remedy);
     }
 
     /// Refuses something that cannot be left out, once per kind.
     pub(super) fn refused(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
-        let diagnostic = Diagnostic::error(self.document.label(id), what, remedy);
-        self.problems.once(kind, self.at(id), diagnostic);
+        let (at, label) = (self.at(id), self.document.label(id));
+        self.problems.of_kind(kind, Severity::Error, at, label, what, remedy);
     }
 
     /// A name no joint has yet.

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use super::defaults::ClassId;
 use super::document::ElementId;
 use super::geom::{self, Geom};
+use super::inertial;
 use super::joint::{self, JointDraft};
 use super::placement::compose;
 use super::reader::{Item, JointRecord, Reader, SiteRecord};
-use super::{inertial, problems};
 use crate::mechanism::{
     BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, WORLD,
 };
@@ -114,12 +114,7 @@ fn contents(reader: &mut Reader, id: ElementId, class: ClassId, world: bool) -> 
             "body" => found.bodies.push((child, frame, class)),
             "joint" | "freejoint" | "inertial" if world => {
                 let remedy = "the world does not move: put it inside a `body`";
-                reader.problems.error(
-                    reader.at(child),
-                    document.label(child),
-                    format!("`{tag}` in the world"),
-                    remedy,
-                );
+                reader.error(child, format!("`{tag}` in the world"), remedy);
             }
             "joint" => {
                 let item = reader.item(child, "joint", class);
@@ -144,12 +139,7 @@ fn contents(reader: &mut Reader, id: ElementId, class: ClassId, world: bool) -> 
             "inertial" => {
                 if found.inertial.is_some() {
                     let remedy = "keep one of the two";
-                    reader.problems.error(
-                        reader.at(child),
-                        document.label(child),
-                        "a second `inertial`",
-                        remedy,
-                    );
+                    reader.error(child, "a second `inertial`", remedy);
                 }
                 found.inertial = Some((Item { id: child, defaults: Rc::from([]) }, frame));
             }
@@ -180,7 +170,7 @@ fn check_frame(reader: &mut Reader, id: ElementId) {
     {
         let message = format!("frames with `{}` are not served", attribute.name);
         let remedy = "scale the contents of the frame by hand, or save the model compiled";
-        reader.problems.error(Some(attribute.at), document.label(id), message, remedy);
+        reader.error_at(attribute.at, id, message, remedy);
     }
 }
 
@@ -263,12 +253,7 @@ fn add_sites(reader: &mut Reader, body: usize, sites: &[(Item, Placement)]) {
         let Some(name) = document.elements[item.id].text("name") else { continue };
         if reader.sites.contains_key(name) {
             let remedy = "give one of the two another name";
-            reader.problems.error(
-                reader.at(item.id),
-                document.label(item.id),
-                "a site of this name exists already",
-                remedy,
-            );
+            reader.error(item.id, "a site of this name exists already", remedy);
             continue;
         }
         reader.sites.insert(name.to_owned(), SiteRecord { body, placement: *placement });
@@ -357,8 +342,9 @@ fn check_free(reader: &mut Reader, pending: &Pending, joints: &[JointDraft], has
             let what = "the free body is not aligned with its principal axes (`align`)";
             if any_key {
                 let remedy = "set `align=\"false\"` and give the keyframes for the body frame of the file";
-                let what = format!("{what}, so the keyframes would mean another pose");
-                reader.refused("align", id, what, remedy);
+                let what = format!("{what}: the keyframes, which would mean another pose, are left out");
+                reader.left_out("align", id, what, remedy);
+                reader.keyframes_are_lost = true;
             } else {
                 reader.left_out(
                     "align",
@@ -378,9 +364,9 @@ pub(super) fn body_named(reader: &mut Reader, id: ElementId, attribute: &str) ->
     let found = reader.body_names.get(&named.value).copied();
     if found.is_none() {
         let known = reader.bodies.iter().map(|b| b.name.as_str());
-        let remedy = problems::did_you_mean(&named.value, known, || "name a `body` of the file".into());
+        let remedy = reader.problems.did_you_mean(&named.value, known, || "name a `body` of the file".into());
         let message = format!("body `{}` does not exist", named.value);
-        reader.problems.error(Some(named.at), document.label(id), message, remedy);
+        reader.error_at(named.at, id, message, remedy);
     }
     found
 }

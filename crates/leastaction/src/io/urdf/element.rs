@@ -214,14 +214,9 @@ impl<'e, 'd, 't> Element<'e, 'd, 't> {
             if attribute.namespace().is_some() || known.attributes.contains(&name) {
                 continue;
             }
-            let key = format!("{}@{name}", known.tag);
-            if !findings.is_news(&key) {
-                continue;
-            }
-            let remedy = meant_or_remove(name, known.attributes);
             let message = format!("unknown attribute `{name}` of `<{}>` is not read", known.tag);
-            let at = attribute.range().start;
-            findings.warn_once(key, at, self.owner, message, remedy);
+            let remedy = || meant_or_remove(name, known.attributes);
+            self.warn_of_stranger(findings, attribute.range().start, &message, remedy);
         }
         for child in self.node.children() {
             if child.is_text() && child.text().is_some_and(|t| !t.trim().is_empty()) {
@@ -230,19 +225,28 @@ impl<'e, 'd, 't> Element<'e, 'd, 't> {
                 let range = child.range();
                 let blank = findings.text()[range.clone()].chars().take_while(|c| c.is_whitespace());
                 let at = range.start + blank.map(char::len_utf8).sum::<usize>();
-                findings.warn_once(format!("{}#text", known.tag), at, self.owner, message, remedy);
+                findings.warn_once(at, self.owner, &message, remedy);
             }
             if !child.is_element() || known.children.contains(&tag(child)) {
                 continue;
             }
             let name = tag(child);
-            let key = format!("{}/{name}", known.tag);
-            if !findings.is_news(&key) {
-                continue;
-            }
-            let remedy = meant_or_remove(name, known.children);
             let message = format!("unknown element `<{name}>` in `<{}>` is not read", known.tag);
-            findings.warn_once(key, child.range().start, self.owner, message, remedy);
+            let remedy = || meant_or_remove(name, known.children);
+            self.warn_of_stranger(findings, child.range().start, &message, remedy);
+        }
+    }
+
+    /// Warns once; what was meant is looked for only then.
+    fn warn_of_stranger(
+        &self,
+        findings: &mut Findings<'_>,
+        at: usize,
+        message: &str,
+        remedy: impl FnOnce() -> String,
+    ) {
+        if !findings.problems.again(message) {
+            findings.warn_once(at, self.owner, message, remedy());
         }
     }
 }

@@ -6,7 +6,7 @@ use roxmltree::Node;
 
 use super::element::{Element, tag};
 use super::meshes::Meshes;
-use crate::io::findings::{Findings, nearest, quoted};
+use crate::io::findings::{Findings, quoted};
 use crate::io::frames::{normalised, quaternion_from_rpy, rotate_inertia};
 use crate::mechanism::{BodyDescription, Placement, Shape, Visual};
 
@@ -200,16 +200,14 @@ pub(super) fn read_material(
     if let Some(colour) = materials.get(name) {
         return *colour;
     }
-    let key = format!("material {name}");
-    if !findings.is_news(&key) {
+    let message = format!("material {} is not defined", quoted(name));
+    if findings.problems.again(&message) {
         return None;
     }
-    let meant = findings.may_suggest().then(|| nearest(name, materials.keys().map(String::as_str))).flatten();
-    let remedy = match meant {
+    let remedy = match findings.problems.meant(name, materials.keys().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "define it in `<robot>`: `<material name=\"…\"><color rgba=\"1 1 1 1\"/></material>`".into(),
     };
-    let message = format!("material {} is not defined", quoted(name));
-    findings.warn_once(key, material.offset(), material.owner, message, remedy);
+    findings.warn_once(material.offset(), material.owner, &message, remedy);
     None
 }

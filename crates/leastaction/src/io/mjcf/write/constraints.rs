@@ -18,6 +18,7 @@ pub(super) fn write(writer: &mut Writer<'_>) {
     let mimics: Vec<_> = writer
         .links
         .iter()
+        .filter(|l| l.joint.kind != JointType::Fixed)
         .filter_map(|l| l.joint.mimic.clone().map(|m| (l.joint.name.clone(), m)))
         .collect();
     for (name, mimic) in mimics {
