@@ -1,0 +1,369 @@
+//! The mechanism: immutable model of bodies, joints and what acts on them.
+//!
+//! [`ModelDescription`] is data, [`MechanismBuilder`] validates it, [`Mechanism`] never changes afterwards and is
+//! shared by all engines. [`Tree`] is its view for engines in joint coordinates.
+
+mod builder;
+mod description;
+mod id;
+mod joint;
+mod problem;
+pub mod samples;
+mod state;
+mod topology;
+mod tree;
+mod validate;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+pub use builder::MechanismBuilder;
+pub use description::*;
+pub use id::{BodyId, FrameId, JointId};
+pub use joint::triad;
+#[doc(hidden)]
+pub use problem::Problems;
+pub use problem::{ModelError, Problem, Severity, nearest};
+pub use state::{State, WarmStart};
+pub use tree::{Attachment, Node, NodeDrag, NodeThruster, Tree};
+
+use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
+
+/// A rigid body.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// Name.
+    pub name: String,
+    /// Mass.
+    pub mass: f64,
+    /// Centre of mass in the body frame.
+    pub com: Vec3,
+    /// Rotational inertia about the centre of mass, body axes.
+    pub about_com: Sym3,
+    /// Spatial inertia about the body origin.
+    pub inertia: Inertia,
+    /// Coefficient of linear drag at the centre of mass.
+    pub drag: f64,
+    /// Thrusters.
+    pub thrusters: Vec<Thruster>,
+    /// Shapes to draw.
+    pub visuals: Vec<Visual>,
+    /// Where it was read from.
+    pub origin: Option<Origin>,
+}
+
+/// A body-fixed wrench scaled by an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Thruster {
+    /// Index of the input.
+    pub input: usize,
+    /// Wrench per unit input, body frame, about the body origin.
+    pub wrench: Wrench,
+}
+
+/// An input acting on a velocity coordinate.
+#[derive(Clone, Copy, Debug)]
+pub struct Actuator {
+    /// Index of the input.
+    pub input: usize,
+    /// Velocity coordinate within the joint.
+    pub coordinate: usize,
+    /// Generalised force per unit input.
+    pub gear: f64,
+}
+
+/// Limits of a joint; infinite where there is none.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Lower position limit per coordinate.
+    pub lower: [f64; 6],
+    /// Upper position limit per coordinate.
+    pub upper: [f64; 6],
+    /// Speed limit.
+    pub velocity: f64,
+    /// Limit of the actuator force.
+    pub effort: f64,
+}
+
+/// A joint. Its frames are *aligned*: turned so that the axis is z (see `joint.rs`).
+#[derive(Clone, Debug)]
+pub struct Joint {
+    /// Name.
+    pub name: String,
+    /// Kind.
+    pub kind: JointType,
+    /// Tree or loop.
+    pub role: JointRole,
+    /// Parent body; `None` is the ground.
+    pub parent: Option<BodyId>,
+    /// Child body.
+    pub child: BodyId,
+    /// Aligned joint frame in the parent body frame.
+    pub parent_frame: Pose,
+    /// Aligned joint frame in the child body frame.
+    pub child_frame: Pose,
+    /// The rotation that aligned both frames: `parent_frame = placement * turn`.
+    pub turn: Mat3,
+    /// Unit axis in the joint frame as given.
+    pub axis: Vec3,
+    /// Second axis of a universal joint, in the joint frame as given.
+    pub axis2: Vec3,
+    /// True if the builder exchanged parent and child.
+    pub reversed: bool,
+    /// First position coordinate (tree joints).
+    pub q: usize,
+    /// First velocity coordinate (tree joints).
+    pub v: usize,
+    /// Spring stiffness per coordinate.
+    pub stiffness: [f64; 6],
+    /// Spring rest per coordinate.
+    pub rest: [f64; 6],
+    /// Viscous damping per coordinate.
+    pub damping: [f64; 6],
+    /// Armature per coordinate.
+    pub armature: [f64; 6],
+    /// Coulomb friction per coordinate.
+    pub friction: [f64; 6],
+    /// Limits.
+    pub limits: Option<Limits>,
+    /// Actuators.
+    pub actuators: Vec<Actuator>,
+    /// Mimic relation.
+    pub mimic: Option<MimicDescription>,
+    /// Where it was read from.
+    pub origin: Option<Origin>,
+}
+
+/// A polynomial coupling between two joint coordinates.
+#[derive(Clone, Debug)]
+pub struct Coupling {
+    /// Name.
+    pub name: String,
+    /// The joint that follows.
+    pub joint: JointId,
+    /// The joint that leads.
+    pub of: Option<JointId>,
+    /// Coefficients, constant first.
+    pub polynomial: Vec<f64>,
+    /// Where it was read from.
+    pub origin: Option<Origin>,
+}
+
+/// A nonholonomic element on a body.
+#[derive(Clone, Debug)]
+pub struct Nonholonomic {
+    /// Name.
+    pub name: String,
+    /// The body.
+    pub body: BodyId,
+    /// What it does.
+    pub kind: NonholonomicKind,
+}
+
+/// Kinds of nonholonomic elements; directions are unit vectors in the body frame.
+#[derive(Clone, Copy, Debug)]
+pub enum NonholonomicKind {
+    /// The centre of mass does not move along a direction.
+    KnifeEdge {
+        /// The direction.
+        direction: Vec3,
+    },
+    /// A disc that rolls on z = 0.
+    RollingDisc {
+        /// Axis of the disc.
+        axis: Vec3,
+        /// Radius.
+        radius: f64,
+    },
+}
+
+/// A named frame fixed in a body.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Name.
+    pub name: String,
+    /// The body; `None` is the world.
+    pub body: Option<BodyId>,
+    /// Placement in the body frame.
+    pub placement: Pose,
+}
+
+/// An immutable mechanism.
+///
+/// Body `i` is moved by joint `i`; parents come before children; loop joints follow the tree joints.
+#[derive(Clone, Debug)]
+pub struct Mechanism {
+    name: String,
+    gravity: Vec3,
+    wind: Vec3,
+    inputs: Vec<String>,
+    bodies: Vec<Body>,
+    joints: Vec<Joint>,
+    constraints: Vec<Nonholonomic>,
+    couplings: Vec<Coupling>,
+    frames: Vec<Frame>,
+    states: BTreeMap<String, State>,
+    nq: usize,
+    nv: usize,
+    tree: Tree,
+    body_index: HashMap<String, BodyId>,
+    joint_index: HashMap<String, JointId>,
+}
+
+impl Mechanism {
+    /// Name of the mechanism.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Gravitational acceleration.
+    #[must_use]
+    pub fn gravity(&self) -> Vec3 {
+        self.gravity
+    }
+    /// Velocity of the medium.
+    #[must_use]
+    pub fn wind(&self) -> Vec3 {
+        self.wind
+    }
+    /// Names of the inputs.
+    #[must_use]
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+    /// The bodies, parents first.
+    #[must_use]
+    pub fn bodies(&self) -> &[Body] {
+        &self.bodies
+    }
+    /// All joints: tree joints in body order, then loop joints.
+    #[must_use]
+    pub fn joints(&self) -> &[Joint] {
+        &self.joints
+    }
+    /// Nonholonomic elements.
+    #[must_use]
+    pub fn constraints(&self) -> &[Nonholonomic] {
+        &self.constraints
+    }
+    /// Couplings that no engine serves yet.
+    #[must_use]
+    pub fn couplings(&self) -> &[Coupling] {
+        &self.couplings
+    }
+    /// Named frames.
+    #[must_use]
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+    /// Named states.
+    #[must_use]
+    pub fn states(&self) -> &BTreeMap<String, State> {
+        &self.states
+    }
+    /// The state a simulation starts from when nothing else is said: `start` if the model has it, else neutral.
+    #[must_use]
+    pub fn start_state(&self) -> State {
+        self.states.get(samples::START).cloned().unwrap_or_else(|| self.neutral_state())
+    }
+    /// Number of position coordinates.
+    #[must_use]
+    pub fn nq(&self) -> usize {
+        self.nq
+    }
+    /// Number of velocity coordinates.
+    #[must_use]
+    pub fn nv(&self) -> usize {
+        self.nv
+    }
+    /// Number of bodies.
+    #[must_use]
+    pub fn nb(&self) -> usize {
+        self.bodies.len()
+    }
+    /// Number of inputs.
+    #[must_use]
+    pub fn nu(&self) -> usize {
+        self.inputs.len()
+    }
+    /// A body.
+    #[must_use]
+    pub fn body(&self, id: BodyId) -> &Body {
+        &self.bodies[id.index()]
+    }
+    /// A joint.
+    #[must_use]
+    pub fn joint(&self, id: JointId) -> &Joint {
+        &self.joints[id.index()]
+    }
+    /// Ids of the tree joints, parents first.
+    pub fn tree_joints(&self) -> impl Iterator<Item = JointId> + use<> {
+        (0..self.bodies.len()).map(JointId::new)
+    }
+    /// Ids of the loop joints.
+    pub fn loop_joints(&self) -> impl Iterator<Item = JointId> + use<> {
+        (self.bodies.len()..self.joints.len()).map(JointId::new)
+    }
+    /// Ids of the bodies.
+    pub fn body_ids(&self) -> impl Iterator<Item = BodyId> + use<> {
+        (0..self.bodies.len()).map(BodyId::new)
+    }
+    /// Position coordinates of a tree joint.
+    #[must_use]
+    pub fn q_range(&self, joint: JointId) -> Range<usize> {
+        let j = self.joint(joint);
+        if j.role == JointRole::Loop { 0..0 } else { j.q..j.q + j.kind.nq() }
+    }
+    /// Velocity coordinates of a tree joint.
+    #[must_use]
+    pub fn v_range(&self, joint: JointId) -> Range<usize> {
+        let j = self.joint(joint);
+        if j.role == JointRole::Loop { 0..0 } else { j.v..j.v + j.kind.nv() }
+    }
+    /// A body by name.
+    #[must_use]
+    pub fn body_by_name(&self, name: &str) -> Option<BodyId> {
+        self.body_index.get(name).copied()
+    }
+    /// A joint by name.
+    #[must_use]
+    pub fn joint_by_name(&self, name: &str) -> Option<JointId> {
+        self.joint_index.get(name).copied()
+    }
+    /// A frame by name.
+    #[must_use]
+    pub fn frame_by_name(&self, name: &str) -> Option<FrameId> {
+        self.frames.iter().position(|f| f.name == name).map(FrameId::new)
+    }
+    /// The view for engines in joint coordinates.
+    #[must_use]
+    #[inline]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+    /// Total mass.
+    #[must_use]
+    pub fn mass(&self) -> f64 {
+        self.bodies.iter().map(|b| b.mass).sum()
+    }
+    /// Labels of the position coordinates in trajectory columns: `JOINT` or `JOINT.part`.
+    #[must_use]
+    pub fn q_labels(&self) -> Vec<String> {
+        self.labels(JointType::position_parts)
+    }
+    /// Labels of the velocity coordinates in trajectory columns.
+    #[must_use]
+    pub fn v_labels(&self) -> Vec<String> {
+        self.labels(JointType::velocity_parts)
+    }
+    fn labels(&self, parts: impl Fn(JointType) -> &'static [&'static str]) -> Vec<String> {
+        let mut labels = Vec::new();
+        for joint in self.tree_joints().map(|id| self.joint(id)) {
+            match parts(joint.kind) {
+                [] if joint.kind.nv() == 1 => labels.push(joint.name.clone()),
+                parts => labels.extend(parts.iter().map(|part| format!("{}.{part}", joint.name))),
+            }
+        }
+        labels
+    }
+}
