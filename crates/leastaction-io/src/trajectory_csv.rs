@@ -10,7 +10,7 @@ use super::AtomicFile;
 use crate::trajectory::{Trajectory, TrajectoryLayout};
 
 /// Tables larger than this are refused: they would not fit into memory.
-pub(super) const MAX_TABLE_BYTES: u64 = 4 << 30;
+const MAX_TABLE_BYTES: u64 = 4 << 30;
 /// A line has a name or number for each of at most a few million columns.
 const MAX_LINE_BYTES: u64 = 128 << 20;
 

@@ -156,11 +156,7 @@ impl Problems {
     }
 
     /// The known name that was meant by an unknown one; a search is made for the first few only.
-    pub fn meant<'a>(
-        &mut self,
-        name: &str,
-        known: impl IntoIterator<Item = &'a str>,
-    ) -> Option<&'a str> {
+    pub fn meant<'a>(&mut self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         self.suggestions += 1;
         if self.suggestions <= SUGGESTIONS { nearest(name, known) } else { None }
     }

@@ -163,18 +163,20 @@ impl<'a> Checker<'a> {
             self.error(at, element, format!("inertia {i:?} is not finite"), "give xx, yy, zz, xy, xz, yz");
             return;
         }
-        // A file has about nine digits, and CAD programs write entries like -5e-20 for a body of a kilogram: what is
-        // below the moment of its mass at a tenth of a micrometre is rounding, not a defect.
-        let slack = 1e-9 * i.iter().fold(0.0, |most: f64, x| most.max(x.abs())) + 1e-14 * body.mass.max(0.0);
-        let [a, b, c] = principal_moments(i);
-        if a.min(b).min(c) < -slack {
+        // Files are rounded, and CAD programs write entries like -5e-20 for a body of a kilogram: what is below the
+        // moment of its mass at a tenth of a micrometre is no defect.
+        let largest = i.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let slack = |digits: f64| digits * largest + 1e-14 * body.mass.max(0.0);
+        let moments @ [a, b, c] = principal_moments(i);
+        let heaviest = a.max(b).max(c);
+        if moments.iter().any(|moment| *moment < -slack(1e-9)) {
             self.error(
                 at,
                 element,
                 format!("inertia {i:?} is not positive semidefinite"),
                 "check signs and units: it is about the centre of mass, in kg·m²",
             );
-        } else if a + b < c - slack || a + c < b - slack || b + c < a - slack {
+        } else if a + b + c - heaviest < heaviest - slack(1e-6) {
             self.problems.warning(
                 at,
                 element,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::MjcfOptions;
 use crate::findings::Findings;
-use crate::{SourceMap, xml};
 use crate::mechanism::{Origin, Problems};
+use crate::{SourceMap, xml};
 
 /// Deepest nesting of elements that is read. Real models stay below 100; a chain of 20,000 bodies still loads.
 const MAX_DEPTH: usize = 30_000;

@@ -13,8 +13,8 @@ use super::placement::{
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
 use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
-use crate::{Diagnostic, Reading, SourceMap};
 use crate::mechanism::{JointType, ModelDescription, Origin, Placement, Problems, Severity};
+use crate::{Diagnostic, Reading, SourceMap};
 
 /// An element together with the default elements it inherits from, nearest first.
 #[derive(Clone, Debug)]
