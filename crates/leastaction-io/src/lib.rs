@@ -19,6 +19,7 @@ mod text_file;
 mod trajectory_csv;
 mod urdf;
 mod xml;
+mod xml_write;
 mod zip;
 
 use leastaction_core::{mechanism, spatial, trajectory};

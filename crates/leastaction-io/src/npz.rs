@@ -215,6 +215,43 @@ mod tests {
         }
     }
 
+    /// Made by NumPy 2: `savez_compressed(t=[0, .5, 1], q=[[1, 2], [3, 4], [5, 6]], q_labels=["q.a", "q.b"], u=zeros((3, 0)),
+    /// gap=float32([0, .25, .5]), iterations=[1, 2, 3])`, with `q` in Fortran order.
+    const COMPRESSED: &[u8] = include_bytes!("../tests/compressed.npz");
+
+    #[test]
+    fn compressed_archives_of_numpy_are_read() {
+        let path = std::env::temp_dir().join(format!("leastaction-npz-numpy-{}.npz", std::process::id()));
+        std::fs::write(&path, COMPRESSED).unwrap();
+        let read = read_trajectory_npz(&path).unwrap();
+        let columns = ["t", "q.a", "q.b", "gap", "iterations"];
+        assert_eq!(read.layout().columns().collect::<Vec<_>>(), columns);
+        let rows: Vec<&[f64]> = read.rows().collect();
+        assert_eq!(rows, [[0.0, 1.0, 2.0, 0.0, 1.0], [0.5, 3.0, 4.0, 0.25, 2.0], [1.0, 5.0, 6.0, 0.5, 3.0]]);
+        let mut damaged = COMPRESSED.to_vec();
+        for i in (0..damaged.len()).step_by(7) {
+            damaged[i] ^= 0x55;
+            std::fs::write(&path, &damaged).unwrap();
+            let _ = read_trajectory_npz(&path); // never panics
+            damaged[i] ^= 0x55;
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_table_without_columns_is_no_column() {
+        let path = std::env::temp_dir().join(format!("leastaction-npz-empty-{}.npz", std::process::id()));
+        let tables = [
+            NamedArray::table("q", 3, 1, vec![1.0, 2.0, 3.0]),
+            NamedArray::labels("q_labels", vec!["q.a".into()]),
+            NamedArray::table("u", 3, 0, vec![]),
+        ];
+        write_npz(&path, &tables).unwrap();
+        let read = read_trajectory_npz(&path).unwrap();
+        assert_eq!((read.layout().width(), read.len()), (1, 3));
+        std::fs::remove_file(path).unwrap();
+    }
+
     #[test]
     fn a_damaged_archive_is_refused() {
         let (path, _) = write("damaged", &[[1.0, 2.0, 3.0, 4.0]]);

@@ -102,8 +102,8 @@ fn endless_files_are_refused_with_the_limit() {
     let folder = Folder::new("endless");
     for (arguments, limit) in [
         ("check /dev/zero", "at most 268435456 are read"),
-        ("simulate @pendulum --start /dev/zero", "more than 268435456 bytes"),
-        ("simulate --config /dev/zero", "more than 268435456 bytes"),
+        ("simulate @double-pendulum --start /dev/zero", "more than 268435456 bytes"),
+        ("simulate --scenario /dev/zero", "more than 268435456 bytes"),
         ("simulate cart.json --inputs /dev/zero", "at most 4 GiB of a table are read"),
     ] {
         let output = folder.run(arguments);

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::document::ElementId;
 use super::equality::{is_world, joint_named, site_named};
 use super::joint::symmetric;
-use super::placement::{add, cross, rotate, scale};
 use super::reader::{Item, JointRecord, Reader};
+use crate::frames::{add, cross, rotate, scale};
 use crate::mechanism::{
     ActuatorDescription, JointType, LimitsDescription, PerCoordinate, ThrusterDescription,
 };

@@ -8,8 +8,8 @@ use crate::findings::Findings;
 use crate::mechanism::{Origin, Problems};
 use crate::{SourceMap, xml};
 
-/// Deepest nesting of elements that is read. Real models stay below 100; a chain of 20,000 bodies still loads.
-const MAX_DEPTH: usize = 30_000;
+/// Deepest nesting of elements that is read. Real models stay below 100; a chain of 100,000 bodies still loads.
+const MAX_DEPTH: usize = 250_000;
 
 /// Includes inside includes: more is a mistake.
 const MAX_INCLUDE_DEPTH: usize = 32;
@@ -272,12 +272,8 @@ impl Loader<'_> {
     ) {
         let at = Some(at);
         for attribute in node.attributes().filter(|a| a.name() != "file") {
-            self.problems.error(
-                at,
-                "include",
-                format!("unknown attribute `{}`", attribute.name()),
-                "`include` has the attribute `file` only",
-            );
+            let message = format!("unknown attribute `{}`", attribute.name());
+            self.problems.error(at, "include", message, "`include` has the attribute `file` only");
         }
         let Some(name) = node.attribute("file").filter(|name| !name.is_empty()) else {
             self.problems.error(at, "include", "no file is named", "write `<include file=\"NAME.xml\"/>`");
@@ -310,12 +306,9 @@ impl Loader<'_> {
         }
         for candidate in candidates.into_iter().flatten() {
             if self.included.contains(candidate) {
-                self.problems.error(
-                    at,
-                    element,
-                    "this file is part of the model already",
-                    "each file can be included once: remove this include, or the cycle it is part of",
-                );
+                let remedy =
+                    "each file can be included once: remove this include, or the cycle it is part of";
+                self.problems.error(at, element, "this file is part of the model already", remedy);
                 return;
             }
             match (self.options.read_file)(candidate) {
@@ -335,22 +328,14 @@ impl Loader<'_> {
                     && !errors_before
                     && !self.problems.has_errors()
                 {
-                    self.problems.error(
-                        at,
-                        element,
-                        "the included file holds no element",
-                        "put what is to be included inside its outermost element",
-                    );
+                    let remedy = "put what is to be included inside its outermost element";
+                    self.problems.error(at, element, "the included file holds no element", remedy);
                 }
             }
             Err(error) => {
                 let why = error.map_or_else(String::new, |e| format!(": {e}"));
-                self.problems.error(
-                    at,
-                    element,
-                    format!("cannot read `{}`{why}", beside_main.display()),
-                    "give the path relative to the main file",
-                );
+                let message = format!("cannot read `{}`{why}", beside_main.display());
+                self.problems.error(at, element, message, "give the path relative to the main file");
             }
         }
     }

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::document::ElementId;
-use super::placement::{compose, inverse, unit_quaternion};
 use super::reader::{Item, Reader};
 use super::tree::body_named;
+use crate::frames::{compose, inverse, unit_quaternion};
 use crate::mechanism::{CouplingDescription, JointDescription, JointRole, JointType, Placement, WORLD};
 
 /// One side of a loop joint: body record and joint frame in that body.

@@ -3,9 +3,9 @@
 use std::f64::consts::PI;
 
 use super::inertial::MassProperties;
-use super::placement::{add, compose, from_z, scale, sub, unit};
 use super::reader::{Item, Reader};
 use super::settings::InertiaFromGeom;
+use crate::frames::{add, compose, from_z, scale, sub, unit};
 use crate::mechanism::{Placement, Severity, Shape, Visual};
 
 /// What a body needs to know of one of its geoms.
@@ -87,7 +87,7 @@ fn fromto(reader: &mut Reader, item: &Item, kind: &str) -> Option<(Placement, f6
         fault(reader, item, "fromto", "the two points of `fromto` coincide", "move one of them");
         return None;
     };
-    let half = super::placement::norm(along) / 2.0;
+    let half = crate::frames::norm(along) / 2.0;
     Some((Placement { p: scale(add(from, to), 0.5), q: from_z(direction) }, half))
 }
 

@@ -1,7 +1,7 @@
 //! Joints: one MJCF joint becomes one joint of ours.
 
-use super::placement::rotate;
 use super::reader::{Item, Reader};
+use crate::frames::rotate;
 use crate::mechanism::{
     JointDescription, JointRole, JointType, LimitsDescription, PerCoordinate, Placement, SpringDescription,
 };
@@ -57,7 +57,7 @@ pub(super) fn read(reader: &mut Reader, item: Item, frame: &Placement) -> JointD
     let pos = if kind == JointType::Floating {
         [0.0; 3]
     } else {
-        super::placement::add(frame.p, rotate(frame.q, pos))
+        crate::frames::add(frame.p, rotate(frame.q, pos))
     };
     if !free_element {
         forces(reader, &item, kind, angle, reference, &mut description);

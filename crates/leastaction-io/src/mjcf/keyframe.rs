@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::document::ElementId;
-use super::placement::{IDENTITY, Quaternion, compose, conjugate, inverse, rotate, unit_quaternion};
 use super::reader::{JointRecord, Reader};
 use super::settings::parse_numbers;
+use crate::frames::{IDENTITY, Quaternion, compose, conjugate, inverse, rotate, unit_quaternion};
 use crate::mechanism::{Coordinates, JointType, Placement, StateDescription};
 
 /// Reads all `keyframe` sections.

@@ -20,7 +20,6 @@ mod geom;
 mod inertial;
 mod joint;
 mod keyframe;
-mod placement;
 mod reader;
 mod schema;
 mod settings;
@@ -56,7 +55,7 @@ impl Default for MjcfOptions {
             read_file: Box::new(super::read_text),
             folders: Vec::new(),
             max_files: 256,
-            max_bytes: 64 << 20,
+            max_bytes: super::MAX_FILE_BYTES as usize,
         }
     }
 }

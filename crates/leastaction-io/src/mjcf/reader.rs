@@ -7,12 +7,12 @@ use std::rc::Rc;
 use super::assets::Assets;
 use super::defaults::{ClassId, Defaults};
 use super::document::{self, Attribute, Document, ElementId};
-use super::placement::{
-    self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
-};
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
 use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
+use crate::frames::{
+    self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
+};
 use crate::mechanism::{JointType, ModelDescription, Origin, Placement, Problems, Severity};
 use crate::{Diagnostic, Reading, SourceMap};
 
@@ -61,8 +61,8 @@ pub(super) struct Reader {
     pub(super) joint_names: HashMap<String, usize>,
     pub(super) sites: HashMap<String, SiteRecord>,
     /// Names of joints of the description, to keep made-up ones unique.
-    pub(super) used_joint_names: HashSet<String>,
-    pub(super) used_body_names: HashSet<String>,
+    pub(super) used_joint_names: Names,
+    pub(super) used_body_names: Names,
     /// The keyframes would mean other poses than ours.
     pub(super) keyframes_are_lost: bool,
 }
@@ -97,8 +97,8 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         joints: Vec::new(),
         joint_names: HashMap::new(),
         sites: HashMap::new(),
-        used_joint_names: HashSet::new(),
-        used_body_names: HashSet::new(),
+        used_joint_names: Names::default(),
+        used_body_names: Names::default(),
         keyframes_are_lost: false,
     };
     tree::read(&mut reader);
@@ -308,7 +308,7 @@ impl Reader {
                 let [a, b, c, d, e, f] = parse_array(text)?;
                 let x = unit([a, b, c])?;
                 let along = dot(x, [d, e, f]);
-                let y = unit(placement::sub([d, e, f], placement::scale(x, along)))?;
+                let y = unit(frames::sub([d, e, f], frames::scale(x, along)))?;
                 Some(from_axes(x, y, cross(x, y)))
             }
             "zaxis" => Some(from_z(unit(parse_array(text)?)?)),
@@ -344,12 +344,12 @@ impl Reader {
 
     /// A name no joint has yet.
     pub(super) fn new_joint_name(&mut self, wish: &str) -> String {
-        unused(wish, &mut self.used_joint_names)
+        self.used_joint_names.unused(wish)
     }
 
     /// A name no body has yet.
     pub(super) fn new_body_name(&mut self, wish: &str) -> String {
-        unused(wish, &mut self.used_body_names)
+        self.used_body_names.unused(wish)
     }
 
     /// Sections that would change the motion and are not served; the others need no word.
@@ -385,14 +385,27 @@ impl Reader {
     }
 }
 
-/// `wish`, or `wish2`, `wish3`, ... if it is taken; marks it as taken.
-fn unused(wish: &str, taken: &mut HashSet<String>) -> String {
-    let mut name = wish.to_owned();
-    let mut n = 2;
-    while taken.contains(&name) {
-        name = format!("{wish}{n}");
-        n += 1;
+/// Names that are taken, and how far the search for a free one went per wish: thousands may wish for one name.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+    searched: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Marks a name as taken.
+    pub(super) fn take(&mut self, name: &str) {
+        self.taken.insert(name.to_owned());
     }
-    taken.insert(name.clone());
-    name
+
+    /// `wish`, or `wish2`, `wish3`, ... if it is taken.
+    fn unused(&mut self, wish: &str) -> String {
+        let mut name = wish.to_owned();
+        while !self.taken.insert(name.clone()) {
+            let n = self.searched.entry(wish.to_owned()).or_insert(1);
+            *n += 1;
+            name = format!("{wish}{n}");
+        }
+        name
+    }
 }

@@ -7,8 +7,8 @@ use super::document::ElementId;
 use super::geom::{self, Geom};
 use super::inertial;
 use super::joint::{self, JointDraft};
-use super::placement::compose;
 use super::reader::{Item, JointRecord, Reader, SiteRecord};
+use crate::frames::compose;
 use crate::mechanism::{
     BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, WORLD,
 };
@@ -87,10 +87,10 @@ fn reserve_names(reader: &mut Reader) {
     for element in &reader.document.elements {
         let Some(name) = element.text("name") else { continue };
         match element.tag.as_str() {
-            "body" => reader.used_body_names.insert(name.to_owned()),
-            "joint" | "freejoint" | "connect" | "weld" => reader.used_joint_names.insert(name.to_owned()),
-            _ => continue,
-        };
+            "body" => reader.used_body_names.take(name),
+            "joint" | "freejoint" | "connect" | "weld" => reader.used_joint_names.take(name),
+            _ => {}
+        }
     }
 }
 
@@ -151,7 +151,7 @@ fn contents(reader: &mut Reader, id: ElementId, class: ClassId, world: bool) -> 
 
 /// A site may be given by its two ends, like a geom.
 fn site_placement(reader: &mut Reader, item: &Item) -> Placement {
-    use super::placement::{add, from_z, scale, sub, unit};
+    use crate::frames::{add, from_z, scale, sub, unit};
     let mut placement = reader.placement(item);
     if let Some([a, b, c, d, e, f]) = reader.array::<6>(item, "fromto") {
         let (from, to) = ([a, b, c], [d, e, f]);

@@ -7,7 +7,7 @@ use roxmltree::Node;
 use super::element::{Element, tag};
 use super::meshes::Meshes;
 use crate::findings::{Findings, quoted};
-use crate::frames::{normalised, quaternion_from_rpy, rotate_inertia};
+use crate::frames::{quaternion_from_rpy, rotate_inertia, unit_quaternion};
 use crate::mechanism::{BodyDescription, Placement, Shape, Visual};
 
 /// Colours by material name.
@@ -88,7 +88,7 @@ pub(super) fn read_origin(parent: Element<'_, '_, '_>, findings: &mut Findings<'
             let remedy = "keep one of the two";
             origin.fault(findings, "`<origin>` has both `rpy` and `quat_xyzw`", remedy);
         }
-        match normalised([w, x, y, z]) {
+        match unit_quaternion([w, x, y, z]) {
             Some(unit) => q = unit,
             None => origin.fault(
                 findings,

@@ -11,6 +11,7 @@ mod comprehensive_reference;
 mod comprehensive_torque;
 mod control;
 mod conventions;
+mod file_scale;
 mod golden;
 mod layers;
 mod maximal_derivative;

@@ -285,7 +285,7 @@ fn twenty_thousand_nested_bodies_load_in_half_a_second() {
 #[test]
 fn nesting_without_end_is_refused_at_once() {
     for tag in ["body", "frame", "default", "a"] {
-        let text = nested(100_000, tag);
+        let text = nested(300_000, tag);
         let seconds = at_best(|| {
             let reading = read(&text);
             assert!(reading.has_errors() && reading.description.is_none(), "{tag}");

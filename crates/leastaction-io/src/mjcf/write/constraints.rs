@@ -1,19 +1,25 @@
 //! Loop joints as `connect` and `weld`, couplings and mimics as `equality joint`.
 
+use std::collections::HashSet;
+
 use super::Writer;
-use super::element::numbers;
-use super::pieces::PieceKind;
+use super::pieces::{Piece, PieceKind};
+use crate::frames::{add, rotate, unit};
 use crate::mechanism::{ConstraintDescription, JointDescription, JointType, Placement};
-use crate::mjcf::placement::{add, rotate, unit};
+use crate::xml_write::numbers;
 
 /// Fills the equality section.
 pub(super) fn write(writer: &mut Writer<'_>) {
     for joint in writer.loops.clone() {
         loop_joint(writer, &joint);
     }
+    let is_scalar =
+        |pieces: &[Piece]| matches!(pieces, [p] if matches!(p.kind, PieceKind::Hinge | PieceKind::Slide));
+    let scalars: HashSet<String> =
+        writer.links.iter().filter(|l| is_scalar(&l.pieces)).map(|l| l.joint.name.clone()).collect();
     for coupling in writer.model.couplings.clone() {
         let of = coupling.of.as_deref();
-        scalar_coupling(writer, &coupling.name, &coupling.joint, of, &coupling.polynomial);
+        scalar_coupling(writer, &scalars, &coupling.name, &coupling.joint, of, &coupling.polynomial);
     }
     let mimics: Vec<_> = writer
         .links
@@ -22,7 +28,7 @@ pub(super) fn write(writer: &mut Writer<'_>) {
         .filter_map(|l| l.joint.mimic.clone().map(|m| (l.joint.name.clone(), m)))
         .collect();
     for (name, mimic) in mimics {
-        scalar_coupling(writer, "", &name, Some(&mimic.joint), &[mimic.offset, mimic.multiplier]);
+        scalar_coupling(writer, &scalars, "", &name, Some(&mimic.joint), &[mimic.offset, mimic.multiplier]);
     }
     for constraint in &writer.model.constraints {
         let (kind, what) = match constraint {
@@ -71,14 +77,16 @@ fn tie(writer: &mut Writer<'_>, joint: &JointDescription, tag: &'static str, nam
     writer.equalities.push((tag, vec![("name", name.to_owned()), ("site1", one), ("site2", two)]));
 }
 
-fn scalar_coupling(writer: &mut Writer<'_>, name: &str, joint: &str, of: Option<&str>, polynomial: &[f64]) {
-    let is_scalar = |name: &str| {
-        let link = writer.links.iter().find(|l| l.joint.name == name);
-        link.is_some_and(
-            |l| matches!(l.pieces[..], [ref p] if matches!(p.kind, PieceKind::Hinge | PieceKind::Slide)),
-        )
-    };
-    if !is_scalar(joint) || of.is_some_and(|of| !is_scalar(of)) || polynomial.len() > 5 {
+fn scalar_coupling(
+    writer: &mut Writer<'_>,
+    scalars: &HashSet<String>,
+    name: &str,
+    joint: &str,
+    of: Option<&str>,
+    polynomial: &[f64],
+) {
+    let scalar = |name: &str| scalars.contains(name);
+    if !scalar(joint) || of.is_some_and(|of| !scalar(of)) || polynomial.len() > 5 {
         let message = "a coupling of joints with several coordinates, or beyond fourth powers, is left out";
         writer.say("coupling", format!("joint `{joint}`"), message, "couple hinges and slides only");
         return;

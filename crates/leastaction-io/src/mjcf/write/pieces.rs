@@ -4,10 +4,10 @@
 //! stands at `A B⁻¹`, and every piece moves it about the point and along the axes that `B` has in the body.
 
 use super::Writer;
-use super::element::numbers;
+use crate::frames::{cross, rotate, unit};
 use crate::mechanism::{JointDescription, JointType, PerCoordinate, WORLD, triad};
-use crate::mjcf::placement::{cross, rotate, unit};
 use crate::spatial::Vec3;
+use crate::xml_write::{Attributes, numbers};
 
 /// Kinds of MJCF joints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Piece {
     pub(super) name: String,
     /// The velocity coordinate of ours that a hinge or slide has; the first one of a ball or free joint.
     pub(super) coordinate: usize,
-    pub(super) attributes: Vec<(&'static str, String)>,
+    pub(super) attributes: Attributes,
 }
 
 /// Splits a joint. What does not fit is said.
@@ -129,7 +129,7 @@ fn piece(
     Piece { kind, name, coordinate, attributes }
 }
 
-fn scalar_forces(joint: &JointDescription, coordinate: usize, attributes: &mut Vec<(&'static str, String)>) {
+fn scalar_forces(joint: &JointDescription, coordinate: usize, attributes: &mut Attributes) {
     if let Some(spring) = &joint.spring
         && spring.stiffness.at(coordinate) != 0.0
     {
@@ -219,8 +219,8 @@ pub(super) fn coordinates(
     q: &[f64],
     v: &[f64],
 ) -> (Vec<f64>, Vec<f64>) {
+    use crate::frames::{add, compose, conjugate, inverse, multiply};
     use crate::mechanism::Placement;
-    use crate::mjcf::placement::{add, compose, conjugate, inverse, multiply};
     let b = &joint.child_placement;
     let three = |x: &[f64]| [x[0], x[1], x[2]];
     let turned = |q: &[f64]| multiply(multiply(b.q, [q[0], q[1], q[2], q[3]]), conjugate(b.q));
