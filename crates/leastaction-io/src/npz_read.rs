@@ -256,3 +256,85 @@ impl<'b> Fields<'b> {
         Ok(self.take(bytes)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NamedArray, NpzWriter, write_npz};
+    use super::*;
+    use std::path::PathBuf;
+
+    fn write(name: &str, rows: &[[f64; 4]]) -> (PathBuf, Trajectory) {
+        let path = std::env::temp_dir().join(format!("leastaction-npz-{name}-{}.npz", std::process::id()));
+        let layout = TrajectoryLayout::from_columns(["t", "q.a", "q.längs", "gap"].map(str::to_owned));
+        let mut writer = NpzWriter::create(&path, &layout).unwrap();
+        for row in rows {
+            writer.push(row).unwrap();
+        }
+        writer.finish().unwrap();
+        (path, Trajectory::new(layout, rows.concat()))
+    }
+
+    #[test]
+    fn an_archive_is_read_as_it_was_written() {
+        for (name, rows) in
+            [("some", vec![[0.0, 1.0 / 3.0, -0.0, 1e-300], [0.1, 2.0, 3.0, f64::MAX]]), ("none", vec![])]
+        {
+            let (path, expected) = write(name, &rows);
+            assert_eq!(read_trajectory_npz(&path).unwrap(), expected);
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+
+    /// Made by NumPy 2: `savez_compressed(t=[0, .5, 1], q=[[1, 2], [3, 4], [5, 6]], q_labels=["q.a", "q.b"], u=zeros((3, 0)),
+    /// gap=float32([0, .25, .5]), iterations=[1, 2, 3])`, with `q` in Fortran order.
+    const COMPRESSED: &[u8] = include_bytes!("../tests/compressed.npz");
+
+    #[test]
+    fn compressed_archives_of_numpy_are_read() {
+        let path = std::env::temp_dir().join(format!("leastaction-npz-numpy-{}.npz", std::process::id()));
+        std::fs::write(&path, COMPRESSED).unwrap();
+        let read = read_trajectory_npz(&path).unwrap();
+        let columns = ["t", "q.a", "q.b", "gap", "iterations"];
+        assert_eq!(read.layout().columns().collect::<Vec<_>>(), columns);
+        let rows: Vec<&[f64]> = read.rows().collect();
+        assert_eq!(rows, [[0.0, 1.0, 2.0, 0.0, 1.0], [0.5, 3.0, 4.0, 0.25, 2.0], [1.0, 5.0, 6.0, 0.5, 3.0]]);
+        let mut damaged = COMPRESSED.to_vec();
+        for i in (0..damaged.len()).step_by(7) {
+            damaged[i] ^= 0x55;
+            std::fs::write(&path, &damaged).unwrap();
+            let _ = read_trajectory_npz(&path); // never panics
+            damaged[i] ^= 0x55;
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_table_without_columns_is_no_column() {
+        let path = std::env::temp_dir().join(format!("leastaction-npz-empty-{}.npz", std::process::id()));
+        let tables = [
+            NamedArray::table("q", 3, 1, vec![1.0, 2.0, 3.0]),
+            NamedArray::labels("q_labels", vec!["q.a".into()]),
+            NamedArray::table("u", 3, 0, vec![]),
+        ];
+        write_npz(&path, &tables).unwrap();
+        let read = read_trajectory_npz(&path).unwrap();
+        assert_eq!((read.layout().width(), read.len()), (1, 3));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_archive_is_refused() {
+        let (path, _) = write("damaged", &[[1.0, 2.0, 3.0, 4.0]]);
+        let whole = std::fs::read(&path).unwrap();
+        for cut in [0, 3, whole.len() / 2, whole.len() - 1] {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            assert!(matches!(read_trajectory_npz(&path), Err(TableError::BadArchive { .. })), "{cut}");
+        }
+        let mut flipped = whole.clone();
+        flipped[140] ^= 1; // inside the first array
+        std::fs::write(&path, &flipped).unwrap();
+        let message = read_trajectory_npz(&path).unwrap_err().to_string();
+        assert!(message.contains("checksum"), "{message}");
+        std::fs::remove_file(path).unwrap();
+    }
+}

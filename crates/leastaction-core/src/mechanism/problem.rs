@@ -184,7 +184,7 @@ impl Problems {
     }
 
     /// Number of problems so far.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.errors + self.warnings
     }
 
@@ -252,7 +252,7 @@ mod tests {
             problems.error(at(i), "x", "m", "r");
             problems.warning(at(i), "x", "the same place may have a warning", "r");
         }
-        assert!(problems.has_errors() && problems.len() == 1001);
+        assert!(problems.has_errors() && problems.count() == 1001);
         let listed = problems.finish();
         assert_eq!(listed.len(), 2 * LISTED + 2);
         assert!(

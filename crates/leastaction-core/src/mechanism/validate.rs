@@ -495,11 +495,12 @@ impl<'a> Checker<'a> {
             self.error(None, element, message, "see the table of coordinates in docs/conventions.md");
         } else if found.iter().any(|x| !x.is_finite()) {
             self.error(None, element, format!("{which} of `{joint}` is not finite"), "give finite numbers");
-        } else if which == "q" && kind.nq() > kind.nv() {
-            if let Err(norm) = unit_length(&found[..4]) {
-                let message = format!("q of `{joint}` has a quaternion of length {norm}");
-                self.error(None, element, message, "give a unit quaternion w, x, y, z");
-            }
+        } else if which == "q"
+            && kind.nq() > kind.nv()
+            && let Err(norm) = unit_length(&found[..4])
+        {
+            let message = format!("q of `{joint}` has a quaternion of length {norm}");
+            self.error(None, element, message, "give a unit quaternion w, x, y, z");
         }
     }
 }

@@ -18,12 +18,12 @@ pub(super) fn read(reader: &mut Reader) {
         let item = reader.item(id, "equality", 0);
         if !reader.settings.equalities {
             let what = "equality constraints are switched off by `flag` and left out";
-            reader.left_out("equality off", id, what, "remove the flag to have them");
+            reader.left_out(id, what, "remove the flag to have them");
             continue;
         }
         if reader.text(&item, "active") == Some("false") {
             let what = "the constraint is not active and left out";
-            reader.left_out("inactive equality", id, what, "write `active=\"true\"` to have it");
+            reader.left_out(id, what, "write `active=\"true\"` to have it");
             continue;
         }
         match tag.as_str() {
@@ -35,7 +35,6 @@ pub(super) fn read(reader: &mut Reader) {
             }
             "joint" => coupling(reader, &item),
             _ => reader.left_out(
-                &format!("equality {tag}"),
                 id,
                 format!("equality constraints of the kind `{tag}` are left out"),
                 "use `connect`, `weld` or `joint`, or remove it",

@@ -159,7 +159,6 @@ fn sum_of_geoms(reader: &mut Reader, geoms: &[(Item, Geom)]) -> MassProperties {
             Some(GeomMass::Known(mass)) => parts.push(*mass),
             Some(GeomMass::Unknown(what)) => {
                 reader.refused(
-                    &format!("mass of {what}"),
                     item.id,
                     format!("the mass of its body would come from {what}, which is not computed"),
                     "give the body an `inertial`, or this geom `mass=\"0\"`",

@@ -25,7 +25,7 @@ pub(super) fn read(reader: &mut Reader) {
         for unused in ["act", "ctrl", "mpos", "mquat", "plastic"] {
             if element.get(unused).is_some() {
                 let what = format!("`{unused}` of keyframes is not used");
-                reader.left_out(&format!("key {unused}"), id, what, "give inputs when you simulate");
+                reader.left_out(id, what, "give inputs when you simulate");
             }
         }
         if let Some(state) = state(reader, id) {

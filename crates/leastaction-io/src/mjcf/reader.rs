@@ -244,12 +244,8 @@ impl Reader {
         let at = self.get(item, range).map(|a| a.at);
         if !wanted {
             let message = format!("`{range}` is given, `{limited}` is not, and `autolimits` is off");
-            self.problems.error(
-                at,
-                self.document.label(item.id),
-                message,
-                format!("add `{limited}=\"true\"`"),
-            );
+            let remedy = format!("add `{limited}=\"true\"`");
+            self.problems.error(at, self.document.label(item.id), message, remedy);
             return None;
         }
         // MuJoCo's built-in default; files write it to take an inherited limit back.
@@ -330,16 +326,18 @@ impl Reader {
         }
     }
 
-    /// Lists something that is left out, once per kind.
-    pub(super) fn left_out(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
-        let (at, label) = (self.at(id), self.document.label(id));
-        self.problems.of_kind(kind, Severity::Warning, at, label, what, remedy);
+    /// Lists something that is left out; later ones of which the same is to be said are counted.
+    pub(super) fn left_out(&mut self, id: ElementId, what: impl AsRef<str>, remedy: &str) {
+        self.once(Severity::Warning, id, what.as_ref(), remedy);
     }
 
-    /// Refuses something that cannot be left out, once per kind.
-    pub(super) fn refused(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
-        let (at, label) = (self.at(id), self.document.label(id));
-        self.problems.of_kind(kind, Severity::Error, at, label, what, remedy);
+    /// Refuses something that cannot be left out; later ones are counted.
+    pub(super) fn refused(&mut self, id: ElementId, what: impl AsRef<str>, remedy: &str) {
+        self.once(Severity::Error, id, what.as_ref(), remedy);
+    }
+
+    fn once(&mut self, severity: Severity, id: ElementId, what: &str, remedy: &str) {
+        self.problems.of_kind(what, severity, self.at(id), self.document.label(id), what, remedy);
     }
 
     /// A name no joint has yet.
@@ -366,19 +364,19 @@ impl Reader {
         });
         for id in self.section("tendon") {
             if by_default || has_forces(id) {
-                self.left_out("tendon", id, "tendons are left out, and their forces with them", "remove it");
+                self.left_out(id, "tendons are left out, and their forces with them", "remove it");
             }
         }
         for id in self.section("deformable") {
-            self.left_out("deformable", id, "deformable bodies are left out", "remove it");
+            self.left_out(id, "deformable bodies are left out", "remove it");
         }
         for id in self.section("extension") {
-            self.left_out("extension", id, "plugins are left out", "remove it");
+            self.left_out(id, "plugins are left out", "remove it");
         }
         if self.settings.contacts {
             for id in self.section("contact") {
                 if document.elements[id].tag == "pair" {
-                    self.left_out("contact", id, tree::NO_CONTACTS, tree::NO_CONTACTS_REMEDY);
+                    self.left_out(id, tree::NO_CONTACTS, tree::NO_CONTACTS_REMEDY);
                 }
             }
         }

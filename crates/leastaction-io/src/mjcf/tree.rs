@@ -179,12 +179,11 @@ fn unsupported(reader: &mut Reader, id: ElementId) {
     let tag = reader.document.elements[id].tag.clone();
     match tag.as_str() {
         "replicate" | "attach" | "composite" | "flexcomp" => reader.refused(
-            &tag,
             id,
             format!("`{tag}` makes bodies that we cannot make"),
             "load the model in MuJoCo, save it with `mj_saveLastXML` and use that file",
         ),
-        "plugin" => reader.left_out("plugin", id, "plugins are left out", "remove it"),
+        "plugin" => reader.left_out(id, "plugins are left out", "remove it"),
         _ => {}
     }
 }
@@ -199,11 +198,11 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
     let contents = contents(reader, pending.id, class, false);
     if reader.is_true(&own, "mocap") {
         let what = "a mocap body moves by data from outside; it stays where the file puts it";
-        reader.left_out("mocap", pending.id, what, "none needed if it is a marker only");
+        reader.left_out(pending.id, what, "none needed if it is a marker only");
     }
     if reader.number(&own, "gravcomp").is_some_and(|g| g != 0.0) {
         let what = "gravity compensation (`gravcomp`) is left out";
-        reader.left_out("gravcomp", pending.id, what, "remove it, or set `gravity` to zero");
+        reader.left_out(pending.id, what, "remove it, or set `gravity` to zero");
     }
 
     let record = reader.bodies.len();
@@ -242,7 +241,7 @@ fn add_visuals(reader: &mut Reader, geoms: &[(Item, Geom)], body: &mut BodyDescr
             body.visuals.push(visual.clone());
         }
         if geom.collides && reader.settings.contacts {
-            reader.left_out("contact", item.id, NO_CONTACTS, NO_CONTACTS_REMEDY);
+            reader.left_out(item.id, NO_CONTACTS, NO_CONTACTS_REMEDY);
         }
     }
 }
@@ -323,18 +322,12 @@ fn add_joints(
 fn check_free(reader: &mut Reader, pending: &Pending, joints: &[JointDraft], has_children: bool) {
     let Some(free) = joints.iter().find(|j| j.kind == JointType::Floating) else { return };
     let id = free.item.id;
-    let label = reader.document.label(id);
     if joints.len() > 1 {
         let remedy = "a free body needs no other joint: remove the others";
-        reader.problems.error(
-            reader.at(id),
-            label,
-            "a free joint beside other joints of the same body",
-            remedy,
-        );
+        reader.error(id, "a free joint beside other joints of the same body", remedy);
     } else if pending.parent != 0 {
         let remedy = "only bodies directly in `worldbody` can be free: move the body there";
-        reader.problems.error(reader.at(id), label, "a free joint inside another body", remedy);
+        reader.error(id, "a free joint inside another body", remedy);
     } else if !has_children {
         let align = reader.document.elements[id].text("align");
         if align == Some("true") || (align != Some("false") && reader.settings.align_free) {
@@ -343,15 +336,10 @@ fn check_free(reader: &mut Reader, pending: &Pending, joints: &[JointDraft], has
             if any_key {
                 let remedy = "set `align=\"false\"` and give the keyframes for the body frame of the file";
                 let what = format!("{what}: the keyframes, which would mean another pose, are left out");
-                reader.left_out("align", id, what, remedy);
+                reader.left_out(id, what, remedy);
                 reader.keyframes_are_lost = true;
             } else {
-                reader.left_out(
-                    "align",
-                    id,
-                    what,
-                    "none needed: coordinates refer to the body frame of the file",
-                );
+                reader.left_out(id, what, "none needed: coordinates refer to the body frame of the file");
             }
         }
     }

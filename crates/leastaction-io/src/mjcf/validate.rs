@@ -44,12 +44,8 @@ fn unknown_element(document: &Document, id: ElementId, rule: &Rule, problems: &m
         },
         |k| format!("did you mean `{k}`?"),
     );
-    problems.error(
-        Some(element.at),
-        document.label(id),
-        format!("unknown element `{tag}` inside `{parent}`"),
-        remedy,
-    );
+    let message = format!("unknown element `{tag}` inside `{parent}`");
+    problems.error(Some(element.at), document.label(id), message, remedy);
 }
 
 /// Where an element that stands in the wrong place belongs.
@@ -86,12 +82,9 @@ fn check_attributes(document: &mut Document, id: ElementId, rule: &Rule, problem
     }
     for required in rule.attributes.iter().filter(|r| r.required) {
         if element.get(required.name).is_none() {
-            problems.error(
-                Some(element.at),
-                document.label(id),
-                format!("the attribute `{}` is missing", required.name),
-                format!("add `{}=\"{}\"`", required.name, example(&required.form)),
-            );
+            let message = format!("the attribute `{}` is missing", required.name);
+            let remedy = format!("add `{}=\"{}\"`", required.name, example(&required.form));
+            problems.error(Some(element.at), document.label(id), message, remedy);
         }
     }
     for i in wrong.into_iter().rev() {

@@ -31,11 +31,11 @@ pub(super) fn write(writer: &mut Writer<'_>) {
         scalar_coupling(writer, &scalars, "", &name, Some(&mimic.joint), &[mimic.offset, mimic.multiplier]);
     }
     for constraint in &writer.model.constraints {
-        let (kind, what) = match constraint {
-            ConstraintDescription::KnifeEdge { .. } => ("knife edge", "knife edges are left out"),
-            ConstraintDescription::RollingDisc { .. } => ("rolling disc", "rolling discs are left out"),
+        let what = match constraint {
+            ConstraintDescription::KnifeEdge { .. } => "knife edges are left out",
+            ConstraintDescription::RollingDisc { .. } => "rolling discs are left out",
         };
-        writer.say(kind, format!("constraint `{}`", constraint.name()), what, "MJCF has no such constraint");
+        writer.say(format!("constraint `{}`", constraint.name()), what, "MJCF has no such constraint");
     }
 }
 
@@ -49,7 +49,7 @@ fn loop_joint(writer: &mut Writer<'_>, joint: &JointDescription) {
         || !joint.actuators.is_empty();
     if forces {
         let message = "springs, dampers, friction, limits and actuators of loop joints are left out";
-        writer.say("forces in loops", element.clone(), message, "make another joint the loop joint");
+        writer.say(element.clone(), message, "make another joint the loop joint");
     }
     match joint.kind {
         JointType::Spherical => tie(writer, joint, "connect", &joint.name, [0.0; 3]),
@@ -57,14 +57,14 @@ fn loop_joint(writer: &mut Writer<'_>, joint: &JointDescription) {
         JointType::Revolute | JointType::Continuous => {
             let message =
                 "a revolute loop joint becomes two `connect`s on its axis, 1 m apart (6 rows for 5)";
-            writer.say("revolute loop", element, message, "none needed: the motion is the same");
+            writer.say(element, message, "none needed: the motion is the same");
             let axis = joint.axis.and_then(unit).unwrap_or([0.0, 0.0, 1.0]);
             tie(writer, joint, "connect", &joint.name, [0.0; 3]);
             tie(writer, joint, "connect", &format!("{}/axis", joint.name), axis);
         }
         kind => {
             let message = format!("{} loop joints are left out: MJCF has no such constraint", kind.name());
-            writer.say(&format!("loop {}", kind.name()), element, message, "close the loop at another joint");
+            writer.say(element, message, "close the loop at another joint");
         }
     }
 }
@@ -88,7 +88,7 @@ fn scalar_coupling(
     let scalar = |name: &str| scalars.contains(name);
     if !scalar(joint) || of.is_some_and(|of| !scalar(of)) || polynomial.len() > 5 {
         let message = "a coupling of joints with several coordinates, or beyond fourth powers, is left out";
-        writer.say("coupling", format!("joint `{joint}`"), message, "couple hinges and slides only");
+        writer.say(format!("joint `{joint}`"), message, "couple hinges and slides only");
         return;
     }
     let mut attributes = Vec::new();

@@ -101,7 +101,7 @@ pub(super) struct Writer<'m> {
     equalities: Vec<(&'static str, Attributes)>,
     meshes: Vec<(String, String, [f64; 3])>,
     said: Vec<Diagnostic>,
-    said_kinds: HashSet<String>,
+    said_before: HashSet<String>,
 }
 
 impl<'m> Writer<'m> {
@@ -117,13 +117,14 @@ impl<'m> Writer<'m> {
             equalities: Vec::new(),
             meshes: Vec::new(),
             said: Vec::new(),
-            said_kinds: HashSet::new(),
+            said_before: HashSet::new(),
         }
     }
 
-    /// Says once per kind what MJCF cannot hold.
-    pub(super) fn say(&mut self, kind: &str, element: String, message: impl Into<String>, remedy: &str) {
-        if self.said_kinds.insert(kind.to_owned()) {
+    /// Says once what MJCF cannot hold.
+    pub(super) fn say(&mut self, element: String, message: impl Into<String>, remedy: &str) {
+        let message = message.into();
+        if self.said_before.insert(message.clone()) {
             self.said.push(Diagnostic::warning(element, message, remedy));
         }
     }
@@ -304,7 +305,7 @@ impl<'m> Writer<'m> {
         let (name, drag) = (body.name.clone(), body.drag);
         if drag != 0.0 {
             let message = "linear drag on a body is left out";
-            self.say("drag", format!("body `{name}`"), message, "use joint damping");
+            self.say(format!("body `{name}`"), message, "use joint damping");
         }
     }
 
