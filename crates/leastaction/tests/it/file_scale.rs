@@ -39,16 +39,16 @@ fn a_hundred_thousand_links_are_built_in_proportion() {
 }
 
 #[test]
-fn a_hundred_thousand_links_survive_json_in_proportion() {
-    in_proportion("JSON", 10_000, |links| {
+fn thirty_thousand_links_survive_json_in_proportion() {
+    in_proportion("JSON", 3_000, |links| {
         let model = samples::chain(links);
         round_trip(&model, write_model_json(&model), |text| read_model_json(text, Path::new("chain.json")));
     });
 }
 
 #[test]
-fn a_hundred_thousand_links_survive_urdf_in_proportion() {
-    in_proportion("URDF", 10_000, |links| {
+fn thirty_thousand_links_survive_urdf_in_proportion() {
+    in_proportion("URDF", 3_000, |links| {
         let model = samples::chain(links);
         round_trip(&model, write_urdf(&model).0, |text| {
             read_urdf(text, Path::new("chain.urdf"), &UrdfOptions::default())
