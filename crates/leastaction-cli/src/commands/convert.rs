@@ -67,9 +67,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
             .help("end it in `.json`, `.urdf` or `.xml` (MJCF), or say `--to FORMAT`")
     })?;
     let (model, _) = model::load(&args.input, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.input, &model.reading.diagnostics);
     let (text, lost) = format.write(&model.description);
     if lost.iter().any(|d| d.severity == Severity::Error) {
         return Err(Failure::new(format!("`{}` can't be written as {}", args.input, word(format)))

@@ -31,9 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(&args.model, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let loops = gaps(&mechanism, &args.start)?;
     if printer.is_json() {
         let mut value = object(&model, &mechanism, &loops);

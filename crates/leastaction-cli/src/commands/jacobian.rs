@@ -66,9 +66,7 @@ struct Matrix {
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(&args.model, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let (mut jets, request) = args.quantity.prepare(&mechanism)?;
     let (state, derivatives) = motion_at(&mechanism, &args, jets.velocity_count())?;
     let slices: Vec<&[f64]> = derivatives.iter().map(Vec::as_slice).collect();

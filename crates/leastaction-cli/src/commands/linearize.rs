@@ -81,9 +81,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         settings.order = settings.order.or(Some(case.order));
         settings.step = settings.step.or(Some(case.step));
     }
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let (state, _) = start::resolve(&served.mechanism, &settings, step)?;

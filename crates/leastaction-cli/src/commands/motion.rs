@@ -50,9 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(&args.model, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let trajectory = read(&args.trajectory)?;
     let (mut jets, request) = args.quantity.prepare(&mechanism)?;
     let options = FitOptions { degree: args.degree, n_control: args.control_points, ..FitOptions::default() };

@@ -1,7 +1,7 @@
 //! Principal axes of a symmetric 3×3 matrix, by Jacobi rotations.
 
 /// Eigenvalues and the rotation matrix whose columns are the eigenvectors (right-handed).
-pub(super) fn principal(mut a: [[f64; 3]; 3]) -> ([f64; 3], [[f64; 3]; 3]) {
+pub fn principal(mut a: [[f64; 3]; 3]) -> ([f64; 3], [[f64; 3]; 3]) {
     let mut v = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     // Quadratic convergence: well under ten sweeps for any 3×3 matrix.
     for _ in 0..30 {

@@ -1,8 +1,12 @@
 //! XML text, indented, with numbers that read back to the same bits.
 
+/// Attributes in the order they are written.
+pub(crate) type Attributes = Vec<(&'static str, String)>;
+
 /// A growing XML text.
-pub(super) struct Xml {
-    pub(super) text: String,
+#[derive(Default)]
+pub(crate) struct Xml {
+    pub(crate) text: String,
     depth: usize,
 }
 
@@ -10,12 +14,11 @@ pub(super) struct Xml {
 const MOST_INDENT: usize = 20;
 
 impl Xml {
-    pub(super) fn new() -> Self {
-        Self { text: String::new(), depth: 0 }
+    fn indent(&mut self) {
+        self.text.push_str(&"  ".repeat(self.depth.min(MOST_INDENT)));
     }
 
     fn start(&mut self, tag: &str, attributes: &[(&'static str, String)]) {
-        self.text.push_str(&"  ".repeat(self.depth.min(MOST_INDENT)));
         self.text.push('<');
         self.text.push_str(tag);
         for (name, value) in attributes {
@@ -28,9 +31,7 @@ impl Xml {
                     '<' => self.text.push_str("&lt;"),
                     '>' => self.text.push_str("&gt;"),
                     '"' => self.text.push_str("&quot;"),
-                    '\n' => self.text.push_str("&#10;"),
-                    '\r' => self.text.push_str("&#13;"),
-                    '\t' => self.text.push_str("&#9;"),
+                    '\n' | '\r' | '\t' => self.text.push_str(&format!("&#{};", u32::from(c))),
                     _ => self.text.push(c),
                 }
             }
@@ -39,28 +40,44 @@ impl Xml {
     }
 
     /// An element that holds others.
-    pub(super) fn open(&mut self, tag: &str, attributes: &[(&'static str, String)]) {
+    pub(crate) fn open(&mut self, tag: &str, attributes: &[(&'static str, String)]) {
+        self.indent();
         self.start(tag, attributes);
         self.text.push_str(">\n");
         self.depth += 1;
     }
 
     /// The end of an element.
-    pub(super) fn close(&mut self, tag: &str) {
+    pub(crate) fn close(&mut self, tag: &str) {
         self.depth -= 1;
-        self.text.push_str(&"  ".repeat(self.depth.min(MOST_INDENT)));
+        self.indent();
         self.text.push_str(&format!("</{tag}>\n"));
     }
 
     /// An element that holds nothing.
-    pub(super) fn leaf(&mut self, tag: &str, attributes: &[(&'static str, String)]) {
+    pub(crate) fn leaf(&mut self, tag: &str, attributes: &[(&'static str, String)]) {
+        self.indent();
         self.start(tag, attributes);
         self.text.push_str("/>\n");
+    }
+
+    /// An element that holds one other, on one line.
+    pub(crate) fn around(
+        &mut self,
+        tag: &str,
+        attributes: &[(&'static str, String)],
+        (inner, inner_attributes): (&str, &[(&'static str, String)]),
+    ) {
+        self.indent();
+        self.start(tag, attributes);
+        self.text.push('>');
+        self.start(inner, inner_attributes);
+        self.text.push_str(&format!("/></{tag}>\n"));
     }
 }
 
 /// Numbers separated by spaces, in the shortest form that reads back to the same value.
-pub(super) fn numbers(values: &[f64]) -> String {
+pub(crate) fn numbers(values: &[f64]) -> String {
     let one = |x: &f64| {
         let text = format!("{x:?}");
         text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -69,7 +86,7 @@ pub(super) fn numbers(values: &[f64]) -> String {
 }
 
 /// A quaternion, unless it is the identity.
-pub(super) fn quaternion(q: [f64; 4]) -> Option<String> {
+pub(crate) fn quaternion(q: [f64; 4]) -> Option<String> {
     (q != [1.0, 0.0, 0.0, 0.0]).then(|| numbers(&q))
 }
 
