@@ -11,16 +11,16 @@
 //! block, and nothing is shared.
 
 use crate::integrator::StepError;
-use crate::integrator::minimal::StepPoint;
 use crate::integrator::minimal::lanes::Lanes;
-use crate::integrator::minimal::lobatto::Scheme;
 use crate::integrator::minimal::residual::{Point, Residual};
+use crate::integrator::minimal::scheme::Scheme;
 use crate::integrator::minimal::segments::{GROUND, Motion, Segments};
 use crate::integrator::minimal::six::{
     Block, ad_dual, blocks, momentum_at, pose_at, skew, twist_at, wrench_at,
 };
 use crate::integrator::minimal::state::split_position;
 use crate::integrator::minimal::wrench::{BodyForces, ModelForces};
+use crate::integrator::minimal::{Quadrature, StepPoint};
 use crate::mechanism::Mechanism;
 use crate::spatial::Vec3;
 
@@ -94,7 +94,7 @@ pub fn component_newton_direction(mechanism: &Mechanism, at: &StepPoint) -> Resu
             remedy: "use dense_newton_direction".into(),
         });
     }
-    let scheme = Scheme::<N>::new(s);
+    let scheme = Scheme::<N>::new(s, Quadrature::Nodes);
     let mut point = Point::<f64, N>::new(&segments);
     split_position(mechanism, &at.q, &mut point.base, &mut []);
     point.p.copy_from_slice(&at.p);

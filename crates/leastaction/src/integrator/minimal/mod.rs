@@ -41,18 +41,20 @@ pub(crate) mod residual;
 mod rows;
 mod sample;
 mod scale;
+pub(crate) mod scheme;
 pub(crate) mod segments;
 mod shift;
 pub(crate) mod six;
 mod solver;
 pub(crate) mod state;
+mod stiffness;
 mod tangent;
 pub(crate) mod wrench;
 
 pub use hessian::{EnergyHessians, energy_hessians};
 pub use linearize::{Coordinates, Linearization};
 pub use lobatto::{Lobatto, MAX_DEGREE};
-pub use options::{MinimalOptions, Policy};
+pub use options::{MinimalOptions, Policy, Quadrature};
 pub use sample::{StepDirection, StepPoint, StepSample, StepTangent};
 pub use state::MinimalState;
 pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
@@ -247,16 +249,14 @@ impl MinimalWorkspace {
         self.0.residual(mechanism, at)
     }
 
-    /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.
-    fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
-        Ok(Self(match s {
-            1 => Box::new(Solver::<2>::new(mechanism, s, wrenches)?),
-            2 => Box::new(Solver::<3>::new(mechanism, s, wrenches)?),
-            3 => Box::new(Solver::<4>::new(mechanism, s, wrenches)?),
-            4 => Box::new(Solver::<5>::new(mechanism, s, wrenches)?),
-            5 | 6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
-            7 | 8 => Box::new(Solver::<9>::new(mechanism, s, wrenches)?),
-            _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, s, wrenches)?),
+    /// Exact lane counts up to order 8, where speed matters; the others share one copy, which keeps builds short.
+    fn new(mechanism: &Mechanism, integrator: &MinimalIntegrator) -> Result<Self, StepError> {
+        Ok(Self(match integrator.degree() {
+            1 => Box::new(Solver::<2>::new(mechanism, integrator)?),
+            2 => Box::new(Solver::<3>::new(mechanism, integrator)?),
+            3 => Box::new(Solver::<4>::new(mechanism, integrator)?),
+            4 => Box::new(Solver::<5>::new(mechanism, integrator)?),
+            _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, integrator)?),
         }))
     }
 }
@@ -270,7 +270,7 @@ impl Integrator for MinimalIntegrator {
     }
 
     fn workspace(&self, mechanism: &Mechanism) -> Result<MinimalWorkspace, StepError> {
-        MinimalWorkspace::new(mechanism, self.degree(), &self.wrenches)
+        MinimalWorkspace::new(mechanism, self)
     }
 
     fn start(

@@ -87,6 +87,7 @@ impl<const N: usize> Solver<N> {
                 lanes.0[al] = *u;
             }
         }
+        self.choose_points(at.h);
         self.residual.prepare(&self.segments, &self.scheme, at.h, &self.point.u);
         Ok(())
     }

@@ -13,9 +13,10 @@
 //! The scalar is a batch of directions, so that every operation serves several columns.
 
 use super::ball::node_matrix;
-use super::lobatto::{MAX_DEGREE, Scheme};
+use super::lobatto::MAX_DEGREE;
 use super::residual::{Point, Residual};
 use super::rows::{TorqueSlopes, momentum_turn, torque_slopes};
+use super::scheme::Scheme;
 use super::segments::{GROUND, Motion, Segments};
 use super::six::{Block, add_dual, momentum_at, pose_at, twist_at, wrench_at};
 use super::wrench::{BodyForces, WrenchDerivatives};
