@@ -29,7 +29,6 @@ pub(crate) mod ball;
 mod columns;
 mod dense;
 mod guess;
-mod hessian;
 pub(crate) mod lanes;
 mod legendre;
 mod linearize;
@@ -51,14 +50,12 @@ pub(crate) mod six;
 mod solver;
 pub(crate) mod state;
 mod stiffness;
-mod tangent;
 pub(crate) mod wrench;
 
-pub use hessian::{EnergyHessians, energy_hessians};
 pub use linearize::{Coordinates, Linearization};
 pub use lobatto::{Lobatto, MAX_DEGREE};
 pub use options::{MinimalOptions, Policy, Quadrature};
-pub use sample::{StepDirection, StepPoint, StepSample, StepTangent};
+pub use sample::{StepPoint, StepSample};
 pub use state::MinimalState;
 pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 
@@ -136,12 +133,13 @@ trait Engine: std::fmt::Debug {
         at: &StepPoint,
         recentred: bool,
     ) -> Result<StepSample, StepError>;
+    #[cfg(feature = "reference")]
     fn tangent(
         &mut self,
         mechanism: &Mechanism,
         at: &StepPoint,
-        direction: &StepDirection,
-    ) -> Result<StepTangent, StepError>;
+        direction: &reference::StepDirection,
+    ) -> Result<reference::StepTangent, StepError>;
     fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError>;
     fn linearize(
         &mut self,
@@ -180,12 +178,13 @@ impl<const N: usize> Engine for Solver<N> {
     ) -> Result<StepSample, StepError> {
         Self::sample(self, mechanism, at, recentred)
     }
+    #[cfg(feature = "reference")]
     fn tangent(
         &mut self,
         mechanism: &Mechanism,
         at: &StepPoint,
-        direction: &StepDirection,
-    ) -> Result<StepTangent, StepError> {
+        direction: &reference::StepDirection,
+    ) -> Result<reference::StepTangent, StepError> {
         Self::tangent(self, mechanism, at, direction)
     }
     fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
@@ -224,13 +223,14 @@ impl MinimalWorkspace {
     /// (with shifts, momenta and inputs beside it) and a vector, without the matrix.
     ///
     /// # Errors
-    /// If a vector has the wrong length, or the curve turns too far.
+    /// If a vector has the wrong length, the curve turns too far, or the action is not summed at the nodes.
+    #[cfg(feature = "reference")]
     pub fn tangent(
         &mut self,
         mechanism: &Mechanism,
         at: &StepPoint,
-        direction: &StepDirection,
-    ) -> Result<StepTangent, StepError> {
+        direction: &reference::StepDirection,
+    ) -> Result<reference::StepTangent, StepError> {
         self.0.tangent(mechanism, at, direction)
     }
 
@@ -273,8 +273,14 @@ impl Integrator for MinimalIntegrator {
         state: &State,
     ) -> Result<MinimalState, StepError> {
         let mut out = MinimalState::new(mechanism, self.degree(), state)?;
-        if !out.take_warm(&self.label(), state.warm.as_ref()) {
+        let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) else {
             workspace.0.legendre(mechanism, state, &mut out);
+            return Ok(out);
+        };
+        if !(out.take_warm(warm) && self.agrees(mechanism, workspace, &out, state)) {
+            out.reset(mechanism, state)?;
+            workspace.0.legendre(mechanism, state, &mut out);
+            out.warm_start_dropped = true;
         }
         Ok(out)
     }
@@ -308,9 +314,32 @@ impl Integrator for MinimalIntegrator {
     fn warm_start(&self, _mechanism: &Mechanism, state: &MinimalState) -> Vec<f64> {
         state.to_warm()
     }
+
+    fn warm_start_dropped(&self, state: &MinimalState) -> bool {
+        state.warm_start_dropped
+    }
 }
 
+/// How far the velocities of a warm start may be from those of the state it came with, relative to the largest. A state that
+/// was written and read again agrees to the bit.
+const AGREEMENT: f64 = 1e-9;
+
 impl MinimalIntegrator {
+    /// True if the momenta taken from a warm start give the velocities of the public state at its positions: they do not
+    /// if either was edited, or comes from a model with other masses.
+    fn agrees(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        warm: &MinimalState,
+        state: &State,
+    ) -> bool {
+        let mut v = vec![0.0; mechanism.nv()];
+        workspace.0.public_velocity(mechanism, warm, &mut v);
+        let largest = v.iter().chain(&state.v).fold(0.0, |m: f64, x| m.max(x.abs()));
+        v.iter().zip(&state.v).all(|(a, b)| (a - b).abs() <= AGREEMENT * largest)
+    }
+
     /// As [`start`](Integrator::start) without warm start, into a state of this engine that is already there. Does not
     /// allocate.
     ///

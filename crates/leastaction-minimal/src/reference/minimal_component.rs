@@ -10,7 +10,6 @@
 //! from the tips to the root; see section 4 of the theory page for the same in stacked form. Slow: it allocates every
 //! block, and nothing is shared.
 
-use crate::{Quadrature, StepPoint};
 use crate::integrator::StepError;
 use crate::lanes::Lanes;
 use crate::mechanism::Mechanism;
@@ -21,6 +20,7 @@ use crate::six::{Block, ad_dual, blocks, momentum_at, pose_at, skew, twist_at, w
 use crate::spatial::Vec3;
 use crate::state::split_position;
 use crate::wrench::{BodyForces, ModelForces};
+use crate::{Quadrature, StepPoint};
 
 type Six = [f64; 6];
 

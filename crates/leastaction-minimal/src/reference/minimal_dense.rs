@@ -3,17 +3,17 @@
 //! O(n³) and more; it shares the residual with the engine (which reference data checks) and nothing of its
 //! factorisation, tangent or linearization.
 
-use crate::{Quadrature, StepPoint};
 use crate::integrator::StepError;
 use crate::lanes::Lanes;
 use crate::mechanism::Mechanism;
 use crate::residual::{Point, Residual};
-use crate::scheme::Scheme;
 use crate::scalar::Dual;
+use crate::scheme::Scheme;
 use crate::segments::{Motion, Segments};
 use crate::spatial::{Mat3, Vec3};
 use crate::state::split_position;
 use crate::wrench::ModelForces;
+use crate::{Quadrature, StepPoint};
 
 type D = Dual<f64, 1>;
 
