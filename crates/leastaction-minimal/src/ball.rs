@@ -78,6 +78,13 @@ pub(super) fn chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>, T) {
     (b, phi, s2)
 }
 
+/// `B` and `φ` at the end of a step. Not inlined: the common case is that a point stands there.
+#[inline(never)]
+fn end_chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>) {
+    let (b, phi, _) = chart(xi);
+    (b, phi)
+}
+
 /// The chart coordinates of a rotation: the inverse of `φ` for `|ξ₂| < π/2`.
 pub(super) fn chart_coordinates(r: &Mat3) -> [f64; 3] {
     let m = &r.0;
@@ -122,8 +129,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let (b, phi, _) = chart(xi);
         let ball = &mut self.balls[segment.ball];
         if scheme.gauss {
-            let (b, phi, _) = chart(by_entry(|a| point.delta[c + a].0[scheme.s]));
-            ball.end = (b, phi);
+            ball.end = end_chart(by_entry(|a| point.delta[c + a].0[scheme.s]));
         }
         ball.tilt = point.delta[c + 1].0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
         for j in 0..3 {

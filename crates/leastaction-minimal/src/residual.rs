@@ -340,9 +340,12 @@ pub(crate) struct Evaluated<'a, const N: usize> {
 /// The increments of a coordinate at the points where the action is summed.
 #[inline(always)]
 pub(super) fn at_points<T: Real, const N: usize>(scheme: &Scheme<N>, delta: Lanes<T, N>) -> Lanes<T, N> {
-    if !scheme.gauss {
-        return delta;
-    }
+    if scheme.gauss { between_nodes(scheme, delta) } else { delta }
+}
+
+/// `Σ_γ ℓ_γ(ĉ_g) Δ^γ`. Not inlined: the common case is the other one.
+#[inline(never)]
+fn between_nodes<T: Real, const N: usize>(scheme: &Scheme<N>, delta: Lanes<T, N>) -> Lanes<T, N> {
     let mut out = Lanes::default();
     for ga in 1..=scheme.s.min(N - 1) {
         out.add_spread(delta.0[ga], &scheme.values[ga]);
@@ -351,7 +354,7 @@ pub(super) fn at_points<T: Real, const N: usize>(scheme: &Scheme<N>, delta: Lane
 }
 
 /// What the points give, gathered into rows: `Σ_g ℓ_α(ĉ_g) x^g`.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn to_rows<T: Real, const N: usize>(scheme: &Scheme<N>, x: Lanes<T, N>) -> Lanes<T, N> {
     let mut rows = Lanes::default();
     for g in 0..scheme.points.min(N) {
