@@ -1,4 +1,4 @@
-//! Columns of the one-step map's derivative: the block solver of `newton.rs` with shifts, inputs and the momentum after
+//! Columns of the one-step map's derivative: the block solver of `block_factor.rs` with shifts, inputs and the momentum after
 //! the step.
 //!
 //! With a shift ζ of the start (`shift.rs`) and `o`, `L`, `N` for the rows of the momentum after the step, a joint has
@@ -12,7 +12,7 @@
 //!
 //! so a column costs one inward and one outward sweep. Inward, only ancestors of what varies take part.
 
-use super::newton::{NewtonFactor, Place, Sizes};
+use super::block_factor::{NewtonFactor, Place, Sizes};
 use super::residual::Evaluated;
 use super::rows::MOST_AXES;
 use super::scheme::Scheme;

@@ -8,8 +8,8 @@
 //!
 //! 1. put the origin at the root and guess the node increments `Δ^1..Δ^s` (`guess.rs`);
 //! 2. residual `r` of all nodes by one outward and one inward sweep (`residual.rs`, `ball.rs`);
-//! 3. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass.rs`) or the exact Newton matrix
-//!    (`newton.rs`);
+//! 3. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass_factor.rs`) or the exact Newton matrix
+//!    (`block_factor.rs`);
 //! 4. repeat until `r` is at its rounding scale (`scale.rs`) and `δ` is small; then `q⁺ = q + Δ^s`, `p⁺ = P^s`.
 //!
 //! ```
@@ -26,16 +26,16 @@
 //! ```
 
 pub(crate) mod ball;
+mod block_factor;
 mod columns;
-mod dense;
+mod dense_factor;
 mod guess;
 pub(crate) mod lanes;
 mod legendre;
 mod linearize;
 mod linearized;
 pub(crate) mod lobatto;
-mod mass;
-mod newton;
+mod mass_factor;
 mod options;
 #[cfg(feature = "reference")]
 pub mod reference;
@@ -47,8 +47,8 @@ pub(crate) mod scheme;
 pub(crate) mod segments;
 mod shift;
 pub(crate) mod six;
-mod solver;
 pub(crate) mod state;
+mod step;
 mod stiffness;
 pub(crate) mod wrench;
 
@@ -65,8 +65,8 @@ use leastaction_core::{integrator, mechanism, scalar, spatial};
 
 use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
 use crate::mechanism::{BodyId, Mechanism, State};
-use solver::Solver;
 use std::sync::Arc;
+use step::Solver;
 
 /// The engine: options, and the user's own wrench laws.
 #[derive(Clone, Debug, Default)]

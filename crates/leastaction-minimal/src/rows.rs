@@ -13,7 +13,7 @@
 //! Row 0 of a ball is (5.6).
 
 use super::ball::node_matrix;
-use super::newton::Sizes;
+use super::block_factor::Sizes;
 use super::residual::{Evaluated, Point, Residual};
 use super::segments::{Law, Motion, Segment};
 use super::six::{add_dual, momentum_at, twist_at, vec_at, wrench_at};

@@ -1,8 +1,8 @@
 //! The equations of a step at any point: what benches, reference data and twins look at.
 
 use super::lanes::Lanes;
-use super::solver::Solver;
 use super::state::split_position;
+use super::step::Solver;
 use crate::integrator::{StepError, expect_length};
 use crate::mechanism::Mechanism;
 

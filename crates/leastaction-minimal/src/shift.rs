@@ -5,7 +5,7 @@
 //! stand before its own (5.8). Rows: `C₀` on ζ.
 
 use super::ball::node_matrix;
-use super::newton::Sizes;
+use super::block_factor::Sizes;
 use super::residual::Evaluated;
 use super::rows::{MOST_AXES, torque_slopes};
 use super::segments::Motion;

@@ -11,7 +11,7 @@
 //! in every pose, with m̂ the mass of a subtree. With the springs this is a matrix K, and the largest eigenvalue of `M⁻¹K` in
 //! the neutral pose, by a few power iterations of O(n), is the largest ω².
 
-use super::mass::{MassFactor, MassMemory};
+use super::mass_factor::{MassFactor, MassMemory};
 use super::segments::{GROUND, Segments};
 use super::state::split_position;
 use crate::mechanism::Mechanism;

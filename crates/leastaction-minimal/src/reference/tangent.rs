@@ -22,8 +22,8 @@ use crate::scalar::Real;
 use crate::scheme::Scheme;
 use crate::segments::{GROUND, Motion, Segments};
 use crate::six::{Block, add_dual, momentum_at, pose_at, twist_at, wrench_at};
-use crate::solver::Solver;
 use crate::spatial::{Inertia, Mat3, Twist, Vec3, Wrench};
+use crate::step::Solver;
 use crate::wrench::{BodyForces, WrenchDerivatives};
 use crate::{MinimalOptions, StepPoint};
 

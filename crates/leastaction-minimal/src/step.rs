@@ -1,12 +1,12 @@
 //! [`Solver`]: one step, from guess to accepted curve.
 
 use super::MinimalIntegrator;
-use super::dense::DenseFactor;
+use super::block_factor::{NewtonFactor, SolveMemory};
+use super::dense_factor::DenseFactor;
 use super::guess::{Continuation, constant_velocity, remember};
 use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
-use super::mass::{MassFactor, MassMemory};
-use super::newton::{NewtonFactor, SolveMemory};
+use super::mass_factor::{MassFactor, MassMemory};
 use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
 use super::residual::{Evaluated, Point, Residual};
 use super::scale::rounding_scale;
