@@ -1,16 +1,19 @@
 //! Variational integrators of any even order in joint coordinates, in linear time.
 //!
 //! Within a step the motion is a polynomial of degree `s` through `s + 1` Lobatto nodes; the action is summed at the
-//! same nodes and made stationary. The order is `2 s`, the map is symplectic, and momentum is conserved to rounding.
+//! same nodes (or, where springs or weight are stiff for the step, at Gauss points) and made stationary. The order is
+//! `2 s`, the map is symplectic, and momentum is conserved to rounding.
 //! The page `docs/theory/02-minimal.md` derives every formula; numbers in comments are its equations.
 //!
-//! One step, given `q` and `p`:
+//! One step, given `q` and `p`, is `Solver::step` (`step.rs`):
 //!
-//! 1. put the origin at the root and guess the node increments `Δ^1..Δ^s` (`guess.rs`);
-//! 2. residual `r` of all nodes by one outward and one inward sweep (`residual.rs`, `ball.rs`);
-//! 3. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass_factor.rs`) or the exact Newton matrix
-//!    (`block_factor.rs`);
-//! 4. repeat until `r` is at its rounding scale (`scale.rs`) and `δ` is small; then `q⁺ = q + Δ^s`, `p⁺ = P^s`.
+//! 1. choose the points of the sum by mechanism and step length (`stiffness.rs`, `scheme.rs`);
+//! 2. put the origin at the root and guess the node increments `Δ^1..Δ^s` (`guess.rs`);
+//! 3. residual `r` at all points by one outward and one inward sweep (`residual.rs`, `ball.rs`);
+//! 4. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass_factor.rs`) or the exact Newton matrix, by blocks
+//!    (`block_factor.rs`, `rows.rs`) or written out (`dense_factor.rs`);
+//! 5. repeat until `r` is at its rounding scale (`scale.rs`) and `δ` is small; then `q⁺ = q + Δ^s`, and `p⁺` is `p` and the
+//!    impulses over the step (2.6).
 //!
 //! ```
 //! use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
