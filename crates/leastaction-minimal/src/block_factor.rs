@@ -1,6 +1,6 @@
 //! The Newton direction in O(s³ n): stacked block form, factored once, solved for any number of right-hand sides.
 //!
-//! For every segment `x = (δ̄V^0..δ̄V^s, η^1..η^s)` and `y = (δ̄μ^0..δ̄μ^s, δ̄Γ^0..)` obey `y = K x + k` (4.1). A joint
+//! For every segment `x = (δ̄V^0.., η^1..)` and `y = (δ̄μ^0.., δ̄Γ^0..)`, by points, obey `y = K x + k` (4.1). A joint
 //! with unknowns δξ has `x = x_p + T δξ`, and passes to its parent `y − E δξ`; its equations are
 //! `C^y y + C^x x_p + C^q δξ = −r`. Eliminating δξ, from the tips to the root:
 //!
@@ -12,12 +12,11 @@
 //!
 //! Λ, X, U, C^y and T do not depend on r. K lives only until its parent is done; slots are shared.
 
-use super::lobatto::Scheme;
-use super::residual::{Point, Residual};
+use super::residual::Evaluated;
 use super::rows::JointRows;
+use super::scheme::Scheme;
 use super::segments::{GROUND, Segments};
 use super::six::{add_dual, axpy, dot, momentum_at, pose_at, twist_at, wrench_at};
-use super::wrench::{BodyForces, WrenchDerivatives};
 use crate::scalar::Real;
 use crate::spatial::Vec3;
 
@@ -25,43 +24,52 @@ use crate::spatial::Vec3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) s: usize,
-    /// Length of x: `6 (2s + 1)`, with η^0 at its end `6 (2s + 2)`.
+    /// Points of the sums.
+    pub(crate) points: usize,
+    /// Length of x: δ̄V of all points and η of those that unknowns move. The first node stays where it is: its η is left
+    /// out, or, where a shift of the start moves it, stands at the end.
     pub(crate) nx: usize,
-    /// Length of y: `6 (s + 1 + g)`, with `g = s + 1` if the tree has balls, else `s`.
+    /// Length of y: δ̄μ of all points and δ̄Γ of the first `g`; what acts at the last node is in the balances of balls only.
     pub(crate) ny: usize,
     pub(crate) g: usize,
+    /// True if the first point is the first node.
+    fixed_first: bool,
 }
 
 impl Sizes {
-    pub(crate) fn new(s: usize, balls: bool) -> Self {
-        let g = if balls { s + 1 } else { s };
-        Self { s, nx: 6 * (2 * s + 1), ny: 6 * (s + 1 + g), g }
+    pub(crate) fn new<const N: usize>(scheme: &Scheme<N>, balls: bool) -> Self {
+        let all = Self::extended(scheme);
+        if scheme.gauss {
+            return all;
+        }
+        let g = if balls { all.g } else { scheme.s };
+        Self { nx: all.nx - 6, ny: 6 * (all.points + g), g, ..all }
     }
     /// For linearizations: with η^0, which a shift of the start moves, and Γ^s, which the momentum after the step
     /// needs.
-    pub(crate) fn extended(s: usize) -> Self {
-        Self { s, nx: 6 * (2 * s + 2), ny: 6 * (2 * s + 2), g: s + 1 }
+    pub(crate) fn extended<const N: usize>(scheme: &Scheme<N>) -> Self {
+        let (s, points) = (scheme.s, scheme.points);
+        Self { s, points, nx: 12 * points, ny: 12 * points, g: points, fixed_first: !scheme.gauss }
     }
-    /// Where δ̄V of a node stands in x, and δ̄μ in y.
+    /// Where δ̄V of a point stands in x, and δ̄μ in y.
     #[inline(always)]
-    pub(crate) fn v(self, node: usize) -> usize {
-        6 * node
+    pub(crate) fn v(self, point: usize) -> usize {
+        6 * point
     }
-    /// Where η of a node ≥ 1 stands in x.
+    /// Where η of a point stands in x, if it is there.
     #[inline(always)]
-    pub(crate) fn eta(self, node: usize) -> usize {
-        6 * (self.s + node)
-    }
-    /// Where η of any node stands in x, if it is there.
-    #[inline(always)]
-    pub(crate) fn eta_of(self, node: usize) -> Option<usize> {
-        let at = if node == 0 { 6 * (2 * self.s + 1) } else { self.eta(node) };
+    pub(crate) fn eta_of(self, point: usize) -> Option<usize> {
+        let at = match (self.fixed_first, point) {
+            (true, 0) => 6 * (2 * self.points - 1),
+            (true, _) => 6 * (self.points - 1 + point),
+            (false, _) => 6 * (self.points + point),
+        };
         (at < self.nx).then_some(at)
     }
-    /// Where δ̄Γ of a node stands in y.
+    /// Where δ̄Γ of a point stands in y.
     #[inline(always)]
-    pub(crate) fn gamma(self, node: usize) -> usize {
-        6 * (self.s + 1 + node)
+    pub(crate) fn gamma(self, point: usize) -> usize {
+        6 * (self.points + point)
     }
 }
 
@@ -109,8 +117,8 @@ pub(crate) struct SolveMemory<T> {
 }
 
 impl NewtonFactor {
-    pub(crate) fn new(segments: &Segments, s: usize) -> Self {
-        Self::with_sizes(segments, Sizes::new(s, segments.has_balls()))
+    pub(crate) fn new<const N: usize>(segments: &Segments, scheme: &Scheme<N>) -> Self {
+        Self::with_sizes(segments, Sizes::new(scheme, segments.has_balls()))
     }
 
     pub(super) fn with_sizes(segments: &Segments, sizes: Sizes) -> Self {
@@ -137,40 +145,24 @@ impl NewtonFactor {
         }
     }
 
-    /// Factors at the point where `residual` was last evaluated. Does not allocate.
+    /// Factors at a point. Does not allocate.
     ///
     /// # Errors
     /// The segment whose Λ is singular.
-    pub(crate) fn factor<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        forces: &BodyForces,
-        derivatives: &WrenchDerivatives<N>,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
-    ) -> Result<(), usize> {
-        for i in (0..self.places.len()).rev() {
-            self.factor_joint(segments, scheme, forces, derivatives, point, residual, i)?;
-        }
-        Ok(())
+    pub(crate) fn factor<const N: usize>(&mut self, at: Evaluated<'_, N>) -> Result<(), usize> {
+        (0..self.places.len()).rev().try_for_each(|i| self.factor_joint(at, i))
     }
 
     /// Eliminates one joint; its K stays in its slot until another segment takes that.
     pub(super) fn factor_joint<const N: usize>(
         &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        forces: &BodyForces,
-        derivatives: &WrenchDerivatives<N>,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
+        at: Evaluated<'_, N>,
         i: usize,
     ) -> Result<(), usize> {
         let place = self.places[i];
-        self.add_own(segments, scheme, forces, derivatives, residual, i, place);
-        self.rows.fill(segments, scheme, point, residual, i);
-        self.eliminate(residual, segments, i, place)
+        self.add_own(at, i, place);
+        self.rows.fill(at, i);
+        self.eliminate(at, i, place)
     }
 
     /// K of a segment, by rows.
@@ -180,16 +172,8 @@ impl NewtonFactor {
     }
 
     /// `K += own`: `(μ^α, V^α) = G`, `(Γ^α, V^α) = w h A_v`, `(Γ^α, η^α) = w h A_η`.
-    fn add_own<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        forces: &BodyForces,
-        derivatives: &WrenchDerivatives<N>,
-        residual: &Residual<f64, N>,
-        i: usize,
-        place: Place,
-    ) {
+    fn add_own<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize, place: Place) {
+        let Evaluated { segments, scheme, forces, derivatives, residual, .. } = at;
         let z = self.sizes;
         let size = z.nx * z.ny;
         let block = &mut self.blocks[place.slot * size..(place.slot + 1) * size];
@@ -198,7 +182,7 @@ impl NewtonFactor {
         }
         let segment = &segments.list[i];
         let g = segments.gravity;
-        for al in 0..=scheme.s {
+        for al in 0..scheme.points {
             if !segment.massless {
                 let inertia = segment.inertia.transformed(&pose_at(&residual.poses[i], al));
                 let (j, mc) = (inertia.rot.to_matrix().0, inertia.moment.skew().0);
@@ -246,12 +230,12 @@ impl NewtonFactor {
     /// (4.2) and (4.3) for one joint.
     fn eliminate<const N: usize>(
         &mut self,
-        residual: &Residual<f64, N>,
-        segments: &Segments,
+        at: Evaluated<'_, N>,
         i: usize,
         place: Place,
     ) -> Result<(), usize> {
-        let Sizes { s, nx, ny, g } = self.sizes;
+        let Evaluated { segments, scheme, residual, .. } = at;
+        let Sizes { s, nx, ny, g, .. } = self.sizes;
         let (k, size) = (place.k, nx * ny);
         let block = &self.blocks[place.slot * size..(place.slot + 1) * size];
         // T, C^y into their place.
@@ -304,18 +288,17 @@ impl NewtonFactor {
         let mu = &residual.momenta[i];
         let gamma = &residual.impulses[i];
         for a in 0..segment.freedom() {
-            for ga in 1..=s {
-                let column = twist_at(&residual.columns[segment.coordinate + a], ga);
-                let u = &mut self.data[place.u + (a * s + ga - 1) * ny..][..ny];
-                let shift = add_dual(momentum_at(mu, ga).as_wrench(), column).to_array();
-                for (u, e) in u[6 * ga..6 * ga + 6].iter_mut().zip(shift) {
-                    *u -= e;
-                }
-                if ga < g {
-                    let shift = add_dual(wrench_at(gamma, ga), column).to_array();
-                    let at = self.sizes.gamma(ga);
-                    for (u, e) in u[at..at + 6].iter_mut().zip(shift) {
-                        *u -= e;
+            for point in 0..scheme.points {
+                let column = twist_at(&residual.columns[segment.coordinate + a], point);
+                let of_mu = add_dual(momentum_at(mu, point).as_wrench(), column).to_array();
+                let of_gamma = add_dual(wrench_at(gamma, point), column).to_array();
+                for ga in (1..=s).filter(|ga| scheme.values[*ga][point] != 0.0) {
+                    let value = scheme.values[ga][point];
+                    let u = &mut self.data[place.u + (a * s + ga - 1) * ny..][..ny];
+                    axpy(-value, &of_mu, &mut u[6 * point..6 * point + 6]);
+                    if point < g {
+                        let at = self.sizes.gamma(point);
+                        axpy(-value, &of_gamma, &mut u[at..at + 6]);
                     }
                 }
             }

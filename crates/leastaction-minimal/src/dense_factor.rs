@@ -13,8 +13,8 @@
 //! Balls and body wrenches that depend on the motion are left to the sweeps.
 
 use super::lanes::Lanes;
-use super::lobatto::Scheme;
 use super::residual::Residual;
+use super::scheme::Scheme;
 use super::segments::{GROUND, Segments};
 use super::wrench::BodyForces;
 use crate::spatial::{Momentum, Twist, Vec3};
@@ -45,7 +45,7 @@ impl<const N: usize> DenseFactor<N> {
     pub(crate) fn new(segments: &Segments, scheme: &Scheme<N>, forces: &BodyForces) -> Option<Box<Self>> {
         let plain = !segments.has_balls() && (0..segments.list.len()).all(|i| forces.slot(i).is_none());
         let (s, size) = (scheme.s, segments.n * scheme.s);
-        if size > MOST || !plain {
+        if size > MOST || !plain || scheme.gauss {
             return None;
         }
         let mut coupling = Vec::new();

@@ -204,6 +204,16 @@ impl MassFactor {
         &self.articulated[segment]
     }
 
+    /// Rotation of a segment where the matrix was last factored.
+    pub(crate) fn rotation(&self, segment: usize) -> Mat3 {
+        self.poses[segment].rot
+    }
+
+    /// Axis of a coordinate there.
+    pub(crate) fn column(&self, c: usize) -> Twist {
+        self.columns[c]
+    }
+
     /// `U` of a coordinate.
     pub(crate) fn spread_of(&self, c: usize) -> Wrench {
         self.spread[c]

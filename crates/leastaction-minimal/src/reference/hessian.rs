@@ -11,12 +11,12 @@
 //!
 //! Pairs of which neither carries the other are zero.
 
-use super::segments::{GROUND, Motion, Segments};
-use super::six::add_dual;
-use super::state::split_position;
 use crate::integrator::{StepError, expect_length};
 use crate::mechanism::Mechanism;
+use crate::segments::{GROUND, Motion, Segments};
+use crate::six::add_dual;
 use crate::spatial::{Inertia, Mat3, Pose, Twist, Vec3, Wrench};
+use crate::state::split_position;
 
 /// Second derivatives of the energies, `nv × nv` by rows.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,18 +1,20 @@
 //! [`Solver`]: one step, from guess to accepted curve.
 
-use super::dense::DenseFactor;
+use super::MinimalIntegrator;
+use super::block_factor::{NewtonFactor, SolveMemory};
+use super::dense_factor::DenseFactor;
 use super::guess::{Continuation, constant_velocity, remember};
 use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
-use super::lobatto::Scheme;
-use super::mass::{MassFactor, MassMemory};
-use super::newton::{NewtonFactor, SolveMemory};
-use super::options::{MinimalOptions, Policy};
-use super::residual::{Point, Residual};
+use super::mass_factor::{MassFactor, MassMemory};
+use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
+use super::residual::{Evaluated, Point, Residual};
 use super::scale::rounding_scale;
+use super::scheme::Scheme;
 use super::segments::{Motion, Segments};
 use super::state::{MinimalState, from_public, largest_coordinate, move_position, split_position, to_public};
-use super::wrench::{AllForces, AppliedWrench, BodyForces, WrenchDerivatives};
+use super::stiffness::{is_stiff, largest_stiffness};
+use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
 use crate::integrator::{StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
@@ -21,12 +23,6 @@ use crate::mechanism::{Mechanism, State};
 const MAX_TILT: f64 = 1.12;
 /// Contraction above which a factorisation is given up.
 const SLOW: f64 = 0.2;
-/// What a rounding floor allows; tolerances below are tried for two more iterations and then accepted.
-pub(super) const FLOOR: f64 = 1e-12;
-/// The same for the estimated error of a node.
-pub(super) const FLOOR_Q: f64 = 1e-10;
-/// Contraction above which directions no longer fall.
-pub(super) const STALLED: f64 = 0.5;
 /// Iterations of the mass-matrix policy before it gives way.
 const MASS_ITERATIONS: u32 = 10;
 /// Steps for which the mass-matrix policy rests after a failure.
@@ -49,6 +45,9 @@ pub(crate) enum Failure {
 #[derive(Clone, Debug)]
 pub(crate) struct Solver<const N: usize> {
     pub(crate) segments: Segments,
+    /// Where the action may be summed, and what decides it: the largest `ω²` of small oscillations.
+    quadrature: Quadrature,
+    stiffness: f64,
     pub(crate) scheme: Scheme<N>,
     pub(crate) forces: BodyForces,
     pub(crate) derivatives: WrenchDerivatives<N>,
@@ -75,17 +74,17 @@ pub(crate) struct Solver<const N: usize> {
 }
 
 impl<const N: usize> Solver<N> {
-    pub(crate) fn new(
-        mechanism: &Mechanism,
-        s: usize,
-        wrenches: &[AppliedWrench],
-    ) -> Result<Self, StepError> {
+    pub(crate) fn new(mechanism: &Mechanism, integrator: &MinimalIntegrator) -> Result<Self, StepError> {
+        let s = integrator.degree();
         let segments = Segments::new(mechanism)?;
-        let forces = BodyForces::new(mechanism, &segments, wrenches);
-        let factor = NewtonFactor::new(&segments, s);
+        let forces = BodyForces::new(mechanism, &segments, &integrator.wrenches);
+        let quadrature = integrator.options.quadrature;
+        let scheme = Scheme::new(s, quadrature);
+        let factor = NewtonFactor::new(&segments, &scheme);
         let (n, k) = (segments.n, segments.n * s);
-        let scheme = Scheme::new(s);
         Ok(Self {
+            quadrature,
+            stiffness: largest_stiffness(mechanism, &segments),
             dense: DenseFactor::new(&segments, &scheme, &forces),
             scheme,
             derivatives: forces.derivatives(&segments),
@@ -144,7 +143,31 @@ impl<const N: usize> Solver<N> {
         to_public(mechanism, &state.q, v);
     }
 
-    /// One step; on failure the state is unchanged. Does not allocate.
+    /// Everything known where the residual was last evaluated.
+    pub(crate) fn evaluated(&self) -> Evaluated<'_, N> {
+        let Self { segments, scheme, forces, derivatives, point, residual, .. } = self;
+        Evaluated { segments, scheme, forces, derivatives, point, residual }
+    }
+
+    /// Sums the action where a step of length `h` must: at Gauss points if the mechanism is stiff for it. The choice depends
+    /// on nothing else, so that all steps of one length are one symplectic map. Allocates only when the choice changes.
+    pub(crate) fn choose_points(&mut self, h: f64) {
+        let s = self.scheme.s;
+        let gauss = match self.quadrature {
+            Quadrature::Automatic => is_stiff(self.stiffness, s, h),
+            chosen => chosen == Quadrature::Gauss,
+        };
+        if gauss == self.scheme.gauss {
+            return;
+        }
+        self.scheme = Scheme::new(s, if gauss { Quadrature::Gauss } else { Quadrature::Nodes });
+        self.factor = NewtonFactor::new(&self.segments, &self.scheme);
+        self.memory = self.factor.memory();
+        self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        self.linearized = None;
+    }
+
+    /// One step; on failure the state is unchanged. Does not allocate, unless its length makes other points necessary.
     pub(crate) fn step(
         &mut self,
         mechanism: &Mechanism,
@@ -156,6 +179,7 @@ impl<const N: usize> Solver<N> {
         for (lanes, u) in self.point.u.iter_mut().zip(u) {
             *lanes = Lanes::splat(*u);
         }
+        self.choose_points(h);
         let mut report = StepReport::default();
         let (time, end) = (state.t, state.t + h);
         let mut outcome = self.attempt(mechanism, options, state, h, &mut report);
@@ -251,6 +275,8 @@ impl<const N: usize> Solver<N> {
             Policy::Chord => self.newton(options, true, &mut report.iterations),
             // Written out, the exact matrix costs less than the iterations it saves.
             Policy::Automatic if self.dense.is_some() => self.newton(options, true, &mut report.iterations),
+            // Oscillations that are fast for the step are not in the mass matrix.
+            Policy::Automatic if self.scheme.gauss => self.newton(options, true, &mut report.iterations),
             Policy::Mass | Policy::Automatic if *caution > 0.0 => {
                 self.newton(options, true, &mut report.iterations)
             }
@@ -297,7 +323,8 @@ impl<const N: usize> Solver<N> {
     }
 
     pub(crate) fn update_scale(&mut self) {
-        rounding_scale(&self.segments, &self.scheme, &self.point, &self.residual, &mut self.scale);
+        let Self { segments, scheme, forces, derivatives, point, residual, scale, .. } = self;
+        rounding_scale(Evaluated { segments, scheme, forces, derivatives, point, residual }, scale);
     }
 
     /// `δ = −(C ⊗ M)⁻¹ r` (8.3); returns its largest entry.
@@ -331,6 +358,11 @@ impl<const N: usize> Solver<N> {
         worst
     }
 
+    fn stopping(&self, options: &MinimalOptions) -> Stopping {
+        let largest = largest_coordinate(&self.segments, &self.point.base);
+        Stopping::new(options, self.segments.depth, largest)
+    }
+
     /// The mass-matrix policy: one O(n) factorisation, cheap iterations.
     fn quasi_newton(&mut self, options: &MinimalOptions, iterations: &mut u32) -> Result<f64, Failure> {
         let middle = self.scheme.middle;
@@ -340,13 +372,12 @@ impl<const N: usize> Solver<N> {
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         self.evaluate()?;
         self.update_scale();
-        let largest = largest_coordinate(&self.segments, &self.point.base);
+        let mut stopping = self.stopping(options);
         let mut previous = f64::INFINITY;
-        let mut extra = 0;
         for iteration in 0..=MASS_ITERATIONS {
             let norm = self.mass_direction();
             let merit = self.merit();
-            if options.accepts(merit, norm, largest, previous, &mut extra) {
+            if stopping.accepts(merit, norm, previous) {
                 // The direction at hand costs one evaluation more and removes most of what is left.
                 for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
                     *delta += *step;
@@ -356,7 +387,7 @@ impl<const N: usize> Solver<N> {
                 return Ok(self.merit());
             }
             // The first contraction is not yet the asymptotic one.
-            let slow = norm > SLOW * previous && !(merit <= FLOOR && norm <= FLOOR_Q);
+            let slow = norm > SLOW * previous && !stopping.is_noise(merit, norm);
             if slow || iteration == MASS_ITERATIONS || !norm.is_finite() {
                 return Err(Failure::NotConverged { iterations: *iterations, residual: merit });
             }
@@ -384,15 +415,9 @@ impl<const N: usize> Solver<N> {
     /// Factors the Newton matrix at the point.
     pub(crate) fn factor_here(&mut self) -> Result<(), Failure> {
         self.differentiate_forces();
-        self.factor
-            .factor(
-                &self.segments,
-                &self.scheme,
-                &self.forces,
-                &self.derivatives,
-                &self.point,
-                &self.residual,
-            )
+        let Self { segments, scheme, forces, derivatives, point, residual, factor, .. } = self;
+        factor
+            .factor(Evaluated { segments, scheme, forces, derivatives, point, residual })
             .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
     }
 
@@ -436,11 +461,10 @@ impl<const N: usize> Solver<N> {
         self.evaluate()?;
         self.update_scale();
         self.factor_newton()?;
-        let largest = largest_coordinate(&self.segments, &self.point.base);
+        let mut stopping = self.stopping(options);
         // A direction that must be shortened tells that the guess is not in the region of one root: what is found may
         // be another one, with any energy. Where halves are allowed they are the better answer.
         let backtracks = if options.halve { 1 } else { BACKTRACKS };
-        let mut extra = 0;
         let mut norm = self.next_newton_direction();
         let mut merit = self.merit();
         for _ in 0..options.max_iterations {
@@ -461,7 +485,7 @@ impl<const N: usize> Solver<N> {
                 if self.evaluate().is_ok() {
                     let next = self.next_newton_direction();
                     merit = self.merit();
-                    if t == 1.0 && options.accepts(merit, next, largest, norm, &mut extra) {
+                    if t == 1.0 && stopping.accepts(merit, next, norm) {
                         // As in the cheap iteration: the direction at hand removes most of what is left.
                         for (delta, step) in
                             self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s))
@@ -475,8 +499,7 @@ impl<const N: usize> Solver<N> {
                         return Ok(self.merit());
                     }
                     // Near the rounding floor the test compares noise.
-                    let at_floor = merit <= FLOOR && next <= FLOOR_Q;
-                    if at_floor || next <= (1.0 - 0.25 * t) * norm {
+                    if stopping.is_noise(merit, next) || next <= (1.0 - 0.25 * t) * norm {
                         accepted = Some(next);
                         break;
                     }
