@@ -31,7 +31,7 @@ pub(crate) struct ReadArgs {
     /// How a URDF's root is held to the ground
     #[arg(long, value_enum)]
     pub(crate) base: Option<Base>,
-    /// Folder that `package://NAME/` is looked up in (may be given several times)
+    /// Folder that `package://NAME/` is looked up in and MJCF may include files from (may be given several times)
     #[arg(long = "package-path", value_name = "DIR")]
     pub(crate) package_path: Vec<PathBuf>,
 }
