@@ -3,9 +3,10 @@
 use std::io::{IsTerminal, Write};
 
 use leastaction::io::{Diagnostic, ProblemKind, Severity, printable};
+use leastaction_study::listener::Listener;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 const RED: &str = "31";
 const YELLOW: &str = "33";
@@ -135,20 +136,6 @@ impl Printer {
     }
 }
 
-/// A measured number in four digits.
-pub(crate) fn figure(x: f64) -> String {
-    let size = x.abs();
-    if x == 0.0 {
-        "0".to_owned()
-    } else if (1e-2..1e4).contains(&size) {
-        // Four significant digits.
-        let digits = 3 - size.log10().floor() as i32;
-        format!("{x:.*}", digits.max(0) as usize)
-    } else {
-        format!("{x:.3e}")
-    }
-}
-
 /// A problem for machines.
 pub(crate) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
     let mut value = json!({
@@ -166,16 +153,17 @@ pub(crate) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
     value
 }
 
-#[cfg(test)]
-mod tests {
-    use super::figure;
-
-    #[test]
-    fn figures_have_four_digits() {
-        for (x, text) in
-            [(0.0, "0"), (1.15, "1.150"), (123.456, "123.5"), (0.012_345_6, "0.01235"), (1.5e-9, "1.500e-9")]
-        {
-            assert_eq!(figure(x), text);
-        }
+impl Listener for Printer {
+    fn line(&mut self, text: &str) {
+        Self::line(self, text);
+    }
+    fn raw(&mut self, text: &str) {
+        Self::raw(self, text);
+    }
+    fn note(&mut self, text: &str) {
+        Self::note(self, text);
+    }
+    fn object(&mut self, value: &Value) {
+        Self::object(self, value);
     }
 }

@@ -5,10 +5,10 @@ use leastaction::mechanism::{JointRole, JointType, Mechanism};
 use serde_json::{Value, json};
 
 use super::check::{gap_line, gaps, start_settings};
-use crate::args::{MODEL_HELP, ReadArgs, StartArgs};
-use crate::failure::{DONE, Failure};
 use crate::printer::Printer;
-use crate::{model, start};
+use leastaction_study::args::{MODEL_HELP, ReadArgs, StartArgs};
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::{model, start};
 
 /// Joints drawn unless all are asked for.
 const DRAWN: usize = 100;
