@@ -35,5 +35,6 @@ mod optimize_group;
 mod optimize_noise;
 mod optimize_quantities;
 mod optimize_terms;
+mod public_face;
 mod support;
 mod urdf;
