@@ -12,6 +12,7 @@ mod comprehensive_torque;
 mod control;
 mod conventions;
 mod counts_minimal;
+mod examples;
 mod file_scale;
 mod golden;
 mod layers;
