@@ -16,7 +16,7 @@ pub struct ReadArgs {
     /// How a URDF's root is held to the ground
     #[arg(long, value_enum)]
     pub base: Option<Base>,
-    /// Folder that `package://NAME/` is looked up in (may be given several times)
+    /// Folder that `package://NAME/` is looked up in and MJCF may include files from (may be given several times)
     #[arg(long = "package-path", value_name = "DIR")]
     pub package_path: Vec<PathBuf>,
 }
