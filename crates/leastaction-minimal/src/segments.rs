@@ -24,7 +24,7 @@ pub(crate) const GROUND: usize = usize::MAX;
 
 /// Segments that share an origin. Moments about a point that is d links away round like d² times those about the joint, which
 /// is more than a slender link has about its own axis if d is thousands; a new origin costs a shift.
-const REACH: usize = 64;
+const REACH: usize = 1024;
 
 /// What a segment can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
