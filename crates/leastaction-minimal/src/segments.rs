@@ -280,12 +280,12 @@ impl Segments {
 
     /// Measures the depth, and gives every [`REACH`]-th segment on the way out an origin of its own.
     fn place_origins(&mut self) {
-        let mut depths = vec![1; self.list.len()];
+        let mut depths = vec![1_usize; self.list.len()];
         for i in 0..self.list.len() {
             let parent = self.list[i].parent;
             if parent != GROUND {
                 depths[i] = depths[parent] + 1;
-                if depths[i] % REACH == 0 {
+                if depths[i].is_multiple_of(REACH) {
                     self.list[i].origin = Some(self.origins);
                     self.origins += 1;
                 }
