@@ -1,6 +1,5 @@
 //! Constraint forces of the joints as columns `f.JOINT.{tx,ty,tz,fx,fy,fz}`, and their peaks for the summary.
 
-use leastaction::integrator::maximal::Maximal;
 use leastaction::integrator::{JointForce, Method, Simulator};
 use serde_json::{Value, json};
 
@@ -42,7 +41,7 @@ impl ForceLog {
             .help("use `--integrator maximal`, or leave `--forces` out"));
         }
         let fail = |error| Failure::from_error(&error);
-        let engine = Maximal::with_options(&served.options).map_err(fail)?;
+        let engine = served.options.maximal_engine().map_err(fail)?;
         let names = engine.force_names(&served.mechanism).map_err(fail)?;
         let n = names.len();
         Ok(Self {

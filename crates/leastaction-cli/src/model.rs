@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use leastaction::io::golden::{GoldenCase, read_golden};
 use leastaction::io::{LoadOptions, Reading, UrdfBase, UrdfOptions, load_model};
 use leastaction::mechanism::{MODEL_SCHEMA, Mechanism, ModelDescription, samples};
+use leastaction_golden::{GoldenCase, golden_model, read_golden};
 
 use crate::args::{Base, ReadArgs};
 use crate::failure::{Failure, suggestion};
@@ -44,7 +44,8 @@ pub(crate) fn read(name: &str, options: &ReadArgs) -> Result<Reading, Failure> {
         Some(Base::Floating) => UrdfBase::Floating,
         Some(Base::Fixed) | None => UrdfBase::Fixed,
     };
-    let options = LoadOptions { urdf: UrdfOptions { base, search_paths: options.package_path.clone() } };
+    let urdf = UrdfOptions { base, search_paths: options.package_path.clone() };
+    let options = LoadOptions { urdf, adapter: Some(golden_model) };
     load_model(Path::new(name), &options).map_err(|error| Failure::from_error(&error).help(error.remedy()))
 }
 

@@ -13,7 +13,7 @@ use leastaction::jet::{
 };
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
-use leastaction::reference::Dual;
+use leastaction::scalar::Dual;
 
 fn micros(mut work: impl FnMut()) -> (f64, f64) {
     work();
@@ -47,7 +47,10 @@ fn load(name: &str) -> Mechanism {
     }
     let (file, floating) = name.strip_suffix("#floating").map_or((name, false), |file| (file, true));
     let base = if floating { UrdfBase::Floating } else { UrdfBase::Fixed };
-    let options = LoadOptions { urdf: UrdfOptions { base, search_paths: Vec::new() } };
+    let options = LoadOptions {
+        urdf: UrdfOptions { base, search_paths: Vec::new() },
+        adapter: Some(leastaction_golden::golden_model),
+    };
     let mut reading = load_model(std::path::Path::new(file), &options).expect("a readable file");
     reading.build().expect("a valid model")
 }

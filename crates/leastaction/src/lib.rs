@@ -46,25 +46,14 @@
 //! | B-splines; motions from costs, costs from motions | [`spline`], [`optimize`] |
 //! | inputs that reach a goal, feedback that holds it | [`control`] |
 //! | URDF, MJCF, JSON, trajectories | [`io`], [`trajectory`] |
-//! | slow twins that tests compare with | [`reference`](mod@reference) |
 //!
 //! Abbreviations used throughout: RNEA recursive Newton–Euler algorithm, CRBA composite rigid-body algorithm, ABA
 //! articulated-body algorithm, DEL discrete Euler–Lagrange equations, LDU block factorisation on the constraint graph,
 //! CMTM comprehensive motion transformation matrix.
 
 pub mod control;
-pub mod dynamics;
 pub mod integrator;
-pub mod io;
-pub mod jet;
-pub mod lie;
-pub mod mechanism;
-pub mod optimize;
-pub mod reference;
-#[cfg(feature = "sabotage")]
-mod sabotage;
-pub mod scalar;
-mod simd;
-pub mod spatial;
-pub mod spline;
-pub mod trajectory;
+
+pub use leastaction_core::{dynamics, lie, mechanism, scalar, spatial, trajectory};
+pub use leastaction_io as io;
+pub use leastaction_motion::{jet, optimize, spline};

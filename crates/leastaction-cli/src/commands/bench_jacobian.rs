@@ -7,7 +7,7 @@ use leastaction::jet::{
     TorqueJacobian,
 };
 use leastaction::mechanism::{Mechanism, samples};
-use leastaction::reference::Dual;
+use leastaction::scalar::Dual;
 use serde_json::{Value, json};
 
 use super::bench::{batches, peer_name};

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use leastaction::integrator::maximal::Maximal;
 use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, LinearizedStep, Method, StepLinearization};
 use leastaction::io::{NamedArray, write_atomically, write_npz};
@@ -151,7 +150,7 @@ fn of_maximal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) 
     }
     let mechanism = &served.mechanism;
     let fail = |error| Failure::from_error(&error);
-    let engine = Maximal::with_options(&served.options).map_err(fail)?;
+    let engine = served.options.maximal_engine().map_err(fail)?;
     let mut workspace = engine.workspace(mechanism).map_err(fail)?;
     let mut inner = engine.start(mechanism, &mut workspace, state).map_err(fail)?;
     let mut memory = engine.slope(mechanism, &workspace);

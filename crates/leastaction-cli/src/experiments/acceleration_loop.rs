@@ -10,7 +10,7 @@
 
 use leastaction::dynamics::{Dynamics, Kinematics};
 use leastaction::mechanism::{Mechanism, State};
-use leastaction::reference::Dual;
+use leastaction::scalar::Dual;
 use leastaction::scalar::Real;
 use leastaction::spatial::{Pose, Vec3};
 

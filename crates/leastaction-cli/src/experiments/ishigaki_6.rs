@@ -30,10 +30,14 @@ const PANDA: &str = include_str!("../../../leastaction/tests/golden/optimization
 
 /// Seven revolute joints with the masses and placements of the reference data.
 pub(super) fn panda() -> Result<ModelDescription, Failure> {
-    read_model(PANDA, Path::new("optimization_arm7.json"), &LoadOptions::default())
-        .ok()
-        .and_then(|reading| reading.description)
-        .ok_or_else(|| Failure::new("the built-in arm can't be read"))
+    read_model(
+        PANDA,
+        Path::new("optimization_arm7.json"),
+        &LoadOptions { adapter: Some(leastaction_golden::golden_model), ..LoadOptions::default() },
+    )
+    .ok()
+    .and_then(|reading| reading.description)
+    .ok_or_else(|| Failure::new("the built-in arm can't be read"))
 }
 
 /// The highest derivative of the paper's table.

@@ -4,7 +4,7 @@ use leastaction::jet::{Coordinates, JetError, JetWorkspace, Request};
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, Mechanism, ModelDescription, Placement, WORLD, samples,
 };
-use leastaction::reference::Dual;
+use leastaction::scalar::Dual;
 
 use crate::failure::Failure;
 

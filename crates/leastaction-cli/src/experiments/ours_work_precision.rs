@@ -57,7 +57,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     match robots::talos(context.robots.as_deref()) {
         Some(path) => {
             let options =
-                LoadOptions { urdf: UrdfOptions { base: UrdfBase::Floating, ..UrdfOptions::default() } };
+                LoadOptions { urdf: UrdfOptions { base: UrdfBase::Floating, ..UrdfOptions::default() }, adapter: None };
             let reading = load_model(&path, &options)
                 .map_err(|error| Failure::from_error(&error).help(error.remedy()))?;
             let Some(mut description) = reading.description else {

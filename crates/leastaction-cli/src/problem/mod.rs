@@ -17,8 +17,8 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use leastaction::mechanism::{Mechanism, ModelDescription};
-use leastaction::optimize::file::{GoldenProblem, golden_problem};
 use leastaction::optimize::{MotionProblem, SolveOptions};
+use leastaction_golden::{GoldenProblem, golden_problem};
 
 use crate::args::ReadArgs;
 use crate::failure::Failure;

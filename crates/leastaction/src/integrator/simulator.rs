@@ -2,7 +2,7 @@
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::maximal::{Maximal, MaximalOptions};
-use super::minimal::{MinimalIntegrator, Policy};
+use super::minimal::{MinimalIntegrator, MinimalOptions, Policy};
 use super::{Input, Integrator, JointForce, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
@@ -51,6 +51,30 @@ pub struct MethodOptions {
     pub maximal: MaximalOptions,
 }
 
+impl MethodOptions {
+    /// The minimal engine with these options: order 4 unless chosen, steps are halved where they must be.
+    ///
+    /// # Errors
+    /// [`StepError::BadOption`] if an option is out of range.
+    pub fn minimal_engine(&self) -> Result<MinimalIntegrator, StepError> {
+        let default = MinimalOptions { halve: true, ..MinimalOptions::default() };
+        MinimalIntegrator::new(MinimalOptions {
+            order: self.order.unwrap_or(default.order),
+            tolerance: self.tolerance.unwrap_or(default.tolerance),
+            policy: self.policy,
+            ..default
+        })
+    }
+
+    /// The maximal engine with these options: order 2 unless chosen.
+    ///
+    /// # Errors
+    /// [`StepError::BadOption`] if an option is out of range.
+    pub fn maximal_engine(&self) -> Result<Maximal, StepError> {
+        Maximal::with_options(self.order, self.tolerance, &self.maximal)
+    }
+}
+
 /// A running simulation. Made by [`Simulator::new`]; `step` does not allocate.
 ///
 /// ```
@@ -88,8 +112,8 @@ impl<'m> Simulator<'m> {
             Method::Rk4 => Self::with(mechanism, Rk4, start),
             Method::SemiImplicit => Self::with(mechanism, SemiImplicitEuler, start),
             Method::Dop853 => Self::with(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
-            Method::Maximal => Self::with(mechanism, Maximal::with_options(options)?, start),
-            Method::Minimal => Self::with(mechanism, MinimalIntegrator::from_method(options)?, start),
+            Method::Maximal => Self::with(mechanism, options.maximal_engine()?, start),
+            Method::Minimal => Self::with(mechanism, options.minimal_engine()?, start),
         }
     }
 

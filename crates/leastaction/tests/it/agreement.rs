@@ -1,7 +1,7 @@
 //! Two routes, one answer.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::reference::Dual;
+use leastaction::scalar::Dual;
 use leastaction::scalar::Real;
 
 use crate::support::{mixed_tree, random_state, random_vector, worst};

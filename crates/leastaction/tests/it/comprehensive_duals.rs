@@ -3,7 +3,7 @@
 use leastaction::jet::{Coordinates, JetWorkspace, Quantity, QuantityFrame, Request};
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
-use leastaction::reference::Dual;
+use leastaction::scalar::Dual;
 use leastaction::spatial::{Pose, Quat, Vec3};
 
 use crate::support::{mixed_tree, random_state};

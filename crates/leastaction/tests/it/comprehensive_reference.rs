@@ -1,16 +1,16 @@
 //! The fast jets against slow twins, batches against single samples, and what they promise about memory and time.
 
-use leastaction::io::golden::comprehensive::read;
 use leastaction::jet::{
     Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetWorkspace, Quantity, RecordedMotion, Request,
     TorqueJacobian, factorial,
 };
 use leastaction::mechanism::samples::{self, Random};
 use leastaction::mechanism::{Mechanism, MechanismBuilder};
-use leastaction::reference::Dual;
-use leastaction::reference::cmtm_dense::{Dense, DenseMotion};
+use leastaction::scalar::Dual;
 use leastaction::spline::FitOptions;
 use leastaction::trajectory::{Trajectory, TrajectoryLayout};
+use leastaction_golden::comprehensive::read;
+use leastaction_motion::reference::cmtm_dense::{Dense, DenseMotion};
 
 use crate::comprehensive_duals::random_motion;
 use crate::no_alloc::allocations;
@@ -230,7 +230,7 @@ fn every_quantity_of_the_seven_axis_arm_is_accurate_to_1e_12_at_orders_0_to_4() 
 /// The accuracy table again, all links and frames, with a complex step in place of dual numbers.
 #[test]
 fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
-    use leastaction::reference::Complex;
+    use leastaction_motion::reference::Complex;
     type D = Dual<f64, 1>;
     let mechanism = golden_model("comprehensive_panda7_k1.json");
     let nv = mechanism.nv();

@@ -6,7 +6,7 @@ use leastaction::integrator::maximal::{
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::{chain, four_bar, four_bars, random_tree, rhombus_chain};
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, ModelDescription, PerCoordinate};
-use leastaction::reference::{MaximalTwin, maximal_newton_direction, maximal_step};
+use leastaction_maximal::reference::{MaximalTwin, maximal_newton_direction, maximal_step};
 
 use crate::support::{force_tree, mixed_tree, random_state, random_vector};
 

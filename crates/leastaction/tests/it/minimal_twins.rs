@@ -6,7 +6,9 @@ use leastaction::integrator::minimal::{
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::random_tree;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, State};
-use leastaction::reference::{component_newton_direction, dense_linearization, dense_newton_direction};
+use leastaction_minimal::reference::{
+    component_newton_direction, dense_linearization, dense_newton_direction,
+};
 
 use crate::support::{force_tree, mixed_tree, random_state, random_vector};
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use leastaction::mechanism::{Mechanism, MechanismBuilder};
-use leastaction::optimize::file::{GoldenProblem, golden_problem};
 use leastaction::optimize::{
     ControlPoints, InverseOptions, Limit, LimitKind, MotionProblem, Point, Sampling, Solution, SolveOptions,
     SolveStatus, Transcription, Wish, infer, solve,
 };
+use leastaction_golden::{GoldenProblem, golden_problem};
 use serde_json::Value;
 
 pub(crate) fn golden(name: &str) -> (Mechanism, MotionProblem) {

@@ -2,8 +2,8 @@
 
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, samples};
 use leastaction::optimize::{JetQuantities, Quantities, Quantity, Samples};
-use leastaction::reference::QuantitiesByDuals;
 use leastaction::spatial::{Mat3, Vec3};
+use leastaction_motion::reference::QuantitiesByDuals;
 
 use crate::no_alloc::allocations;
 use crate::support::{force_tree_of, random_vector, worst};

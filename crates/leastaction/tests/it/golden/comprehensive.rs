@@ -1,8 +1,8 @@
 //! Comprehensive motion: every value, Jacobian and product.
 
-use leastaction::io::golden::comprehensive::{joint_name, read};
 use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Request};
 use leastaction::mechanism::{BodyId, Mechanism, MechanismBuilder};
+use leastaction_golden::comprehensive::{joint_name, read};
 
 use super::{Golden, scale};
 

@@ -2,8 +2,8 @@
 
 use leastaction::integrator::maximal::{Composition, Maximal, RotationMap};
 use leastaction::integrator::{Input, Integrator};
-use leastaction::io::golden::maximal::read;
 use leastaction::mechanism::{Mechanism, MechanismBuilder};
+use leastaction_golden::maximal::read;
 
 use super::{Golden, scale};
 

@@ -5,9 +5,9 @@ use leastaction::integrator::minimal::{
     Coordinates, Lobatto, MinimalIntegrator, MinimalOptions, StepPoint, energy_hessians,
 };
 use leastaction::integrator::{Input, Integrator};
-use leastaction::io::golden::minimal::{read_model, read_state};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::spatial::{Mat3, Quat};
+use leastaction_golden::minimal::{read_model, read_state};
 use serde_json::Value;
 
 use super::{Golden, scale};

@@ -1,11 +1,11 @@
 //! Motions from costs and costs from motions.
 
 use leastaction::mechanism::MechanismBuilder;
-use leastaction::optimize::file::{GoldenProblem, golden_problem};
 use leastaction::optimize::{
     ControlPoints, InverseOptions, Point, Solution, SolveOptions, SolveStatus, Transcription, Wish, infer,
     solve,
 };
+use leastaction_golden::{GoldenProblem, golden_problem};
 
 use super::{Golden, scale};
 

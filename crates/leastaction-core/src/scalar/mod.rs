@@ -1,0 +1,113 @@
+//! [`Real`]: the one numeric bound that every kernel uses.
+//!
+//! A kernel written over `T: Real` serves plain `f64`, dual numbers
+//! ([`Dual`]) and lane types. The parameters of a mechanism stay `f64`: they are constants.
+
+mod dual;
+
+pub use dual::{Dual, InlineDual};
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// A real number: `f64`, or something that behaves like one (dual numbers, lanes).
+pub trait Real:
+    Copy
+    + Debug
+    + Default
+    + PartialEq
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + Mul<f64, Output = Self>
+{
+    /// True for types that kernels with a compile-time order are compiled for; others share one path per kernel.
+    const FAST: bool = false;
+
+    /// The constant `x`.
+    fn from_f64(x: f64) -> Self;
+    /// The plain value, without derivatives: what branches are decided on.
+    fn value(self) -> f64;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Sine and cosine together.
+    fn sin_cos(self) -> (Self, Self);
+    /// Angle of the point `(x, self)`.
+    fn atan2(self, x: Self) -> Self;
+
+    /// True if the value (of every lane) is zero.
+    #[inline(always)]
+    fn is_zero(self) -> bool {
+        self.value() == 0.0
+    }
+
+    /// `self * b + c`. Plain numbers round twice, as written; lanes on a processor that can round once.
+    #[must_use]
+    #[inline(always)]
+    fn mul_plus(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+    /// `self * b − c`, rounded like [`mul_plus`](Self::mul_plus).
+    #[must_use]
+    #[inline(always)]
+    fn mul_minus(self, b: Self, c: Self) -> Self {
+        self * b - c
+    }
+
+    /// Zero.
+    #[must_use]
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::from_f64(0.0)
+    }
+    /// One.
+    #[must_use]
+    #[inline(always)]
+    fn one() -> Self {
+        Self::from_f64(1.0)
+    }
+}
+
+/// `[f(0), …, f(N − 1)]`. Kernels use it instead of `array::from_fn` and `array::map`, which are not always inlined into
+/// large functions: a call per entry costs more than the entry.
+#[inline(always)]
+pub fn by_entry<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
+    let mut out = [f(0); N];
+    for i in 1..N {
+        out[i] = f(i);
+    }
+    out
+}
+
+impl Real for f64 {
+    const FAST: bool = true;
+
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        x
+    }
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        f64::sqrt(self)
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        f64::sin_cos(self)
+    }
+    #[inline(always)]
+    fn atan2(self, x: Self) -> Self {
+        f64::atan2(self, x)
+    }
+}

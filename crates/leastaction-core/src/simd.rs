@@ -1,0 +1,380 @@
+//! Four numbers at once: the lane type of batches and of the torque Jacobian, chosen when the program runs.
+//!
+//! A [`Kernel`] is written once over a lane type. [`dispatch`] runs it with AVX2 and fused multiply-add where the
+//! processor has them (asked once per call, a cached flag) and with plain arrays elsewhere; the two differ by rounding
+//! only. Everything a kernel calls must be `#[inline(always)]`, or it is compiled without those instructions.
+//! Why here and nowhere else: `docs/decisions/0004-simd-dispatch.md`.
+#![expect(
+    unsafe_code,
+    reason = "processor-specific instructions behind a run-time check; nothing else in the crate"
+)]
+
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use crate::scalar::Real;
+
+/// Lanes in a vector.
+pub const LANES: usize = 4;
+
+/// Four numbers that compute together.
+pub trait Simd: Real {
+    /// From its lanes.
+    fn from_lanes(x: [f64; LANES]) -> Self;
+    /// Its lanes.
+    fn lanes(self) -> [f64; LANES];
+    /// The same number in every lane.
+    fn splat(x: f64) -> Self;
+    /// The first four numbers of a slice.
+    fn load(x: &[f64]) -> Self;
+    /// Writes into the first four places of a slice.
+    fn store(self, out: &mut [f64]);
+    /// `self * b + c`, rounded once where the processor can.
+    fn fma(self, b: Self, c: Self) -> Self;
+    /// `self * b − c`, rounded once where the processor can.
+    fn fms(self, b: Self, c: Self) -> Self;
+    /// The first three lanes turned by one place: `y, z, x`; the last one stays.
+    fn yzx(self) -> Self;
+    /// Rows to columns of a 4×4 block.
+    fn transpose(rows: [Self; LANES]) -> [Self; LANES];
+}
+
+/// Work that can run on any lane type.
+pub trait Kernel {
+    /// What it computes.
+    type Output;
+    /// Does it.
+    fn run<V: Simd>(self) -> Self::Output;
+}
+
+/// Runs a kernel on the widest lanes this processor has.
+#[inline]
+pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        // SAFETY: the processor has both features.
+        return unsafe { run_avx2(kernel) };
+    }
+    kernel.run::<Portable>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<avx::Avx>()
+}
+
+/// True if [`Wide`] lanes can be used on this processor.
+#[inline]
+pub fn has_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Lanes of the widest kind; where there are none, never used.
+#[cfg(target_arch = "x86_64")]
+pub type Wide = avx::Avx;
+/// Lanes of the widest kind; where there are none, never used.
+#[cfg(not(target_arch = "x86_64"))]
+pub type Wide = Portable;
+
+/// Work on lanes that are already chosen.
+pub trait Task {
+    /// What it computes.
+    type Output;
+    /// Does it.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a task on [`Wide`] lanes, compiled for them. The task must be `#[inline(always)]` throughout.
+#[inline]
+pub fn run_wide<K: Task>(task: K) -> K::Output {
+    assert!(has_wide(), "wide lanes are used where the processor has them");
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the processor has the features.
+    return unsafe { run_task_avx2(task) };
+    #[cfg(not(target_arch = "x86_64"))]
+    task.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_task_avx2<K: Task>(task: K) -> K::Output {
+    task.run()
+}
+
+/// Lanes as a plain array.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(32))]
+pub struct Portable([f64; LANES]);
+
+impl Simd for Portable {
+    #[inline(always)]
+    fn from_lanes(x: [f64; LANES]) -> Self {
+        Self(x)
+    }
+    #[inline(always)]
+    fn lanes(self) -> [f64; LANES] {
+        self.0
+    }
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        Self([x; LANES])
+    }
+    #[inline(always)]
+    fn load(x: &[f64]) -> Self {
+        Self([x[0], x[1], x[2], x[3]])
+    }
+    #[inline(always)]
+    fn store(self, out: &mut [f64]) {
+        out[..LANES].copy_from_slice(&self.0);
+    }
+    #[inline(always)]
+    fn fma(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+    #[inline(always)]
+    fn fms(self, b: Self, c: Self) -> Self {
+        self * b - c
+    }
+    #[inline(always)]
+    fn yzx(self) -> Self {
+        let [x, y, z, w] = self.0;
+        Self([y, z, x, w])
+    }
+    #[inline(always)]
+    fn transpose(rows: [Self; LANES]) -> [Self; LANES] {
+        std::array::from_fn(|i| Self(std::array::from_fn(|j| rows[j].0[i])))
+    }
+}
+
+macro_rules! real_by_lanes {
+    ($t:ty) => {
+        impl AddAssign for $t {
+            #[inline(always)]
+            fn add_assign(&mut self, b: Self) {
+                *self = *self + b;
+            }
+        }
+        impl SubAssign for $t {
+            #[inline(always)]
+            fn sub_assign(&mut self, b: Self) {
+                *self = *self - b;
+            }
+        }
+        impl MulAssign for $t {
+            #[inline(always)]
+            fn mul_assign(&mut self, b: Self) {
+                *self = *self * b;
+            }
+        }
+        impl Mul<f64> for $t {
+            type Output = Self;
+            #[inline(always)]
+            fn mul(self, b: f64) -> Self {
+                self * Self::splat(b)
+            }
+        }
+        impl Real for $t {
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                Self::splat(x)
+            }
+            #[inline(always)]
+            fn mul_plus(self, b: Self, c: Self) -> Self {
+                self.fma(b, c)
+            }
+            #[inline(always)]
+            fn mul_minus(self, b: Self, c: Self) -> Self {
+                self.fms(b, c)
+            }
+            /// The first lane: what a choice common to all lanes is made on.
+            #[inline(always)]
+            fn value(self) -> f64 {
+                self.lanes()[0]
+            }
+            #[inline(always)]
+            fn is_zero(self) -> bool {
+                self.lanes() == [0.0; LANES]
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                Self::from_lanes(self.lanes().map(f64::sqrt))
+            }
+            #[inline(always)]
+            fn sin_cos(self) -> (Self, Self) {
+                let pairs = self.lanes().map(f64::sin_cos);
+                (Self::from_lanes(pairs.map(|p| p.0)), Self::from_lanes(pairs.map(|p| p.1)))
+            }
+            #[inline(always)]
+            fn atan2(self, x: Self) -> Self {
+                let (a, b) = (self.lanes(), x.lanes());
+                Self::from_lanes(std::array::from_fn(|i| a[i].atan2(b[i])))
+            }
+        }
+    };
+}
+
+macro_rules! portable_op {
+    ($trait:ident, $f:ident, $op:tt) => {
+        impl $trait for Portable {
+            type Output = Self;
+            #[inline(always)]
+            fn $f(self, b: Self) -> Self {
+                Self(std::array::from_fn(|i| self.0[i] $op b.0[i]))
+            }
+        }
+    };
+}
+portable_op!(Add, add, +);
+portable_op!(Sub, sub, -);
+portable_op!(Mul, mul, *);
+portable_op!(Div, div, /);
+impl Neg for Portable {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(self.0.map(|x| -x))
+    }
+}
+real_by_lanes!(Portable);
+
+#[cfg(target_arch = "x86_64")]
+mod avx {
+    use std::arch::x86_64::{
+        __m256d, _mm256_add_pd, _mm256_div_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_loadu_pd,
+        _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_permute4x64_pd, _mm256_set1_pd, _mm256_storeu_pd,
+        _mm256_sub_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd, _mm256_xor_pd,
+    };
+
+    use super::{Add, AddAssign, Div, LANES, Mul, MulAssign, Neg, Real, Simd, Sub, SubAssign};
+
+    /// Lanes in one AVX register. Made and used only inside [`super::run_avx2`], after the processor was asked.
+    #[derive(Clone, Copy, Debug)]
+    #[repr(transparent)]
+    pub struct Avx(__m256d);
+
+    impl Default for Avx {
+        #[inline(always)]
+        fn default() -> Self {
+            Self::splat(0.0)
+        }
+    }
+    impl PartialEq for Avx {
+        fn eq(&self, b: &Self) -> bool {
+            self.lanes() == b.lanes()
+        }
+    }
+
+    impl Simd for Avx {
+        #[inline(always)]
+        fn from_lanes(x: [f64; LANES]) -> Self {
+            // SAFETY: four readable numbers; the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_loadu_pd(x.as_ptr()) })
+        }
+        #[inline(always)]
+        fn lanes(self) -> [f64; LANES] {
+            let mut out = [0.0; LANES];
+            // SAFETY: four writable numbers; the instruction exists (see `Avx`).
+            unsafe { _mm256_storeu_pd(out.as_mut_ptr(), self.0) };
+            out
+        }
+        #[inline(always)]
+        fn splat(x: f64) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_set1_pd(x) })
+        }
+        #[inline(always)]
+        fn load(x: &[f64]) -> Self {
+            assert!(x.len() >= LANES);
+            // SAFETY: four readable numbers; the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_loadu_pd(x.as_ptr()) })
+        }
+        #[inline(always)]
+        fn store(self, out: &mut [f64]) {
+            assert!(out.len() >= LANES);
+            // SAFETY: four writable numbers; the instruction exists (see `Avx`).
+            unsafe { _mm256_storeu_pd(out.as_mut_ptr(), self.0) };
+        }
+        #[inline(always)]
+        fn fma(self, b: Self, c: Self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_fmadd_pd(self.0, b.0, c.0) })
+        }
+        #[inline(always)]
+        fn fms(self, b: Self, c: Self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_fmsub_pd(self.0, b.0, c.0) })
+        }
+        #[inline(always)]
+        fn yzx(self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_permute4x64_pd::<0b11_00_10_01>(self.0) })
+        }
+        #[inline(always)]
+        fn transpose([a, b, c, d]: [Self; LANES]) -> [Self; LANES] {
+            // SAFETY: the instructions exist (see `Avx`).
+            unsafe {
+                let (ab_low, ab_high) = (_mm256_unpacklo_pd(a.0, b.0), _mm256_unpackhi_pd(a.0, b.0));
+                let (cd_low, cd_high) = (_mm256_unpacklo_pd(c.0, d.0), _mm256_unpackhi_pd(c.0, d.0));
+                [
+                    Self(_mm256_permute2f128_pd::<0x20>(ab_low, cd_low)),
+                    Self(_mm256_permute2f128_pd::<0x20>(ab_high, cd_high)),
+                    Self(_mm256_permute2f128_pd::<0x31>(ab_low, cd_low)),
+                    Self(_mm256_permute2f128_pd::<0x31>(ab_high, cd_high)),
+                ]
+            }
+        }
+    }
+
+    macro_rules! avx_op {
+        ($trait:ident, $f:ident, $instruction:ident) => {
+            impl $trait for Avx {
+                type Output = Self;
+                #[inline(always)]
+                fn $f(self, b: Self) -> Self {
+                    // SAFETY: the instruction exists (see `Avx`).
+                    Self(unsafe { $instruction(self.0, b.0) })
+                }
+            }
+        };
+    }
+    avx_op!(Add, add, _mm256_add_pd);
+    avx_op!(Sub, sub, _mm256_sub_pd);
+    avx_op!(Mul, mul, _mm256_mul_pd);
+    avx_op!(Div, div, _mm256_div_pd);
+    impl Neg for Avx {
+        type Output = Self;
+        #[inline(always)]
+        fn neg(self) -> Self {
+            // SAFETY: the instructions exist (see `Avx`).
+            Self(unsafe { _mm256_xor_pd(self.0, _mm256_set1_pd(-0.0)) })
+        }
+    }
+    real_by_lanes!(Avx);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Sums<'a>(&'a [f64]);
+    impl Kernel for Sums<'_> {
+        type Output = [f64; 4];
+        #[inline(always)]
+        fn run<V: Simd>(self) -> [f64; 4] {
+            let (a, b) = (V::load(self.0), V::load(&self.0[4..]));
+            ((a * b - a) / b + (-a).fma(b, V::splat(2.0))).lanes()
+        }
+    }
+
+    #[test]
+    fn dispatched_and_portable_lanes_agree_to_rounding() {
+        let x = [0.3, -1.7, 2.2, 0.9, 1.1, 0.4, -0.6, 3.0];
+        let (fast, plain) = (dispatch(Sums(&x)), Sums(&x).run::<Portable>());
+        for i in 0..4 {
+            assert!((fast[i] - plain[i]).abs() <= 4e-16 * plain[i].abs().max(1.0));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Reading and writing models and trajectories.
+//!
+//! A format reader turns text into a [`ModelDescription`] and a list of
+//! [`Diagnostic`]s; it knows nothing of solvers.
+
+mod atomic;
+mod check;
+mod diagnostic;
+mod findings;
+mod frames;
+mod json;
+mod load;
+pub mod mjcf;
+mod model_json;
+mod npz;
+mod npz_arrays;
+mod state_json;
+mod trajectory_csv;
+mod urdf;
+mod xml;
+mod zip;
+
+use leastaction_core::{mechanism, spatial, trajectory};
+
+pub use crate::mechanism::Severity;
+pub use atomic::{AtomicFile, write_atomically};
+pub use diagnostic::{Diagnostic, Location, SourceMap};
+pub use load::{Adapter, LoadError, LoadOptions, MAX_FILE_BYTES, load_model, read_model};
+pub use model_json::{read_model_json, write_model_json};
+pub use npz::{NpzWriter, read_trajectory_npz, write_matrix_npz};
+pub use npz_arrays::{NamedArray, write_npz};
+pub use state_json::{Clock, STATE_SCHEMA, StateError, StateFile};
+pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
+pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};
+
+use crate::mechanism::ModelDescription;
+
+/// What a reader made of a file: the description (if it got that far), the texts, and every problem found.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The model; `None` if an error made it meaningless.
+    pub description: Option<ModelDescription>,
+    /// The texts that were read.
+    pub sources: SourceMap,
+    /// All problems, errors and warnings, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Reading {
+    /// True if any diagnostic is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+    }
+}

@@ -1,0 +1,336 @@
+//! The elements of a file and of all files it includes, as one flat list with origins.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::MjcfOptions;
+use super::problems::Problems;
+use crate::findings::Findings;
+use crate::mechanism::Origin;
+use crate::{SourceMap, xml};
+
+/// Deepest nesting of elements that is read. Real models stay below 100; a chain of 20,000 bodies still loads.
+const MAX_DEPTH: usize = 30_000;
+
+/// Includes inside includes: more is a mistake.
+const MAX_INCLUDE_DEPTH: usize = 32;
+
+/// Index of an element in its [`Document`].
+pub(super) type ElementId = usize;
+
+/// An attribute and where its value stands.
+#[derive(Clone, Debug)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) at: Origin,
+}
+
+/// One XML element.
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) tag: String,
+    pub(super) attributes: Vec<Attribute>,
+    /// Names of attributes that validation took away; what is missing because of it needs no second complaint.
+    pub(super) taken: Vec<String>,
+    pub(super) parent: Option<ElementId>,
+    pub(super) children: Vec<ElementId>,
+    pub(super) at: Origin,
+}
+
+impl Element {
+    /// The attribute called `name`.
+    pub(super) fn get(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|a| a.name == name)
+    }
+
+    /// The text of the attribute called `name`; an empty name counts as none.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).map(|a| a.value.as_str()).filter(|v| !v.is_empty())
+    }
+}
+
+/// All elements; 0 is the root.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    pub(super) elements: Vec<Element>,
+}
+
+impl Document {
+    /// The element as a person would name it: ``joint `elbow` ``, or ``geom in body `arm` ``.
+    pub(super) fn label(&self, id: ElementId) -> String {
+        let element = &self.elements[id];
+        if let Some(name) = element.text("name") {
+            return format!("{} `{name}`", element.tag);
+        }
+        if let ("default", Some(class)) = (element.tag.as_str(), element.text("class")) {
+            return format!("default class `{class}`");
+        }
+        let mut above = element.parent;
+        // A name further up would not help anyone find the element.
+        for _ in 0..50 {
+            let Some(id) = above else { break };
+            let ancestor = &self.elements[id];
+            let name = ancestor.text("name").or_else(|| ancestor.text("class"));
+            match name {
+                Some(name) => return format!("{} in {} `{name}`", element.tag, ancestor.tag),
+                None if ancestor.parent.is_some_and(|p| self.elements[p].parent.is_none()) => {
+                    return format!("{} in {}", element.tag, ancestor.tag);
+                }
+                None => above = ancestor.parent,
+            }
+        }
+        element.tag.clone()
+    }
+}
+
+/// Parses the main file and its includes. `None` if there is no usable root.
+pub(super) fn load(
+    text: &str,
+    path: &Path,
+    options: &MjcfOptions,
+    sources: &mut SourceMap,
+    problems: &mut Problems,
+) -> Option<Document> {
+    let mut loader = Loader {
+        document: Document::default(),
+        options,
+        sources,
+        problems,
+        included: HashSet::from([clean(path)]),
+        bytes: 0,
+        directory: path.parent().unwrap_or(Path::new("")).to_owned(),
+        budget_spent: false,
+    };
+    loader.append(text, path, None, 0);
+    let document = loader.document;
+    (!document.elements.is_empty()).then_some(document)
+}
+
+struct Loader<'a> {
+    document: Document,
+    options: &'a MjcfOptions,
+    sources: &'a mut SourceMap,
+    problems: &'a mut Problems,
+    included: HashSet<PathBuf>,
+    bytes: usize,
+    directory: PathBuf,
+    budget_spent: bool,
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// The path without `.` and with `a/..` removed, so that one file has one name.
+fn clean(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut parts: Vec<Component<'_>> = Vec::new();
+    for part in path.components() {
+        match (part, parts.last()) {
+            (Component::CurDir, _) => {}
+            (Component::ParentDir, Some(Component::Normal(_))) => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.iter().collect()
+}
+
+impl Loader<'_> {
+    /// Parses one text and appends its elements; below `parent` those of an included file without its root.
+    fn append(&mut self, text: &str, path: &Path, parent: Option<ElementId>, depth: usize) -> bool {
+        let file = self.sources.add(path, text);
+        self.bytes += text.len();
+        let at = |byte: usize| Some(Origin { file, offset: offset(byte) });
+        if self.bytes > self.options.max_bytes {
+            self.problems.error(
+                at(0),
+                "",
+                format!("the model has more than {} bytes of text", self.options.max_bytes),
+                "split what is not needed off, or raise the limit in `MjcfOptions`",
+            );
+            return false;
+        }
+        let mut findings = Findings::new(text, file);
+        let Some(parsed) = xml::parse(&mut findings, MAX_DEPTH) else {
+            for diagnostic in findings.into_diagnostics(self.sources) {
+                self.problems.placed(at(0), diagnostic);
+            }
+            return false;
+        };
+        self.copy(&parsed, file, parent, depth, path)
+    }
+
+    /// Copies the elements in document order; an `include` is replaced by the elements of its file.
+    fn copy(
+        &mut self,
+        parsed: &roxmltree::Document<'_>,
+        file: u32,
+        parent: Option<ElementId>,
+        depth: usize,
+        path: &Path,
+    ) -> bool {
+        let mut ids: Vec<Option<ElementId>> = vec![None; parsed.descendants().count() + 1];
+        let root = parsed.root_element();
+        if parent.is_some() {
+            ids[root.id().get_usize()] = parent;
+        } else if root.tag_name().name() != "mujoco" {
+            self.wrong_root(root, file);
+            return false;
+        }
+        for node in parsed.descendants() {
+            if node.is_text() {
+                self.stray_text(node, file);
+            }
+            if !node.is_element() || ids[node.id().get_usize()].is_some() {
+                continue;
+            }
+            let above = node.parent_element().map(|p| ids[p.id().get_usize()]);
+            if above == Some(None) {
+                continue; // inside an include, which holds nothing
+            }
+            let above = above.flatten();
+            let at = Origin { file, offset: offset(node.range().start) };
+            if node.tag_name().name() == "include" {
+                self.include(node, at, above, depth, path);
+                continue;
+            }
+            let attributes = node
+                .attributes()
+                .filter(|a| a.namespace().is_none())
+                .map(|a| Attribute {
+                    name: a.name().to_owned(),
+                    value: a.value().to_owned(),
+                    at: Origin { file, offset: offset(a.range().start) },
+                })
+                .collect();
+            let id = self.document.elements.len();
+            self.document.elements.push(Element {
+                tag: node.tag_name().name().to_owned(),
+                attributes,
+                taken: Vec::new(),
+                parent: above,
+                children: Vec::new(),
+                at,
+            });
+            if let Some(above) = above {
+                self.document.elements[above].children.push(id);
+            }
+            ids[node.id().get_usize()] = Some(id);
+        }
+        root.children().any(|c| c.is_element())
+    }
+
+    fn wrong_root(&mut self, root: roxmltree::Node<'_, '_>, file: u32) {
+        let tag = root.tag_name().name();
+        let remedy = match tag {
+            "robot" => "this looks like URDF: name the file `.urdf`",
+            "sdf" => "this looks like SDF, which is not read",
+            "mujocoinclude" => "this file is meant to be included: load the file that includes it",
+            _ => "an MJCF file has `<mujoco>` as its outermost element",
+        };
+        let at = Origin { file, offset: offset(root.range().start) };
+        self.problems.error(Some(at), tag, format!("the outermost element is `{tag}`, not `mujoco`"), remedy);
+    }
+
+    fn stray_text(&mut self, node: roxmltree::Node<'_, '_>, file: u32) {
+        let text = node.text().unwrap_or("");
+        let Some(first) = text.split_whitespace().next() else { return };
+        let skipped = text.len() - text.trim_start().len();
+        let at = Origin { file, offset: offset(node.range().start + skipped) };
+        let element = node.parent_element().map_or("", |p| p.tag_name().name());
+        self.problems.warning(
+            Some(at),
+            element,
+            format!("text that starts with `{first}` stands between elements and is not read"),
+            "MJCF keeps everything in attributes: move it into one, or into a comment",
+        );
+    }
+
+    fn include(
+        &mut self,
+        node: roxmltree::Node<'_, '_>,
+        at: Origin,
+        above: Option<ElementId>,
+        depth: usize,
+        path: &Path,
+    ) {
+        let at = Some(at);
+        for attribute in node.attributes().filter(|a| a.name() != "file") {
+            self.problems.error(
+                at,
+                "include",
+                format!("unknown attribute `{}`", attribute.name()),
+                "`include` has the attribute `file` only",
+            );
+        }
+        let Some(name) = node.attribute("file").filter(|name| !name.is_empty()) else {
+            self.problems.error(at, "include", "no file is named", "write `<include file=\"NAME.xml\"/>`");
+            return;
+        };
+        let element = format!("include `{name}`");
+        if self.budget_spent {
+            return;
+        }
+        if depth >= MAX_INCLUDE_DEPTH || self.included.len() >= self.options.max_files {
+            self.budget_spent = true;
+            let message = format!(
+                "more than {} files, or includes inside includes more than {MAX_INCLUDE_DEPTH} deep",
+                self.options.max_files
+            );
+            self.problems.error(at, element, message, "join some of the files");
+            return;
+        }
+        // MuJoCo looks beside the main file; nested includes are often written relative to their own file.
+        let beside_main = clean(&self.directory.join(name));
+        let beside_this = clean(&path.parent().unwrap_or(Path::new("")).join(name));
+        let mut found = Err(None);
+        for candidate in [&beside_main, &beside_this] {
+            if self.included.contains(candidate) {
+                self.problems.error(
+                    at,
+                    element,
+                    "this file is part of the model already",
+                    "each file can be included once: remove this include, or the cycle it is part of",
+                );
+                return;
+            }
+            match (self.options.read_file)(candidate) {
+                Ok(text) => {
+                    found = Ok((candidate.clone(), text));
+                    break;
+                }
+                Err(error) if found.as_ref().err().is_some_and(Option::is_none) => found = Err(Some(error)),
+                Err(_) => {}
+            }
+        }
+        match found {
+            Ok((file, text)) => {
+                self.included.insert(file.clone());
+                let errors_before = self.problems.any_error();
+                if !self.append(&text, &file, above, depth + 1)
+                    && !errors_before
+                    && !self.problems.any_error()
+                {
+                    self.problems.error(
+                        at,
+                        element,
+                        "the included file holds no element",
+                        "put what is to be included inside its outermost element",
+                    );
+                }
+            }
+            Err(error) => {
+                let why = error.map_or_else(String::new, |e| format!(": {e}"));
+                self.problems.error(
+                    at,
+                    element,
+                    format!("cannot read `{}`{why}", beside_main.display()),
+                    "give the path relative to the main file",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! [`Reader`]: what the passes share, and the order in which they run.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::rc::Rc;
+
+use super::assets::Assets;
+use super::defaults::{ClassId, Defaults};
+use super::document::{self, Attribute, Document, ElementId};
+use super::placement::{
+    self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
+};
+use super::problems::{Problems, did_you_mean};
+use super::settings::{self, Settings, parse_array, parse_numbers};
+use super::tree::BodyRecord;
+use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
+use crate::mechanism::{JointType, ModelDescription, Origin, Placement};
+use crate::{Diagnostic, Reading, SourceMap};
+
+/// An element together with the default elements it inherits from, nearest first.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) id: ElementId,
+    pub(super) defaults: Rc<[ElementId]>,
+}
+
+/// A joint as the rest of the file refers to it.
+#[derive(Clone, Debug)]
+pub(super) struct JointRecord {
+    /// Index in the description.
+    pub(super) index: usize,
+    pub(super) kind: JointType,
+    /// MuJoCo's coordinate at our zero.
+    pub(super) reference: f64,
+    /// Pose of a free body in the file.
+    pub(super) placement: Placement,
+    /// True if the joint has a force range of its own, whatever its actuators have.
+    pub(super) own_effort: bool,
+}
+
+/// A site as the rest of the file refers to it.
+#[derive(Clone, Debug)]
+pub(super) struct SiteRecord {
+    /// Index of the body record; 0 is the world.
+    pub(super) body: usize,
+    pub(super) placement: Placement,
+}
+
+/// State of reading one model.
+pub(super) struct Reader {
+    pub(super) document: Rc<Document>,
+    pub(super) problems: Problems,
+    pub(super) settings: Settings,
+    pub(super) defaults: Defaults,
+    pub(super) assets: Assets,
+    pub(super) model: ModelDescription,
+    /// The world and all bodies, in MuJoCo's order.
+    pub(super) bodies: Vec<BodyRecord>,
+    pub(super) body_names: HashMap<String, usize>,
+    /// All joints that have coordinates, in MuJoCo's order.
+    pub(super) joints: Vec<JointRecord>,
+    pub(super) joint_names: HashMap<String, usize>,
+    pub(super) sites: HashMap<String, SiteRecord>,
+    /// Names of joints of the description, to keep made-up ones unique.
+    pub(super) used_joint_names: HashSet<String>,
+    pub(super) used_body_names: HashSet<String>,
+}
+
+/// Reads a text; see [`super::read_mjcf`].
+pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
+    let mut sources = SourceMap::new();
+    let mut problems = Problems::default();
+    let document = document::load(text, path, options, &mut sources, &mut problems);
+    let Some(mut document) = document else {
+        let diagnostics = problems.finish(&sources);
+        return Reading { description: None, sources, diagnostics };
+    };
+    validate::validate(&mut document, &mut problems);
+    let settings = settings::read(&document, &mut problems);
+    let defaults = Defaults::read(&document, &mut problems);
+    let assets = Assets::read(&document, &settings);
+    let stem = path.file_stem().map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned());
+    let name = document.elements[0].text("model").map_or(stem, str::to_owned);
+    let mut model = ModelDescription::new(name);
+    model.gravity = settings.gravity;
+    model.wind = settings.wind;
+    let mut reader = Reader {
+        document: Rc::new(document),
+        problems,
+        settings,
+        defaults,
+        assets,
+        model,
+        bodies: Vec::new(),
+        body_names: HashMap::new(),
+        joints: Vec::new(),
+        joint_names: HashMap::new(),
+        sites: HashMap::new(),
+        used_joint_names: HashSet::new(),
+        used_body_names: HashSet::new(),
+    };
+    tree::read(&mut reader);
+    equality::read(&mut reader);
+    actuator::read(&mut reader);
+    keyframe::read(&mut reader);
+    reader.list_ignored_sections();
+    let empty = reader.model.bodies.is_empty();
+    if empty && !reader.problems.any_error() {
+        let remedy = "put at least one `body` inside `worldbody`";
+        reader.problems.error(reader.at(0), "mujoco", "the model has no bodies", remedy);
+    }
+    let diagnostics = reader.problems.finish(&sources);
+    Reading { description: (!empty).then_some(reader.model), sources, diagnostics }
+}
+
+impl Reader {
+    /// Where an element stands.
+    pub(super) fn at(&self, id: ElementId) -> Option<Origin> {
+        Some(self.document.elements[id].at)
+    }
+
+    /// The elements of all sections called `section`.
+    pub(super) fn section(&self, section: &str) -> Vec<ElementId> {
+        let elements = &self.document.elements;
+        let sections = elements[0].children.iter().filter(|id| elements[**id].tag == section);
+        sections.flat_map(|id| elements[*id].children.iter().copied()).collect()
+    }
+
+    /// An element with its inheritance: its own `class`, else the class active around it.
+    pub(super) fn item(&mut self, id: ElementId, kind: &'static str, active: ClassId) -> Item {
+        let class = self.class_named(id, "class").unwrap_or(active);
+        Item { id, defaults: self.defaults.chain(class, kind) }
+    }
+
+    /// The class an attribute (`class` or `childclass`) names.
+    pub(super) fn class_named(&mut self, id: ElementId, attribute: &str) -> Option<ClassId> {
+        let document = Rc::clone(&self.document);
+        let name = document.elements[id].get(attribute).filter(|a| !a.value.is_empty())?;
+        let found = self.defaults.find(&name.value);
+        if found.is_none() {
+            let remedy = did_you_mean(&name.value, self.defaults.names(), || {
+                format!(
+                    "add `<default class=\"{}\"/>` inside `<default>`, or remove `{attribute}`",
+                    name.value
+                )
+            });
+            let message = format!("default class `{}` does not exist", name.value);
+            self.problems.error(Some(name.at), document.label(id), message, remedy);
+        }
+        found
+    }
+
+    /// An attribute of the element or, failing that, of its defaults.
+    pub(super) fn get(&self, item: &Item, name: &str) -> Option<&Attribute> {
+        let elements = &self.document.elements;
+        elements[item.id].get(name).or_else(|| item.defaults.iter().find_map(|id| elements[*id].get(name)))
+    }
+
+    /// True if the attribute was given, to the element or its defaults, in a form that is reported already.
+    pub(super) fn was_malformed(&self, item: &Item, name: &str) -> bool {
+        let mut levels = std::iter::once(&item.id).chain(item.defaults.iter());
+        levels.any(|id| self.document.elements[*id].taken.iter().any(|t| t == name))
+    }
+
+    /// The text of an attribute; empty counts as absent.
+    pub(super) fn text(&self, item: &Item, name: &str) -> Option<&str> {
+        self.get(item, name).map(|a| a.value.as_str()).filter(|v| !v.is_empty())
+    }
+
+    /// One number.
+    pub(super) fn number(&self, item: &Item, name: &str) -> Option<f64> {
+        self.get(item, name).and_then(|a| a.value.trim().parse().ok())
+    }
+
+    /// A fixed count of numbers.
+    pub(super) fn array<const N: usize>(&self, item: &Item, name: &str) -> Option<[f64; N]> {
+        self.get(item, name).and_then(|a| parse_array(&a.value))
+    }
+
+    /// A list that may be given in part: each level overwrites the first entries of the one above.
+    pub(super) fn overlaid<const N: usize>(&self, item: &Item, name: &str, initial: [f64; N]) -> [f64; N] {
+        let mut values = initial;
+        let levels = item.defaults.iter().rev().chain([&item.id]);
+        for level in levels {
+            if let Some(attribute) = self.document.elements[*level].get(name) {
+                for (value, given) in values.iter_mut().zip(parse_numbers(&attribute.value)) {
+                    *value = given;
+                }
+            }
+        }
+        values
+    }
+
+    /// True if the attribute is the word `true`.
+    pub(super) fn is_true(&self, item: &Item, name: &str) -> bool {
+        self.text(item, name) == Some("true")
+    }
+
+    /// Whether a limit applies: `limited`, or with `autolimits` that a range is given.
+    pub(super) fn limited(&mut self, item: &Item, limited: &str, range: &str) -> Option<[f64; 2]> {
+        let values = self.array::<2>(item, range);
+        let (wanted, must) = match self.text(item, limited) {
+            Some("true") => (true, true),
+            Some("false") => return None,
+            _ => (self.settings.autolimits, false),
+        };
+        let Some([low, high]) = values else {
+            if must && !self.was_malformed(item, range) {
+                let message = format!("`{limited}` is `true`, but there is no `{range}`");
+                let remedy = format!("add `{range}=\"LOW HIGH\"`");
+                self.problems.error(self.at(item.id), self.document.label(item.id), message, remedy);
+            }
+            return None;
+        };
+        let at = self.get(item, range).map(|a| a.at);
+        if !wanted {
+            let message = format!("`{range}` is given, `{limited}` is not, and `autolimits` is off");
+            self.problems.error(
+                at,
+                self.document.label(item.id),
+                message,
+                format!("add `{limited}=\"true\"`"),
+            );
+            return None;
+        }
+        // MuJoCo's built-in default; files write it to take an inherited limit back.
+        if low == 0.0 && high == 0.0 && !must {
+            return None;
+        }
+        if low >= high {
+            let message = format!("`{range}` goes from {low} to {high}");
+            let remedy = "write the smaller number first";
+            self.problems.error(at, self.document.label(item.id), message, remedy);
+            return None;
+        }
+        Some([low, high])
+    }
+
+    /// `pos` and orientation of an element.
+    pub(super) fn placement(&mut self, item: &Item) -> Placement {
+        let p = self.array(item, "pos").unwrap_or([0.0; 3]);
+        Placement { p, q: self.orientation(item) }
+    }
+
+    /// The orientation, from the nearest level that gives one in any of the five ways.
+    pub(super) fn orientation(&mut self, item: &Item) -> Quaternion {
+        const WAYS: [&str; 5] = ["quat", "axisangle", "xyaxes", "zaxis", "euler"];
+        let document = Rc::clone(&self.document);
+        let levels = std::iter::once(&item.id).chain(item.defaults.iter());
+        for level in levels {
+            let given: Vec<&Attribute> =
+                WAYS.iter().filter_map(|w| document.elements[*level].get(w)).collect();
+            let Some(first) = given.first() else { continue };
+            if let [_, second, ..] = given[..] {
+                let message = format!("both `{}` and `{}` give an orientation", first.name, second.name);
+                self.problems.error(Some(second.at), document.label(*level), message, "keep one of them");
+            }
+            if let Some(q) = self.turn(first) {
+                return q;
+            }
+            let message = format!("`{}` is `{}`, which has no direction", first.name, first.value.trim());
+            self.problems.error(
+                Some(first.at),
+                document.label(*level),
+                message,
+                "write a vector that is not zero",
+            );
+            return IDENTITY;
+        }
+        IDENTITY
+    }
+
+    /// The rotation one attribute describes.
+    fn turn(&self, attribute: &Attribute) -> Option<Quaternion> {
+        let angle = self.settings.angle;
+        let text = attribute.value.as_str();
+        match attribute.name.as_str() {
+            "quat" => unit_quaternion(parse_array(text)?),
+            "axisangle" => {
+                let [x, y, z, a] = parse_array(text)?;
+                Some(about(unit([x, y, z])?, a * angle))
+            }
+            "xyaxes" => {
+                let [a, b, c, d, e, f] = parse_array(text)?;
+                let x = unit([a, b, c])?;
+                let along = dot(x, [d, e, f]);
+                let y = unit(placement::sub([d, e, f], placement::scale(x, along)))?;
+                Some(from_axes(x, y, cross(x, y)))
+            }
+            "zaxis" => Some(from_z(unit(parse_array(text)?)?)),
+            _ => {
+                let angles: [f64; 3] = parse_array(text)?;
+                let mut q = IDENTITY;
+                for (letter, a) in self.settings.euler_sequence.into_iter().zip(angles) {
+                    let axis = match letter.to_ascii_lowercase() {
+                        b'x' => [1.0, 0.0, 0.0],
+                        b'y' => [0.0, 1.0, 0.0],
+                        _ => [0.0, 0.0, 1.0],
+                    };
+                    let turn = about(axis, a * angle);
+                    // Small letters turn about axes that move along, capitals about fixed ones.
+                    q = if letter.is_ascii_lowercase() { multiply(q, turn) } else { multiply(turn, q) };
+                }
+                Some(q)
+            }
+        }
+    }
+
+    /// Lists something that is left out, once per kind.
+    pub(super) fn left_out(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
+        let diagnostic = Diagnostic::warning(self.document.label(id), what, remedy);
+        self.problems.once(kind, self.at(id), diagnostic);
+    }
+
+    /// Refuses something that cannot be left out, once per kind.
+    pub(super) fn refused(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
+        let diagnostic = Diagnostic::error(self.document.label(id), what, remedy);
+        self.problems.once(kind, self.at(id), diagnostic);
+    }
+
+    /// A name no joint has yet.
+    pub(super) fn new_joint_name(&mut self, wish: &str) -> String {
+        unused(wish, &mut self.used_joint_names)
+    }
+
+    /// A name no body has yet.
+    pub(super) fn new_body_name(&mut self, wish: &str) -> String {
+        unused(wish, &mut self.used_body_names)
+    }
+
+    /// Sections that would change the motion and are not served; the others need no word.
+    fn list_ignored_sections(&mut self) {
+        let document = Rc::clone(&self.document);
+        const FORCES: [&str; 7] =
+            ["stiffness", "damping", "frictionloss", "range", "armature", "springlength", "actuatorfrcrange"];
+        let has_forces = |id: ElementId| FORCES.iter().any(|name| document.elements[id].get(name).is_some());
+        // A default class may give forces to tendons that name none.
+        let by_default = document.elements.iter().enumerate().any(|(id, element)| {
+            element.tag == "tendon"
+                && element.parent.is_some_and(|p| document.elements[p].tag == "default")
+                && has_forces(id)
+        });
+        for id in self.section("tendon") {
+            if by_default || has_forces(id) {
+                self.left_out("tendon", id, "tendons are left out, and their forces with them", "remove it");
+            }
+        }
+        for id in self.section("deformable") {
+            self.left_out("deformable", id, "deformable bodies are left out", "remove it");
+        }
+        for id in self.section("extension") {
+            self.left_out("extension", id, "plugins are left out", "remove it");
+        }
+        if self.settings.contacts {
+            for id in self.section("contact") {
+                if document.elements[id].tag == "pair" {
+                    self.left_out("contact", id, tree::NO_CONTACTS, tree::NO_CONTACTS_REMEDY);
+                }
+            }
+        }
+    }
+}
+
+/// `wish`, or `wish2`, `wish3`, ... if it is taken; marks it as taken.
+fn unused(wish: &str, taken: &mut HashSet<String>) -> String {
+    let mut name = wish.to_owned();
+    let mut n = 2;
+    while taken.contains(&name) {
+        name = format!("{wish}{n}");
+        n += 1;
+    }
+    taken.insert(name.clone());
+    name
+}

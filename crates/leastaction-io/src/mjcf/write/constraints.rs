@@ -1,0 +1,97 @@
+//! Loop joints as `connect` and `weld`, couplings and mimics as `equality joint`.
+
+use super::Writer;
+use super::element::numbers;
+use super::pieces::PieceKind;
+use crate::mechanism::{ConstraintDescription, JointDescription, JointType, Placement};
+use crate::mjcf::placement::{add, rotate, unit};
+
+/// Fills the equality section.
+pub(super) fn write(writer: &mut Writer<'_>) {
+    for joint in writer.loops.clone() {
+        loop_joint(writer, &joint);
+    }
+    for coupling in writer.model.couplings.clone() {
+        let of = coupling.of.as_deref();
+        scalar_coupling(writer, &coupling.name, &coupling.joint, of, &coupling.polynomial);
+    }
+    let mimics: Vec<_> = writer
+        .links
+        .iter()
+        .filter_map(|l| l.joint.mimic.clone().map(|m| (l.joint.name.clone(), m)))
+        .collect();
+    for (name, mimic) in mimics {
+        scalar_coupling(writer, "", &name, Some(&mimic.joint), &[mimic.offset, mimic.multiplier]);
+    }
+    for constraint in &writer.model.constraints {
+        let (kind, what) = match constraint {
+            ConstraintDescription::KnifeEdge { .. } => ("knife edge", "knife edges are left out"),
+            ConstraintDescription::RollingDisc { .. } => ("rolling disc", "rolling discs are left out"),
+        };
+        writer.say(kind, format!("constraint `{}`", constraint.name()), what, "MJCF has no such constraint");
+    }
+}
+
+fn loop_joint(writer: &mut Writer<'_>, joint: &JointDescription) {
+    let element = format!("loop joint `{}`", joint.name);
+    let forces = joint.spring.is_some()
+        || !joint.damping.is_zero()
+        || !joint.friction.is_zero()
+        || !joint.armature.is_zero()
+        || joint.limits.is_some()
+        || !joint.actuators.is_empty();
+    if forces {
+        let message = "springs, dampers, friction, limits and actuators of loop joints are left out";
+        writer.say("forces in loops", element.clone(), message, "make another joint the loop joint");
+    }
+    match joint.kind {
+        JointType::Spherical => tie(writer, joint, "connect", &joint.name, [0.0; 3]),
+        JointType::Fixed => tie(writer, joint, "weld", &joint.name, [0.0; 3]),
+        JointType::Revolute | JointType::Continuous => {
+            let message =
+                "a revolute loop joint becomes two `connect`s on its axis, 1 m apart (6 rows for 5)";
+            writer.say("revolute loop", element, message, "none needed: the motion is the same");
+            let axis = joint.axis.and_then(unit).unwrap_or([0.0, 0.0, 1.0]);
+            tie(writer, joint, "connect", &joint.name, [0.0; 3]);
+            tie(writer, joint, "connect", &format!("{}/axis", joint.name), axis);
+        }
+        kind => {
+            let message = format!("{} loop joints are left out: MJCF has no such constraint", kind.name());
+            writer.say(&format!("loop {}", kind.name()), element, message, "close the loop at another joint");
+        }
+    }
+}
+
+/// One constraint between two sites, `offset` away from the joint frames.
+fn tie(writer: &mut Writer<'_>, joint: &JointDescription, tag: &'static str, name: &str, offset: [f64; 3]) {
+    let at = |x: &Placement| Placement { p: add(x.p, rotate(x.q, offset)), q: x.q };
+    let one = writer.add_site(&joint.parent, &format!("{name}/parent"), at(&joint.parent_placement));
+    let two = writer.add_site(&joint.child, &format!("{name}/child"), at(&joint.child_placement));
+    writer.equalities.push((tag, vec![("name", name.to_owned()), ("site1", one), ("site2", two)]));
+}
+
+fn scalar_coupling(writer: &mut Writer<'_>, name: &str, joint: &str, of: Option<&str>, polynomial: &[f64]) {
+    let is_scalar = |name: &str| {
+        let link = writer.links.iter().find(|l| l.joint.name == name);
+        link.is_some_and(
+            |l| matches!(l.pieces[..], [ref p] if matches!(p.kind, PieceKind::Hinge | PieceKind::Slide)),
+        )
+    };
+    if !is_scalar(joint) || of.is_some_and(|of| !is_scalar(of)) || polynomial.len() > 5 {
+        let message = "a coupling of joints with several coordinates, or beyond fourth powers, is left out";
+        writer.say("coupling", format!("joint `{joint}`"), message, "couple hinges and slides only");
+        return;
+    }
+    let mut attributes = Vec::new();
+    if !name.is_empty() {
+        attributes.push(("name", name.to_owned()));
+    }
+    attributes.push(("joint1", joint.to_owned()));
+    if let Some(of) = of {
+        attributes.push(("joint2", of.to_owned()));
+    }
+    let mut coefficients = [0.0; 5];
+    coefficients[..polynomial.len()].copy_from_slice(polynomial);
+    attributes.push(("polycoef", numbers(&coefficients)));
+    writer.equalities.push(("joint", attributes));
+}

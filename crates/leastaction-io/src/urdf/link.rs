@@ -1,0 +1,215 @@
+//! `<link>`: inertia and what is drawn.
+
+use std::collections::BTreeMap;
+
+use roxmltree::Node;
+
+use super::element::{Element, tag};
+use super::meshes::Meshes;
+use crate::findings::{Findings, nearest, quoted};
+use crate::frames::{normalised, quaternion_from_rpy, rotate_inertia};
+use crate::mechanism::{BodyDescription, Placement, Shape, Visual};
+
+/// Colours by material name.
+pub(super) type Materials = BTreeMap<String, Option<[f64; 4]>>;
+
+/// A link and what the tree of links needs to know about it.
+pub(super) struct Link {
+    pub(super) body: BodyDescription,
+    pub(super) offset: usize,
+    pub(super) has_inertial: bool,
+}
+
+/// Reads one link.
+pub(super) fn read_link(
+    node: Node<'_, '_>,
+    name: &str,
+    materials: &mut Materials,
+    meshes: &mut Meshes<'_>,
+    findings: &mut Findings<'_>,
+) -> Link {
+    let owner = format!("link `{name}`");
+    let link = Element::mechanical(node, &owner);
+    link.warn_of_unknown(findings);
+    let offset = link.offset();
+    let mut body = BodyDescription {
+        name: name.to_owned(),
+        origin: findings.origin(offset),
+        ..BodyDescription::default()
+    };
+    let inertial = link.child(findings, "inertial");
+    if let Some(inertial) = inertial {
+        read_inertial(inertial, &mut body, findings);
+    }
+    for child in node.children().filter(Node::is_element) {
+        let element = Element::drawn(child, &owner);
+        match tag(child) {
+            "visual" => body.visuals.extend(read_visual(element, materials, meshes, findings)),
+            // Collision shapes have no part in the motion; they are read for their faults alone.
+            "collision" => drop(read_visual(element, materials, &mut Meshes::unresolved(), findings)),
+            _ => {}
+        }
+    }
+    Link { body, offset, has_inertial: inertial.is_some() }
+}
+
+/// Mass, com and inertia, the latter turned into the axes of the link.
+fn read_inertial(inertial: Element<'_, '_, '_>, body: &mut BodyDescription, findings: &mut Findings<'_>) {
+    inertial.warn_of_unknown(findings);
+    let placement = read_origin(inertial, findings);
+    body.com = placement.p;
+    if let Some(mass) = inertial.child(findings, "mass") {
+        mass.warn_of_unknown(findings);
+        body.mass = mass.required_number(findings, "value").unwrap_or(0.0);
+    } else {
+        inertial.fault(findings, "`<inertial>` has no `<mass>`", "add `<mass value=\"…\"/>`");
+    }
+    if let Some(inertia) = inertial.child(findings, "inertia") {
+        inertia.warn_of_unknown(findings);
+        let entries = ["ixx", "iyy", "izz", "ixy", "ixz", "iyz"];
+        let given = entries.map(|entry| inertia.required_number(findings, entry).unwrap_or(0.0));
+        body.inertia = rotate_inertia(placement.q, given);
+    } else {
+        let remedy = "add `<inertia ixx=\"…\" ixy=\"…\" ixz=\"…\" iyy=\"…\" iyz=\"…\" izz=\"…\"/>`";
+        inertial.fault(findings, "`<inertial>` has no `<inertia>`", remedy);
+    }
+}
+
+/// `<origin xyz rpy>` of an element, or `quat_xyzw` as in URDF 1.1; the identity if there is none.
+pub(super) fn read_origin(parent: Element<'_, '_, '_>, findings: &mut Findings<'_>) -> Placement {
+    let Some(origin) = parent.child(findings, "origin") else { return Placement::default() };
+    origin.warn_of_unknown(findings);
+    let p = origin.numbers::<3>(findings, "xyz").unwrap_or_default();
+    let rpy = origin.numbers::<3>(findings, "rpy");
+    let quaternion = origin.numbers::<4>(findings, "quat_xyzw");
+    let mut q = quaternion_from_rpy(rpy.unwrap_or_default());
+    if let Some([x, y, z, w]) = quaternion {
+        if rpy.is_some() {
+            let remedy = "keep one of the two";
+            origin.fault(findings, "`<origin>` has both `rpy` and `quat_xyzw`", remedy);
+        }
+        match normalised([w, x, y, z]) {
+            Some(unit) => q = unit,
+            None => origin.fault(
+                findings,
+                format!("`quat_xyzw` of `<origin>` is {x} {y} {z} {w}, which is no rotation"),
+                "give a unit quaternion; no rotation is `0 0 0 1`",
+            ),
+        }
+    }
+    Placement { p, q }
+}
+
+/// A visual or collision; `None` (with a warning) if its geometry is not usable.
+fn read_visual(
+    visual: Element<'_, '_, '_>,
+    materials: &mut Materials,
+    meshes: &mut Meshes<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<Visual> {
+    visual.warn_of_unknown(findings);
+    let placement = read_origin(visual, findings);
+    let rgba = visual.child(findings, "material").and_then(|m| read_material(m, materials, findings));
+    let Some(geometry) = visual.child(findings, "geometry") else {
+        let message = format!("`<{}>` has no `<geometry>` and is left out", visual.tag());
+        visual.fault(findings, message, "add `<geometry>` with a shape, or remove the element");
+        return None;
+    };
+    geometry.warn_of_unknown(findings);
+    let shapes = ["box", "sphere", "cylinder", "capsule", "mesh"];
+    let mut found = geometry.node.children().filter(|n| n.is_element() && shapes.contains(&tag(*n)));
+    let Some(first) = found.next() else {
+        let message = format!("`<geometry>` has no shape: the `<{}>` is left out", visual.tag());
+        geometry.fault(findings, message, "add `<box>`, `<sphere>`, `<cylinder>`, `<capsule>` or `<mesh>`");
+        return None;
+    };
+    if let Some(second) = found.next() {
+        let second = Element { node: second, ..geometry };
+        let message = format!("a second shape `<{}>` in one `<geometry>` is left out", second.tag());
+        second.fault(findings, message, "give each shape its own `<visual>`");
+    }
+    let shape = read_shape(Element { node: first, ..geometry }, meshes, findings)?;
+    Some(Visual { shape, placement, rgba })
+}
+
+/// A shape with positive sizes.
+fn read_shape(
+    shape: Element<'_, '_, '_>,
+    meshes: &mut Meshes<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<Shape> {
+    shape.warn_of_unknown(findings);
+    let made = match shape.tag() {
+        "box" => {
+            if shape.attribute("size").is_none() {
+                shape.required_text(findings, "size");
+            }
+            Shape::Box { size: shape.numbers(findings, "size")? }
+        }
+        "sphere" => Shape::Sphere { radius: shape.required_number(findings, "radius")? },
+        "cylinder" => Shape::Cylinder {
+            radius: shape.required_number(findings, "radius")?,
+            length: shape.required_number(findings, "length")?,
+        },
+        "capsule" => Shape::Capsule {
+            radius: shape.required_number(findings, "radius")?,
+            length: shape.required_number(findings, "length")?,
+        },
+        _ => {
+            let file = shape.required_text(findings, "filename")?;
+            let scale =
+                if shape.attribute("scale").is_some() { shape.numbers(findings, "scale")? } else { [1.0; 3] };
+            Shape::Mesh { file: meshes.resolve(file, shape.offset()), scale }
+        }
+    };
+    let positive = match &made {
+        Shape::Box { size } => size.iter().all(|s| *s >= 0.0),
+        Shape::Sphere { radius } => *radius >= 0.0,
+        Shape::Cylinder { radius, length } | Shape::Capsule { radius, length } => {
+            *radius >= 0.0 && *length >= 0.0
+        }
+        Shape::Ellipsoid { .. } | Shape::Mesh { .. } => true,
+    };
+    if !positive {
+        let message = format!("`<{}>` has a negative size and is left out", shape.tag());
+        shape.fault(findings, message, "give positive lengths");
+        return None;
+    }
+    Some(made)
+}
+
+/// Remembers a material of the robot or of a visual and returns its colour.
+pub(super) fn read_material(
+    material: Element<'_, '_, '_>,
+    materials: &mut Materials,
+    findings: &mut Findings<'_>,
+) -> Option<[f64; 4]> {
+    material.warn_of_unknown(findings);
+    let name = material.attribute("name").map_or("", |a| a.value());
+    let colour = material.child(findings, "color").and_then(|c| {
+        c.warn_of_unknown(findings);
+        c.numbers::<4>(findings, "rgba")
+    });
+    let defined = colour.is_some() || material.node.children().any(|n| n.is_element());
+    if defined {
+        if !name.is_empty() {
+            materials.insert(name.to_owned(), colour);
+        }
+        return colour;
+    }
+    if let Some(colour) = materials.get(name) {
+        return *colour;
+    }
+    let key = format!("material {name}");
+    if !findings.is_news(&key) {
+        return None;
+    }
+    let meant = findings.may_suggest().then(|| nearest(name, materials.keys().map(String::as_str))).flatten();
+    let remedy = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "define it in `<robot>`: `<material name=\"…\"><color rgba=\"1 1 1 1\"/></material>`".into(),
+    };
+    let message = format!("material {} is not defined", quoted(name));
+    findings.warn_once(key, material.offset(), material.owner, message, remedy);
+    None
+}

@@ -1,0 +1,150 @@
+//! Closures: how pairs carry them towards the root, and their pivots with a rank decision. (3.17), (3.18), (3.20)
+
+use super::Ldu;
+use super::algebra::{ZERO, add_row, dot, head, invert};
+use crate::geometry::Side;
+use crate::graph::{Carried, Fill};
+use crate::layout::Layout;
+
+/// Pivots below this times the size of their row and column are self-stress.
+pub(super) const RANK_TOLERANCE: f64 = 1e-10;
+
+impl Ldu {
+    /// Carried closures of a pair with `N` coordinates: fill among them and their blocks at the parent.
+    #[inline(always)]
+    pub(super) fn carry<const N: usize>(
+        &mut self,
+        layout: &Layout,
+        i: usize,
+        carried: &[Carried],
+        fill: &[Fill],
+        x: &Side,
+        v: &Side,
+    ) {
+        let at = layout.links[i].v;
+        self.block_operations += 4 * carried.len() as u64 + fill.len() as u64;
+        let (n_x, n_v) = (*head::<N>(&self.n_x, at), *head::<N>(&self.n_v, at));
+        let (left, right) = (*head::<N>(&self.left, at), *head::<N>(&self.right, at));
+        let inverse = *head::<N>(&self.inverse, at);
+        for c in carried {
+            let rows = layout.closures[c.closure].rows;
+            let (an_rows, bn_rows) = (&mut self.an[c.slot], &mut self.bn[c.slot]);
+            for r in 0..rows {
+                let (mut a, mut b) = (self.a[c.slot][r], self.b[c.slot][r]);
+                let (mut an, mut bn) = ([0.0; N], [0.0; N]);
+                for k in 0..N {
+                    an[k] = dot(&a, &n_v[k]);
+                    bn[k] = dot(&b, &n_x[k]);
+                    an_rows[r][k] = an[k];
+                    bn_rows[r][k] = bn[k];
+                }
+                let Some(slot) = c.parent_slot else { continue };
+                for k in 0..N {
+                    // A N P⁻¹ row, then times the left rows; B by the right columns.
+                    let mut s = 0.0;
+                    for m in 0..N {
+                        s += an[m] * inverse[m][k];
+                    }
+                    for m in 0..6 {
+                        a[m] -= s * left[k][m];
+                        b[m] -= bn[k] * right[k][m];
+                    }
+                }
+                // Row vectors times T_v: [a₁ − a₂ S(d'), a₂]; the transposed columns by T_x likewise.
+                add_row(&mut self.a[slot][r], &a, v.lever[i]);
+                add_row(&mut self.b[slot][r], &b, x.lever[i]);
+            }
+        }
+        for &(p, q, block) in fill {
+            let (cp, cq) = (&carried[p], &carried[q]);
+            let (rp, rq) = (layout.closures[cp.closure].rows, layout.closures[cq.closure].rows);
+            let (an, bn, cc) = (&self.an[cp.slot], &self.bn[cq.slot], &mut self.cc[block]);
+            for r in 0..rp {
+                let mut s = [0.0; N];
+                for k in 0..N {
+                    for m in 0..N {
+                        s[k] += an[r][m] * inverse[m][k];
+                    }
+                }
+                for c in 0..rq {
+                    let mut sum = 0.0;
+                    for k in 0..N {
+                        sum += s[k] * bn[c][k];
+                    }
+                    cc[r][c] -= sum;
+                }
+            }
+        }
+    }
+
+    /// Pivot of a closure with a rank decision, and its updates.
+    #[inline(never)]
+    pub(super) fn factor_closure(
+        &mut self,
+        layout: &Layout,
+        c: usize,
+        at: Option<(usize, usize)>,
+        others: &[(usize, usize, usize, Option<usize>)],
+        fill: &[Fill],
+    ) {
+        let rows = layout.closures[c].rows;
+        self.block_operations += 1 + 2 * u64::from(at.is_some()) + (2 * others.len() + fill.len()) as u64;
+        let mut inverse = ZERO;
+        let rank = invert(&self.cc[c], rows, &self.size[c], RANK_TOLERANCE, &mut inverse);
+        self.dropped += (rows - rank) as u32;
+        self.pivot[c] = inverse;
+        // P⁻ A at the remaining link.
+        let mut pa = ZERO;
+        if let Some((link, slot)) = at {
+            let a = self.a[slot];
+            for r in 0..rows {
+                for k in 0..rows {
+                    let s = inverse[r][k];
+                    for m in 0..6 {
+                        pa[r][m] += s * a[k][m];
+                    }
+                }
+            }
+            let b = self.b[slot];
+            let d = &mut self.diagonal[link];
+            for k in 0..rows {
+                for r in 0..6 {
+                    for m in 0..6 {
+                        d[r][m] -= b[k][r] * pa[k][m];
+                    }
+                }
+            }
+        }
+        for &(o, co, oc, slot) in others {
+            let ro = layout.closures[o].rows;
+            let (f_co, f_oc) = (self.cc[co], self.cc[oc]);
+            if let (Some(slot), Some((_, at_slot))) = (slot, at) {
+                let b = self.b[at_slot];
+                for r in 0..ro {
+                    // A_o −= F[o,c] P⁻ A ;  B_o −= B P⁻ F[c,o] (stored transposed).
+                    for k in 0..rows {
+                        let s = f_oc[r][k];
+                        let t: f64 = (0..rows).map(|m| inverse[k][m] * f_co[m][r]).sum();
+                        for m in 0..6 {
+                            self.a[slot][r][m] -= s * pa[k][m];
+                            self.b[slot][r][m] -= b[k][m] * t;
+                        }
+                    }
+                }
+            }
+        }
+        for &(p, q, block) in fill {
+            let (op, oq) = (others[p], others[q]);
+            let (rp, rq) = (layout.closures[op.0].rows, layout.closures[oq.0].rows);
+            let (f_pc, f_cq) = (self.cc[op.2], self.cc[oq.1]);
+            for r in 0..rp {
+                for k in 0..rows {
+                    let s: f64 = (0..rows).map(|m| f_pc[r][m] * inverse[m][k]).sum();
+                    for m in 0..rq {
+                        self.cc[block][r][m] -= s * f_cq[k][m];
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,604 @@
+//! The maximal-coordinate variational integrator: closed loops that stay closed, in linear time.
+//!
+//! Every body has its own pose and momentum; joints are constraints between bodies. One step solves
+//!
+//! ```text
+//! P_in = P + (h/2) F(pose, u)
+//! p⁻(w) − P_in − G(pose)ᵀΛ = 0,      g(pose')/h = 0,      pose' = pose ⊞ h w
+//! P'   = p⁺(w) + (h/2) F(pose', u)
+//! ```
+//!
+//! for the interval velocities `w` and the constraint impulses `Λ`: symmetric, momentum preserving, of second order
+//! because it starts and ends with half a kick at the nodes. The linear systems are solved on the graph of bodies and
+//! joints, see [`graph`](self) and the theory notes `docs/theory/03-maximal.md`.
+
+#![allow(clippy::inline_always, reason = "small kernels in the innermost loop")]
+
+pub(crate) mod constraint;
+mod constraint_forces;
+pub(crate) mod coordinate;
+mod derivative;
+pub(crate) mod forces;
+pub(crate) mod geometry;
+mod graph;
+pub(crate) mod layout;
+pub(crate) mod ldu;
+mod linearized;
+mod newton;
+pub(crate) mod nonholonomic;
+mod read_out;
+#[cfg(feature = "reference")]
+pub mod reference;
+mod residual;
+mod rotation_map;
+mod start;
+mod state;
+mod tension;
+pub(crate) mod workspace;
+
+use std::sync::Arc;
+
+pub use constraint_forces::JointImpulse;
+pub use derivative::StepDerivative;
+pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
+pub use read_out::LinkSnapshot;
+pub use rotation_map::RotationMap;
+pub use state::MaximalState;
+pub use workspace::MaximalWorkspace;
+
+#[cfg(feature = "sabotage")]
+use leastaction_core::sabotage;
+use leastaction_core::{integrator, mechanism, scalar, spatial};
+
+use crate::integrator::{Input, Integrator, JointForce, StepError, StepReport, expect_length, expect_state};
+use crate::mechanism::{Mechanism, State};
+use layout::Layout;
+use ldu::{Six, angular, linear};
+use nonholonomic::RollingKind;
+use state::HISTORY;
+
+/// How steps are composed to a higher order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Composition {
+    /// One step: second order.
+    #[default]
+    Plain,
+    /// Three steps, fourth order.
+    Yoshida,
+    /// Five steps, fourth order with an error about seventy times smaller.
+    Suzuki,
+}
+
+impl Composition {
+    /// Fractions of the step.
+    #[must_use]
+    pub fn fractions(self) -> &'static [f64] {
+        // a = 1/(2 − 2^(1/3)),  s = 1/(4 − 4^(1/3))
+        const A: f64 = 1.351_207_191_959_657_8;
+        const S: f64 = 0.414_490_771_794_375_7;
+        match self {
+            Self::Plain => &[1.0],
+            Self::Yoshida => &[A, 1.0 - 2.0 * A, A],
+            Self::Suzuki => &[S, S, 1.0 - 4.0 * S, S, S],
+        }
+    }
+
+    /// Order of accuracy.
+    #[must_use]
+    pub fn order(self) -> u32 {
+        if self == Self::Plain { 2 } else { 4 }
+    }
+}
+
+/// Options of the maximal integrator.
+///
+/// ```
+/// use leastaction::integrator::maximal::Maximal;
+/// use leastaction::integrator::Simulator;
+/// use leastaction::mechanism::{MechanismBuilder, samples};
+///
+/// let mechanism = MechanismBuilder::from(samples::four_bar()).build()?;
+/// let mut simulator = Simulator::with(&mechanism, Maximal::default(), &mechanism.start_state())?;
+/// for _ in 0..100 {
+///     simulator.step(&[], 0.01)?;
+/// }
+/// assert!(simulator.gap() < 1e-12); // four revolutes, closed to rounding
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Maximal {
+    /// Rotation map.
+    pub map: RotationMap,
+    /// Composition to fourth order.
+    pub composition: Composition,
+    /// Hold joint limits (inelastically) instead of only watching them.
+    pub enforce_limits: bool,
+    /// Relative tolerance of the nonlinear solve.
+    pub tolerance: f64,
+    /// Velocity constraints of your own, by body name.
+    pub custom: Vec<(String, Arc<dyn VelocityConstraint>)>,
+}
+
+impl Default for Maximal {
+    fn default() -> Self {
+        Self {
+            map: RotationMap::Sine,
+            composition: Composition::Plain,
+            enforce_limits: false,
+            tolerance: 1e-12,
+            custom: Vec::new(),
+        }
+    }
+}
+
+/// What the maximal integrator can be told beside order and tolerance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaximalOptions {
+    /// Rotation map.
+    pub rotation_map: RotationMap,
+    /// How fourth order is reached; `None` takes Suzuki's.
+    pub composition: Option<Composition>,
+    /// Hold joint limits instead of only watching them.
+    pub enforce_limits: bool,
+}
+
+/// What a Newton iteration from given interval velocities comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewtonDirection {
+    /// Change of the interval velocities `[ω body; v world]`, per link.
+    pub change: Vec<[f64; 6]>,
+    /// Impulses of the joints and closures on the links with the new multipliers: torque in link axes, force in world axes.
+    pub impulse: Vec<[f64; 6]>,
+}
+
+/// Deepest recursive halving of a step.
+const MAX_DEPTH: u32 = 8;
+
+impl Maximal {
+    /// From run-time options: order 2 (default) or 4.
+    ///
+    /// # Errors
+    /// If the order or the composition is not one of these.
+    pub fn with_options(
+        order: Option<u32>,
+        tolerance: Option<f64>,
+        more: &MaximalOptions,
+    ) -> Result<Self, StepError> {
+        let composition = match (order, more.composition) {
+            (None | Some(2), None | Some(Composition::Plain)) => Composition::Plain,
+            (Some(4), None) => Composition::Suzuki,
+            (None | Some(4), Some(c)) if c != Composition::Plain => c,
+            (Some(order), None) => {
+                return Err(StepError::BadOption {
+                    option: "order",
+                    value: order.to_string(),
+                    remedy: "the maximal integrator has order 2, and 4 by composition".into(),
+                });
+            }
+            (order, Some(c)) => {
+                return Err(StepError::BadOption {
+                    option: "order",
+                    value: order.unwrap_or(2).to_string(),
+                    remedy: format!("the composition given has order {}", c.order()),
+                });
+            }
+        };
+        Ok(Self {
+            map: more.rotation_map,
+            composition,
+            enforce_limits: more.enforce_limits,
+            tolerance: tolerance.unwrap_or(Self::default().tolerance),
+            custom: Vec::new(),
+        })
+    }
+
+    /// Adds a velocity constraint of your own on the body of that name.
+    #[must_use]
+    pub fn with_constraint(
+        mut self,
+        body: impl Into<String>,
+        constraint: Arc<dyn VelocityConstraint>,
+    ) -> Self {
+        self.custom.push((body.into(), constraint));
+        self
+    }
+
+    fn rollings(&self, mechanism: &Mechanism) -> Result<Vec<(usize, RollingKind, String)>, StepError> {
+        let mut out: Vec<_> = mechanism
+            .constraints()
+            .iter()
+            .map(|c| (c.body.index(), RollingKind::BuiltIn(c.kind), c.name.clone()))
+            .collect();
+        for (name, constraint) in &self.custom {
+            let body = mechanism.body_by_name(name).ok_or_else(|| StepError::BadOption {
+                option: "body of a velocity constraint",
+                value: name.clone(),
+                remedy: "name a body of the mechanism".into(),
+            })?;
+            out.push((
+                body.index(),
+                RollingKind::Custom(constraint.clone()),
+                format!("constraint on {name}"),
+            ));
+        }
+        Ok(out)
+    }
+
+    /// One plain step of length `h` in composition stage `stage`: solve, then accept. The state is unchanged on `Err`.
+    fn substep(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        u: &[f64],
+        h: f64,
+        stage: usize,
+        depth: u32,
+        report: &mut StepReport,
+        mut derivative: Option<&mut StepDerivative>,
+    ) -> Result<(), StepError> {
+        self.prepare_step(ws, state, u, h);
+        let smooth = depth == 0 && state.history.h * self.composition.fractions()[stage] == h;
+        newton::guess(&state.history, self.map, stage, h, smooth, depth > 0 && ws.accepted > 0, ws);
+        let mut outcome = newton::solve(ws, self.map, state, self.tolerance);
+        let mut iterations = outcome.iterations;
+        if !outcome.converged && !ws.layout.closures.is_empty() {
+            let mut scratch = std::mem::take(&mut ws.scratch_rows);
+            newton::average_directions(&ws.layout, state, &ws.trial, &mut ws.step, &mut scratch);
+            ws.scratch_rows = scratch;
+            let again = newton::solve(ws, self.map, state, self.tolerance);
+            iterations += again.iterations;
+            if again.converged {
+                report.fallbacks += 1;
+                outcome = again;
+            }
+        }
+        report.iterations += iterations;
+        if outcome.converged {
+            report.residual = report.residual.max(outcome.residual);
+            report.dropped_rank = report.dropped_rank.max(outcome.dropped);
+            report.inconsistency = report.inconsistency.max(outcome.inconsistency);
+            if let Some(derivative) = derivative {
+                derivative.capture(ws, self.map, state, u, stage);
+            }
+            self.accept(ws, state, u, h, stage, depth);
+            return Ok(());
+        }
+        if depth >= MAX_DEPTH {
+            return Err(StepError::NotConverged {
+                time: state.t,
+                step: h,
+                iterations,
+                residual: outcome.residual,
+                tolerance: self.tolerance,
+            });
+        }
+        // Split: the momentum-carrying map restarts exactly, without projection.
+        report.splits += 1;
+        ws.save(state);
+        for _ in 0..2 {
+            self.substep(ws, state, u, 0.5 * h, stage, depth + 1, report, derivative.as_deref_mut())?;
+        }
+        Ok(())
+    }
+
+    /// One step, composed of its substeps; differentiated on the way if asked.
+    fn advance(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+        mut derivative: Option<&mut StepDerivative>,
+    ) -> Result<StepReport, StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        if !(h.is_finite() && h != 0.0) {
+            return Err(StepError::BadOption {
+                option: "step",
+                value: h.to_string(),
+                remedy: "give a finite number of seconds that is not zero".into(),
+            });
+        }
+        let mut report = StepReport::default();
+        let (fractions, t) = (self.composition.fractions(), state.t);
+        ws.saved = false;
+        if fractions.len() > 1 {
+            ws.save(state);
+        }
+        ws.accepted = 0;
+        // A composition's substeps differ in length and would change the inertias back and forth.
+        let plain = fractions.len() == 1;
+        if plain && tension::depends_on_step(&ws.layout, state, h) {
+            ws.save(state);
+            tension::change_step(&ws.layout, state, &mut ws.scratch_rows, h);
+        }
+        for (stage, fraction) in fractions.iter().enumerate() {
+            if let Err(error) = self.substep(
+                ws,
+                state,
+                input.u,
+                fraction * h,
+                stage,
+                0,
+                &mut report,
+                derivative.as_deref_mut(),
+            ) {
+                if ws.saved {
+                    state.restore(&ws.layout, &ws.backup);
+                }
+                return Err(error);
+            }
+        }
+        state.t = t + h;
+        // After a split step the last interval is shorter: extrapolate from it alone.
+        let history = &mut state.history;
+        let smooth = report.splits == 0 && history.h == h;
+        history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
+        history.newest = (history.newest + 1) % HISTORY;
+        history.h = h;
+        if plain {
+            tension::resolve(&ws.layout, state, &mut ws.scratch_rows, ws.impulse2, h);
+        }
+        Ok(report)
+    }
+
+    /// What is constant over a step from `state`, in the workspace.
+    pub(crate) fn prepare_step(&self, ws: &mut MaximalWorkspace, state: &MaximalState, u: &[f64], h: f64) {
+        ws.step.prepare(&ws.layout, state, h);
+        self.take_in(ws, state, u, h);
+    }
+
+    /// The Newton direction at given interval velocities: for comparison with the slow twins. On each link the change of
+    /// `[ω body; v world]` and the impulse of joints and closures (torque in link axes, force in world axes).
+    ///
+    /// # Errors
+    /// If the velocities are out of the rotation map's domain or do not have one entry per moving link.
+    pub fn newton_direction(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &MaximalState,
+        u: &[f64],
+        h: f64,
+        w: &[[f64; 6]],
+    ) -> Result<NewtonDirection, StepError> {
+        expect_length("w", w.len(), ws.layout.links.len())?;
+        self.prepare_step(ws, state, u, h);
+        ws.iterate.w.copy_from_slice(w);
+        ws.iterate.wrench.fill([0.0; 6]);
+        ws.iterate.lam.fill([0.0; 6]);
+        ws.iterate.limit.fill(0.0);
+        newton::direction(ws, self.map, state)
+            .ok_or(StepError::NotFinite { time: state.t, what: "Newton direction" })?;
+        let mut impulse = vec![[0.0; 6]; w.len()];
+        let MaximalWorkspace { layout, step, system, .. } = ws;
+        for (i, link) in layout.links.iter().enumerate() {
+            let on = &system.wrench[i];
+            (0..6).for_each(|k| impulse[i][k] += on[k]);
+            if let Some(p) = link.parent {
+                ldu::add_wrench(&mut impulse[p], &on.map(|x| -x), state.side.lever[i]);
+            }
+        }
+        // About the joint points so far; the closures' rows are taken about the centres of mass.
+        for (i, f) in impulse.iter_mut().enumerate() {
+            *f = ldu::six(angular(f) + state.side.arm[i].cross(linear(f)), linear(f));
+        }
+        for (c, closure) in layout.closures.iter().enumerate() {
+            for r in 0..closure.rows {
+                let lam = residual::closure_force(layout, step, c, r, system.closure[c][r]);
+                forces::add_row(&mut impulse, &state.side.arm, closure.a, closure.b, &step.rows[c][r], lam);
+            }
+        }
+        for (i, f) in impulse.iter_mut().enumerate() {
+            *f = ldu::six(state.side.rot[i].tr_mul(angular(f)), linear(f));
+        }
+        Ok(NewtonDirection { change: ws.system.body.clone(), impulse })
+    }
+
+    /// Incoming momenta: the carried ones and half a kick at the start pose.
+    fn take_in(&self, ws: &mut MaximalWorkspace, state: &MaximalState, u: &[f64], h: f64) {
+        let step = &mut ws.step;
+        step.incoming.copy_from_slice(&state.momentum);
+        forces::add_half_kick(
+            &ws.layout,
+            &state.side,
+            &state.q,
+            &state.q_loop,
+            u,
+            0.5 * h,
+            &step.implicit,
+            &step.implicit_loop,
+            &mut step.incoming,
+        );
+        residual::incoming_about_points(&state.side, &step.incoming, &mut step.incoming_point);
+        step.scales = newton::scales(&ws.layout, &step.incoming, &state.poses, h);
+    }
+
+    /// Moves the state to the end of the solved interval.
+    fn accept(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        u: &[f64],
+        h: f64,
+        stage: usize,
+        depth: u32,
+    ) {
+        let MaximalWorkspace { layout, step, iterate, trial, .. } = ws;
+        // Incoming momenta and all impulses: of joints and closures, of drag at both ends, of the coordinate rows at the end,
+        // half a kick at the end pose. That is R'p⁺(ω), m v to the tolerance, and momentum is kept to rounding. (3.7)
+        for (i, link) in layout.links.iter().enumerate() {
+            let (u, r, p) = (&trial.unbalanced[i], &trial.residual[i], &step.incoming[i]);
+            let net: Six = crate::scalar::by_entry(|k| u[k] - r[k]);
+            let turn = angular(&net) + state.side.arm[i].cross(linear(&net));
+            let (mut ang, mut lin) = (angular(p) + turn, linear(p) + linear(&net));
+            if !link.drags.is_empty() {
+                for at_end in [false, true] {
+                    let v = linear(&iterate.w[i]);
+                    let (tau, f) = residual::drag_impulse(layout, i, &state.side, &trial.side, v, h, at_end);
+                    ang += tau;
+                    lin += f;
+                }
+            }
+            state.momentum[i] = ldu::six(ang, lin);
+        }
+        read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
+        std::mem::swap(&mut state.side, &mut trial.side);
+        std::mem::swap(&mut state.poses, &mut trial.poses);
+        let first = ws.accepted == 0;
+        if first {
+            std::mem::swap(&mut ws.node_side, &mut trial.side); // the start's geometry
+            ws.node_rows.copy_from_slice(&step.rows);
+            ws.node_time = 0.5 * (state.interval + h);
+        }
+        ws.accepted += 1;
+        state.interval = h;
+        for (i, link) in layout.links.iter().enumerate() {
+            let range = link.q..link.q + link.joint.kind.nq();
+            let mut near = [0.0; 7];
+            near[..range.len()].copy_from_slice(&state.q[range.clone()]);
+            forces::unwrapped(link.joint.kind, &state.side.joints[i], &near, &mut state.q[range]);
+        }
+        for (l, joint) in layout.loops.iter().enumerate() {
+            let near = state.q_loop[l];
+            forces::unwrapped(
+                joint.kind,
+                &state.side.loops[l],
+                &near,
+                &mut state.q_loop[l][..joint.kind.nq()],
+            );
+        }
+        forces::add_half_kick(
+            layout,
+            &state.side,
+            &state.q,
+            &state.q_loop,
+            u,
+            0.5 * h,
+            &step.implicit,
+            &step.implicit_loop,
+            &mut state.momentum,
+        );
+        let history = &mut state.history;
+        let next = (history.newest + 1) % HISTORY;
+        let (n, nc) = (iterate.w.len(), iterate.lam.len());
+        let at = stage * HISTORY + next;
+        let (w, wrench) = (&mut history.w[at * n..(at + 1) * n], &mut history.wrench[at * n..(at + 1) * n]);
+        let solved = iterate.w.iter().zip(&iterate.wrench);
+        ws.impulse2 = tension::largest_impulse2(&[], &iterate.lam);
+        for ((w, wrench), (solved_w, solved_wrench)) in w.iter_mut().zip(wrench).zip(solved) {
+            *w = *solved_w;
+            *wrench = *solved_wrench;
+            ws.impulse2 = ws.impulse2.max(linear(solved_wrench).norm2());
+        }
+        history.lam[at * nc..(at + 1) * nc].copy_from_slice(&iterate.lam);
+        history.limit.copy_from_slice(&iterate.limit);
+        if depth > 0 || self.composition != Composition::Plain {
+            ws.last.copy_from(iterate);
+        }
+        if first {
+            // The iterate is a guess from here on.
+            std::mem::swap(&mut ws.node, &mut ws.iterate);
+        }
+    }
+}
+
+impl Integrator for Maximal {
+    type State = MaximalState;
+    type Workspace = MaximalWorkspace;
+
+    fn label(&self) -> String {
+        let stages = match self.composition {
+            Composition::Plain => "2",
+            Composition::Yoshida => "4-yoshida",
+            Composition::Suzuki => "4-suzuki",
+        };
+        format!("maximal-{stages}-{}", self.map.name())
+    }
+
+    fn workspace(&self, mechanism: &Mechanism) -> Result<MaximalWorkspace, StepError> {
+        let layout = Layout::new(mechanism, &self.rollings(mechanism)?)?;
+        let composed = self.composition != Composition::Plain;
+        if composed && (layout.dissipative || (self.enforce_limits && layout.limited)) {
+            return Err(StepError::BadOption {
+                option: "order",
+                value: "4".into(),
+                remedy:
+                    "its composition has a negative substep, which damping, drag and limits do not allow; \
+                         use order 2, or `--undamped`"
+                        .into(),
+            });
+        }
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return Err(StepError::BadOption {
+                option: "tolerance",
+                value: self.tolerance.to_string(),
+                remedy: "give a number between 0 and 1, such as 1e-12".into(),
+            });
+        }
+        let stages = self.composition.fractions().len();
+        Ok(MaximalWorkspace::new(layout, stages, mechanism.nq(), mechanism.nv(), self.enforce_limits))
+    }
+
+    fn start(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MaximalWorkspace,
+        state: &State,
+    ) -> Result<MaximalState, StepError> {
+        expect_state(mechanism, state)?;
+        let stages = self.composition.fractions().len();
+        let mut made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+        if let Some(warm) = &state.warm
+            && warm.integrator == self.label()
+            && made.read_numbers(&workspace.layout, &warm.data)
+        {
+            return Ok(made);
+        }
+        start::consistent_start(mechanism, workspace, state, &mut made)?;
+        Ok(made)
+    }
+
+    fn step(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        self.advance(mechanism, ws, state, input, h, None)
+    }
+
+    fn read_out(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MaximalWorkspace,
+        state: &MaximalState,
+        out: &mut State,
+    ) {
+        read_out::read_out(mechanism, workspace, state, out);
+    }
+
+    fn warm_start(&self, _mechanism: &Mechanism, state: &MaximalState) -> Vec<f64> {
+        state.to_numbers()
+    }
+
+    fn gap(&self, _mechanism: &Mechanism, workspace: &mut MaximalWorkspace, state: &MaximalState) -> f64 {
+        let gap = read_out::largest_gap(&workspace.layout, state);
+        gap.ang.max(gap.lin)
+    }
+
+    fn joint_forces(&self, workspace: &mut MaximalWorkspace, out: &mut Vec<JointForce>) {
+        *out = workspace.joint_forces();
+    }
+
+    fn moved_at_start(&self, state: &MaximalState) -> f64 {
+        state.moved_at_start()
+    }
+}
+
+/// Mass-weighted velocity of a link as momentum about the centre of mass.
+fn momentum_of(link: &layout::Link, rot: &crate::spatial::Mat3, w: &Six) -> Six {
+    let ang = *rot * (link.inertia * rot.tr_mul(angular(w)));
+    ldu::six(ang, linear(w) * link.mass)
+}

@@ -1,0 +1,398 @@
+//! Variational integrators of any even order in joint coordinates, in linear time.
+//!
+//! Within a step the motion is a polynomial of degree `s` through `s + 1` Lobatto nodes; the action is summed at the
+//! same nodes and made stationary. The order is `2 s`, the map is symplectic, and momentum is conserved to rounding.
+//! The page `docs/theory/02-minimal.md` derives every formula; numbers in comments are its equations.
+//!
+//! One step, given `q` and `p`:
+//!
+//! 1. put the origin at the root and guess the node increments `Δ^1..Δ^s` (`guess.rs`);
+//! 2. residual `r` of all nodes by one outward and one inward sweep (`residual.rs`, `ball.rs`);
+//! 3. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass.rs`) or the exact Newton matrix
+//!    (`newton.rs`);
+//! 4. repeat until `r` is at its rounding scale (`scale.rs`) and `δ` is small; then `q⁺ = q + Δ^s`, `p⁺ = P^s`.
+//!
+//! ```
+//! use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
+//! use leastaction::integrator::Simulator;
+//! use leastaction::mechanism::{MechanismBuilder, samples};
+//!
+//! let mechanism = MechanismBuilder::from(samples::chain(3)).build()?;
+//! let integrator = MinimalIntegrator::new(MinimalOptions { order: 6, ..Default::default() })?;
+//! let mut simulator = Simulator::with(&mechanism, integrator, &mechanism.start_state())?;
+//! let report = simulator.step(&[], 0.02)?;
+//! assert!(report.residual < 1e-12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub(crate) mod ball;
+mod columns;
+mod dense;
+mod guess;
+mod hessian;
+pub(crate) mod lanes;
+mod legendre;
+mod linearize;
+mod linearized;
+pub(crate) mod lobatto;
+mod mass;
+mod newton;
+mod options;
+#[cfg(feature = "reference")]
+pub mod reference;
+pub(crate) mod residual;
+mod rows;
+mod sample;
+mod scale;
+pub(crate) mod segments;
+mod shift;
+pub(crate) mod six;
+mod solver;
+pub(crate) mod state;
+mod tangent;
+pub(crate) mod wrench;
+
+pub use hessian::{EnergyHessians, energy_hessians};
+pub use linearize::{Coordinates, Linearization};
+pub use lobatto::{Lobatto, MAX_DEGREE};
+pub use options::{MinimalOptions, Policy};
+pub use sample::{StepDirection, StepPoint, StepSample, StepTangent};
+pub use state::MinimalState;
+pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
+
+#[cfg(feature = "sabotage")]
+use leastaction_core::sabotage;
+use leastaction_core::{integrator, mechanism, scalar, spatial};
+
+use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
+use crate::mechanism::{BodyId, Mechanism, State};
+use solver::Solver;
+use std::sync::Arc;
+
+/// The engine: options, and the user's own wrench laws.
+#[derive(Clone, Debug, Default)]
+pub struct MinimalIntegrator {
+    options: MinimalOptions,
+    wrenches: Vec<AppliedWrench>,
+}
+
+impl MinimalIntegrator {
+    /// An engine with these options.
+    ///
+    /// # Errors
+    /// [`StepError::BadOption`] if the order is odd or out of range, or a tolerance is not positive.
+    pub fn new(options: MinimalOptions) -> Result<Self, StepError> {
+        let bad = |option, value: String, remedy: String| Err(StepError::BadOption { option, value, remedy });
+        let most = 2 * MAX_DEGREE as u32;
+        if options.order == 0 || !options.order.is_multiple_of(2) || options.order > most {
+            return bad("order", options.order.to_string(), format!("take an even number from 2 to {most}"));
+        }
+        for (name, value) in [("tolerance", options.tolerance), ("tolerance_q", options.tolerance_q)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return bad(name, value.to_string(), "take a small positive number".into());
+            }
+        }
+        if options.max_iterations == 0 {
+            return bad("max_iterations", "0".into(), "take at least one".into());
+        }
+        Ok(Self { options, wrenches: Vec::new() })
+    }
+
+    /// Adds a wrench law on a body.
+    #[must_use]
+    pub fn with_wrench(mut self, body: BodyId, law: Arc<dyn BodyWrench>) -> Self {
+        self.wrenches.push(AppliedWrench { body, law });
+        self
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &MinimalOptions {
+        &self.options
+    }
+}
+
+/// Memory of the engine for one mechanism and order; holds no truth.
+#[derive(Debug)]
+pub struct MinimalWorkspace(Box<dyn Engine>);
+
+/// A [`Solver`] with its number of lanes hidden.
+trait Engine: std::fmt::Debug {
+    fn legendre(&mut self, mechanism: &Mechanism, public: &State, state: &mut MinimalState);
+    fn step(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError>;
+    fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
+    fn sample(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        recentred: bool,
+    ) -> Result<StepSample, StepError>;
+    fn tangent(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        direction: &StepDirection,
+    ) -> Result<StepTangent, StepError>;
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError>;
+    fn linearize(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+        coordinates: Coordinates,
+        out: &mut Vec<f64>,
+    ) -> Result<(), StepError>;
+}
+
+impl<const N: usize> Engine for Solver<N> {
+    fn legendre(&mut self, mechanism: &Mechanism, public: &State, state: &mut MinimalState) {
+        Self::legendre(self, mechanism, public, state);
+    }
+    fn step(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        Self::step(self, mechanism, options, state, u, h)
+    }
+    fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
+        Self::public_velocity(self, mechanism, state, v);
+    }
+    fn sample(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        recentred: bool,
+    ) -> Result<StepSample, StepError> {
+        Self::sample(self, mechanism, at, recentred)
+    }
+    fn tangent(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        direction: &StepDirection,
+    ) -> Result<StepTangent, StepError> {
+        Self::tangent(self, mechanism, at, direction)
+    }
+    fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.residual_at(mechanism, at)
+    }
+    fn linearize(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+        coordinates: Coordinates,
+        out: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        Self::linearize(self, mechanism, options, state, u, h, coordinates, out)
+    }
+}
+
+impl MinimalWorkspace {
+    /// The equations of a step at any point. With `recentred` all sums are taken about the root joints, as steps do;
+    /// without, about the world's origin, which only changes rounding (and its scale).
+    ///
+    /// # Errors
+    /// If a vector has the wrong length, or the Newton matrix is singular there.
+    pub fn sample(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        recentred: bool,
+    ) -> Result<StepSample, StepError> {
+        self.0.sample(mechanism, at, recentred)
+    }
+
+    /// The derivative of the equations at any point along any direction, in O(s² n): the product of the Newton matrix
+    /// (with shifts, momenta and inputs beside it) and a vector, without the matrix.
+    ///
+    /// # Errors
+    /// If a vector has the wrong length, or the curve turns too far.
+    pub fn tangent(
+        &mut self,
+        mechanism: &Mechanism,
+        at: &StepPoint,
+        direction: &StepDirection,
+    ) -> Result<StepTangent, StepError> {
+        self.0.tangent(mechanism, at, direction)
+    }
+
+    /// Rows `0..s` of the residual alone: what an iteration costs before it solves anything.
+    ///
+    /// # Errors
+    /// If a vector has the wrong length, or the residual is not finite there.
+    pub fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
+        self.0.residual(mechanism, at)
+    }
+
+    /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.
+    fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
+        Ok(Self(match s {
+            1 => Box::new(Solver::<2>::new(mechanism, s, wrenches)?),
+            2 => Box::new(Solver::<3>::new(mechanism, s, wrenches)?),
+            3 => Box::new(Solver::<4>::new(mechanism, s, wrenches)?),
+            4 => Box::new(Solver::<5>::new(mechanism, s, wrenches)?),
+            5 | 6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
+            7 | 8 => Box::new(Solver::<9>::new(mechanism, s, wrenches)?),
+            _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, s, wrenches)?),
+        }))
+    }
+}
+
+impl Integrator for MinimalIntegrator {
+    type State = MinimalState;
+    type Workspace = MinimalWorkspace;
+
+    fn label(&self) -> String {
+        format!("minimal-{}", self.options.order)
+    }
+
+    fn workspace(&self, mechanism: &Mechanism) -> Result<MinimalWorkspace, StepError> {
+        MinimalWorkspace::new(mechanism, self.degree(), &self.wrenches)
+    }
+
+    fn start(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &State,
+    ) -> Result<MinimalState, StepError> {
+        let mut out = MinimalState::new(mechanism, self.degree(), state)?;
+        if !out.take_warm(&self.label(), state.warm.as_ref()) {
+            workspace.0.legendre(mechanism, state, &mut out);
+        }
+        Ok(out)
+    }
+
+    fn step(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &mut MinimalState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        expect_step(h)?;
+        workspace.0.step(mechanism, &self.options, state, input.u, h)
+    }
+
+    fn read_out(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &MinimalState,
+        out: &mut State,
+    ) {
+        out.t = state.t;
+        out.q.clone_from(&state.q);
+        out.v.resize(mechanism.nv(), 0.0);
+        workspace.0.public_velocity(mechanism, state, &mut out.v);
+    }
+
+    fn warm_start(&self, _mechanism: &Mechanism, state: &MinimalState) -> Vec<f64> {
+        state.to_warm()
+    }
+}
+
+impl MinimalIntegrator {
+    /// As [`start`](Integrator::start) without warm start, into a state of this engine that is already there. Does not
+    /// allocate.
+    ///
+    /// # Errors
+    /// If the state does not fit the mechanism.
+    pub fn restart(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &State,
+        out: &mut MinimalState,
+    ) -> Result<(), StepError> {
+        out.reset(mechanism, state)?;
+        workspace.0.legendre(mechanism, state, out);
+        Ok(())
+    }
+
+    /// Takes one step, never halved, and gives its exact derivative with respect to state and inputs, in O(n²).
+    ///
+    /// ```
+    /// use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator};
+    /// use leastaction::integrator::{Input, Integrator};
+    /// use leastaction::mechanism::{MechanismBuilder, samples};
+    ///
+    /// let mechanism = MechanismBuilder::from(samples::chain(2)).build()?;
+    /// let integrator = MinimalIntegrator::default();
+    /// let mut workspace = integrator.workspace(&mechanism)?;
+    /// let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state())?;
+    /// let slope = integrator.linearize(
+    ///     &mechanism, &mut workspace, &mut state, Input { u: &[] }, 0.01, Coordinates::Velocity)?;
+    /// // Positions change by h times the velocity, to first order.
+    /// assert!((slope.a(0, 2) - 0.01).abs() < 1e-4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the step cannot be taken; the state is then unchanged.
+    pub fn linearize(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &mut MinimalState,
+        input: Input<'_>,
+        h: f64,
+        coordinates: Coordinates,
+    ) -> Result<Linearization, StepError> {
+        let (nv, nu) = (mechanism.nv(), mechanism.nu());
+        let mut out = Linearization { nv, nu, coordinates, matrix: Vec::new() };
+        self.linearize_into(mechanism, workspace, state, input, h, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`linearize`](Self::linearize) with the coordinates and the memory of `out`.
+    ///
+    /// # Errors
+    /// As [`linearize`](Self::linearize).
+    pub fn linearize_into(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        state: &mut MinimalState,
+        input: Input<'_>,
+        h: f64,
+        out: &mut Linearization,
+    ) -> Result<(), StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        expect_step(h)?;
+        (out.nv, out.nu) = (mechanism.nv(), mechanism.nu());
+        let coordinates = out.coordinates;
+        workspace.0.linearize(mechanism, &self.options, state, input.u, h, coordinates, &mut out.matrix)
+    }
+
+    /// Polynomial degree `s`.
+    fn degree(&self) -> usize {
+        (self.options.order / 2) as usize
+    }
+}
+
+fn expect_step(h: f64) -> Result<(), StepError> {
+    if h.is_finite() && h != 0.0 {
+        return Ok(());
+    }
+    let remedy = "take a finite step other than zero".into();
+    Err(StepError::BadOption { option: "step", value: h.to_string(), remedy })
+}

@@ -1,5 +1,0 @@
-//! Problem files.
-
-mod golden;
-
-pub use golden::{GoldenProblem, golden_problem};
