@@ -100,6 +100,8 @@ pub(crate) struct Link {
     /// First position and velocity coordinate of the joint.
     pub(crate) q: usize,
     pub(crate) v: usize,
+    /// How many wrenches of children and closures add up on it: a sum of so many terms rounds so often.
+    pub(crate) terms: f64,
     /// Drag: point relative to the centre of mass, coefficient.
     pub(crate) drags: Vec<(Vec3, f64)>,
     /// Thrusters: input, wrench about the centre of mass in link axes.
@@ -385,6 +387,16 @@ impl Layout {
                 ));
             }
         }
+        for i in 0..links.len() {
+            if let Some(p) = links[i].parent {
+                links[p].terms += 1.0;
+            }
+        }
+        for closure in &closures {
+            for i in [closure.a, closure.b].into_iter().flatten() {
+                links[i].terms += closure.rows as f64;
+            }
+        }
         let (length, stiffness_per_force) = sizes(&links, &loops);
         let layout = Self {
             max_mass: links.iter().map(|l| l.mass).reduce(f64::max).unwrap_or(1.0),
@@ -457,6 +469,7 @@ impl Link {
             },
             q: 0,
             v: 0,
+            terms: 0.0,
             drags: Vec::new(),
             thrusters: Vec::new(),
         }

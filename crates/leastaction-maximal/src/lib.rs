@@ -548,11 +548,15 @@ impl Integrator for Maximal {
         expect_state(mechanism, state)?;
         let stages = self.composition.fractions().len();
         let mut made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
-        if let Some(warm) = &state.warm
-            && warm.integrator == self.label()
-            && made.read_numbers(&workspace.layout, &warm.data)
-        {
-            return Ok(made);
+        if let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) {
+            if made.read_numbers(&workspace.layout, &warm.data)
+                && start::reproduces(mechanism, workspace, &made, state)
+            {
+                made.t = state.t;
+                return Ok(made);
+            }
+            made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+            made.warm_start_dropped = true;
         }
         start::consistent_start(mechanism, workspace, state, &mut made)?;
         Ok(made)
@@ -594,6 +598,10 @@ impl Integrator for Maximal {
 
     fn moved_at_start(&self, state: &MaximalState) -> f64 {
         state.moved_at_start()
+    }
+
+    fn warm_start_dropped(&self, state: &MaximalState) -> bool {
+        state.warm_start_dropped
     }
 }
 

@@ -306,9 +306,9 @@ fn at_rounding(ws: &mut MaximalWorkspace, state: &MaximalState) -> bool {
             }
         }
     }
-    let eps = ROUNDINGS * f64::EPSILON;
-    trial.residual.iter().zip(&trial.sizes).all(|(r, size)| {
-        Worst { ang: largest(angular(r)), lin: largest(linear(r)) }.within(*size, eps)
+    layout.links.iter().zip(&trial.residual).zip(&trial.sizes).all(|((link, r), size)| {
+        let roundings = (ROUNDINGS + link.terms) * f64::EPSILON;
+        Worst { ang: largest(angular(r)), lin: largest(linear(r)) }.within(*size, roundings)
     })
 }
 

@@ -107,6 +107,24 @@ pub(crate) fn consistent_start(
     Ok(())
 }
 
+/// True if a warm start shows the positions and velocities that it came with, on this mechanism.
+pub(crate) fn reproduces(
+    mechanism: &Mechanism,
+    ws: &mut MaximalWorkspace,
+    made: &MaximalState,
+    given: &State,
+) -> bool {
+    /// Of the largest position or velocity: what a file with ten digits would keep.
+    const AGREEMENT: f64 = 1e-9;
+    let mut shown = given.clone();
+    super::read_out::read_out(mechanism, ws, made, &mut shown);
+    let close = |a: &[f64], b: &[f64]| {
+        let largest = a.iter().chain(b).fold(0.0f64, |m, x| m.max(x.abs()));
+        a.iter().zip(b).all(|(a, b)| (a - b).abs() <= AGREEMENT * largest)
+    };
+    close(&shown.q, &given.q) && close(&shown.v, &given.v)
+}
+
 /// Quaternions of the start scaled to length one.
 fn normalise(layout: &Layout, q: &mut [f64]) {
     for link in &layout.links {

@@ -33,6 +33,8 @@ pub struct MaximalState {
     pub(crate) inertia_step: f64,
     /// How far the start had to be moved to close the loops: largest change of a joint coordinate.
     pub(crate) moved: f64,
+    /// True if the start had a warm part that did not belong to its positions and velocities.
+    pub(crate) warm_start_dropped: bool,
 }
 
 /// Interval velocities `[ω; v]`, joint wrenches and multipliers of past steps, per composition stage.
@@ -104,6 +106,7 @@ impl MaximalState {
             stiffened: false,
             inertia_step: 0.0,
             moved: 0.0,
+            warm_start_dropped: false,
         }
     }
 
