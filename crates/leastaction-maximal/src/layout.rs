@@ -184,7 +184,8 @@ fn sizes(links: &[Link], loops: &[LinkJoint]) -> (f64, f64) {
         if let Some(i) = end.link {
             let norm = end.p.norm();
             lever = lever.max(norm);
-            stiffness[i] += super::tension::transverse(&links[i].inverse_inertia, end.p) / norm.max(f64::MIN_POSITIVE);
+            stiffness[i] +=
+                super::tension::transverse(&links[i].inverse_inertia, end.p) / norm.max(f64::MIN_POSITIVE);
         }
     }
     let gyration = |l: &Link| (l.inertia.trace() * l.inverse_mass).sqrt();
@@ -382,7 +383,10 @@ impl Layout {
             let regular = |end: Option<usize>| end.is_some_and(|i| links[i].inverse_mass > 0.0);
             if !regular(closure.a) && !regular(closure.b) {
                 return Err(unsupported(
-                    format!("`{}`, which constrains bodies without mass and inertia of their own", closure.name),
+                    format!(
+                        "`{}`, which constrains bodies without mass and inertia of their own",
+                        closure.name
+                    ),
                     "give one of them mass and inertia",
                 ));
             }

@@ -306,11 +306,14 @@ impl Maximal {
             ws.save(state);
         }
         ws.accepted = 0;
-        // A composition's substeps differ in length and would change the inertias back and forth.
-        let plain = fractions.len() == 1;
-        if plain && tension::depends_on_step(&ws.layout, state, h) {
-            ws.save(state);
-            tension::change_step(&ws.layout, state, &mut ws.scratch_rows, h);
+        // A composition's substeps differ in length and would change the inertias back and forth; a derivative is that of the
+        // map from positions and velocities, which know no forces of a step before.
+        if fractions.len() == 1 && derivative.is_none() {
+            if tension::matters(&ws.layout, state, h) {
+                ws.save(state);
+                tension::resolve(&ws.layout, state, &mut ws.scratch_rows, h);
+            }
+            state.inertia_step = h.abs();
         }
         for (stage, fraction) in fractions.iter().enumerate() {
             if let Err(error) = self.substep(
@@ -336,15 +339,12 @@ impl Maximal {
         history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
         history.newest = (history.newest + 1) % HISTORY;
         history.h = h;
-        if plain {
-            tension::resolve(&ws.layout, state, &mut ws.scratch_rows, ws.impulse2, h);
-        }
         Ok(report)
     }
 
     /// What is constant over a step from `state`, in the workspace.
     pub(crate) fn prepare_step(&self, ws: &mut MaximalWorkspace, state: &MaximalState, u: &[f64], h: f64) {
-        ws.step.prepare(&ws.layout, state, h);
+        ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.size);
         self.take_in(ws, state, u, h);
     }
 
@@ -484,11 +484,9 @@ impl Maximal {
         let at = stage * HISTORY + next;
         let (w, wrench) = (&mut history.w[at * n..(at + 1) * n], &mut history.wrench[at * n..(at + 1) * n]);
         let solved = iterate.w.iter().zip(&iterate.wrench);
-        ws.impulse2 = tension::largest_impulse2(&[], &iterate.lam);
         for ((w, wrench), (solved_w, solved_wrench)) in w.iter_mut().zip(wrench).zip(solved) {
             *w = *solved_w;
             *wrench = *solved_wrench;
-            ws.impulse2 = ws.impulse2.max(linear(solved_wrench).norm2());
         }
         history.lam[at * nc..(at + 1) * nc].copy_from_slice(&iterate.lam);
         history.limit.copy_from_slice(&iterate.limit);

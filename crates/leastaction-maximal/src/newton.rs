@@ -144,7 +144,12 @@ impl Targets {
         };
         let rate = (gap.ang * length + gap.lin) / (ws.step.h.abs() * speed);
         let rows = 6.0 * (ws.layout.links.len() + ws.layout.closures.len()) as f64;
-        Self { body: body(tolerance), gap, rounding: body(8.0 * eps), merit: (tolerance + rate) * rows.sqrt() }
+        Self {
+            body: body(tolerance),
+            gap,
+            rounding: body(8.0 * eps),
+            merit: (tolerance + rate) * rows.sqrt(),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ fn limit_distance(side: f64, lower: f64, upper: f64, y: f64) -> f64 {
 
 impl StepData {
     /// What is constant over a step from `state`: impulse laws, limits, force directions. Does not allocate.
-    pub(crate) fn prepare(&mut self, layout: &Layout, state: &MaximalState, h: f64) {
+    pub(crate) fn prepare(&mut self, layout: &Layout, state: &MaximalState, h: f64, sizes: &mut [Six]) {
         self.h = h;
         let side = &state.side;
         for (i, link) in layout.links.iter().enumerate() {
@@ -92,6 +92,11 @@ impl StepData {
             }
         }
         closure_rows(layout, side, &state.poses, &mut self.rows);
+        for (c, closure) in layout.closures.iter().enumerate() {
+            for r in 0..closure.rows {
+                sizes[c][r] = row_size(layout, side, c, &self.rows[c][r]);
+            }
+        }
     }
 }
 
@@ -589,7 +594,7 @@ pub(crate) fn assemble(
         }
         for r in 0..closure.rows {
             ldu.cc[c][r][r] = diagonal[r];
-            ldu.size[c][r] = row_size(layout, start, c, &step.rows[c][r]).max(diagonal[r]);
+            ldu.size[c][r] = ldu.size[c][r].max(diagonal[r]);
             let sign = closure_force(layout, step, c, r, 1.0);
             let (v, x) = (&rows[r], &step.rows[c][r]);
             for (side, slot) in ends[c].iter().enumerate() {

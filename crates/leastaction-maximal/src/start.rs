@@ -138,7 +138,7 @@ fn normalise(layout: &Layout, q: &mut [f64]) {
     }
 }
 
-fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
+pub(crate) fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
     for (i, link) in layout.links.iter().enumerate() {
         let (ang, lin) = (angular(&w[i]), linear(&w[i]));
         let at_com = six(ang, lin - ang.cross(side.arm[i]));
@@ -149,7 +149,7 @@ fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
 /// Adds `Cᵀ a ẏ`, the armature's share of the carried momentum, at joint rates `rate` and point velocities `w`.
 ///
 /// Joints with armature have the same rates in the public convention and in the engine's basis.
-fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState, rate: &[f64], w: &[Six]) {
+pub(crate) fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState, rate: &[f64], w: &[Six]) {
     let layout = &ws.layout;
     for (i, link) in layout.links.iter().enumerate() {
         let joint = &link.joint;
@@ -188,13 +188,7 @@ fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState, rate: &[f64], w:
 }
 
 /// Rows of a closure that have a value at a pose: loop joints, and holonomic rows of rolling constraints.
-pub(crate) fn position_values(
-    layout: &Layout,
-    c: usize,
-    side: &Side,
-    poses: &[LinkPose],
-    out: &mut Six,
-) {
+pub(crate) fn position_values(layout: &Layout, c: usize, side: &Side, poses: &[LinkPose], out: &mut Six) {
     let closure = &layout.closures[c];
     *out = [0.0; 6];
     match &closure.kind {
@@ -211,10 +205,7 @@ pub(crate) fn position_values(
 }
 
 /// Gauss–Newton on the joint coordinates, nearest in the metric of the masses. (3.26)
-fn close_loops(
-    ws: &mut MaximalWorkspace,
-    made: &mut MaximalState,
-) -> Result<(), StepError> {
+fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(), StepError> {
     const MAX_ITERATIONS: usize = 100;
     const MAX_MOVE: f64 = 0.3;
     let tolerance = 1e-14 * ws.layout.length;

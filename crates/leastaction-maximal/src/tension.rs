@@ -7,11 +7,16 @@
 //! with the mass `M + h²K/4`. So a link whose `h²K` passes `3J` has the inertia `h²K/3` in those directions for the next
 //! step: slow motion feels an error of second order, motion that the step cannot show is slowed down to `hω = √3`.
 
-use super::constraint::Row;
+use super::constraint::{Row, pattern};
+use super::geometry::Geometry;
 use super::layout::{ClosureKind, Layout};
-use super::ldu::{Six, angular, linear};
+use super::ldu::{angular, linear};
+use super::read_out::project;
 use super::residual::closure_rows;
+use super::start::{add_armature, carry_momentum};
 use super::state::MaximalState;
+use super::workspace::MaximalWorkspace;
+use crate::mechanism::JointType;
 use crate::spatial::{Mat3, Vec3};
 
 /// `(hω)²` up to which the rotation of a link under tension is left as it is; four is the limit of stability.
@@ -22,31 +27,28 @@ pub(crate) fn transverse(inverse_inertia: &Mat3, l: Vec3) -> f64 {
     inverse_inertia.trace() * l.norm2() - l.dot(*inverse_inertia * l)
 }
 
-/// True if a force of this square, at every joint, could make a link stiff for the step `h`.
-pub(crate) fn could_be_stiff(layout: &Layout, force2: f64, h: f64) -> bool {
-    let largest = h * h * layout.stiffness_per_force;
-    force2 * largest * largest > RESOLVED * RESOLVED
+/// True if the forces of the last step could make a link stiff for a step of length `h`, or did so in the last one.
+pub(crate) fn matters(layout: &Layout, state: &MaximalState, h: f64) -> bool {
+    if state.interval == 0.0 {
+        return false;
+    }
+    let history = &state.history;
+    let joints = &history.wrench[history.range(0, 0, layout.links.len())];
+    let closures = &history.lam[history.range(0, 0, layout.closures.len())];
+    let largest = joints.iter().fold(0.0f64, |m, c| m.max(linear(c).norm2()));
+    let largest = closures.iter().fold(largest, |m, lam| m.max(lam.iter().map(|x| x * x).sum()));
+    let bound = h * h * layout.stiffness_per_force / state.interval;
+    state.stiffened || largest * bound * bound > RESOLVED * RESOLVED
 }
 
-/// Inertias of the links for steps of length `h` after the last one, whose largest impulse has the square `impulse2`. Does
-/// not allocate.
-pub(crate) fn resolve(
-    layout: &Layout,
-    state: &mut MaximalState,
-    scratch: &mut [[Row; 6]],
-    impulse2: f64,
-    h: f64,
-) {
-    let per_second = 1.0 / state.interval;
-    state.inertia_step = h.abs();
-    if !could_be_stiff(layout, impulse2 * per_second * per_second, h) {
-        if state.stiffened {
-            state.inertia.iter_mut().zip(&layout.links).for_each(|(j, link)| *j = link.inertia);
-            state.stiffened = false;
-        }
-        return;
+/// Inertias of the links for a step of length `h`, from the forces of the last one. Does not allocate.
+pub(crate) fn resolve(layout: &Layout, state: &mut MaximalState, scratch: &mut [[Row; 6]], h: f64) {
+    // With another step than the last one's the inertias jump: the rates stay, so the carried momenta change.
+    let jumps = state.inertia_step != h.abs();
+    if jumps {
+        add_spin(layout, state, -1.0);
     }
-    stiffnesses(layout, state, scratch, per_second);
+    stiffnesses(layout, state, scratch);
     state.stiffened = false;
     for (i, link) in layout.links.iter().enumerate() {
         let rot = &state.side.rot[i];
@@ -59,50 +61,38 @@ pub(crate) fn resolve(
             state.stiffened = true;
         }
     }
-}
-
-/// True if a step of length `h` needs other inertias than the last one's.
-pub(crate) fn depends_on_step(layout: &Layout, state: &MaximalState, h: f64) -> bool {
-    if state.interval == 0.0 || state.inertia_step == h.abs() {
-        return false;
+    if jumps {
+        add_spin(layout, state, 1.0);
     }
-    let per_second = 1.0 / state.interval;
-    state.stiffened || could_be_stiff(layout, newest_impulse2(layout, state) * per_second * per_second, h)
 }
 
-/// As [`resolve`] for another step than the last one's: the rates stay, so the carried momenta change.
-pub(crate) fn change_step(layout: &Layout, state: &mut MaximalState, scratch: &mut [[Row; 6]], h: f64) {
-    let n = layout.links.len();
-    let newest = state.history.range(0, 0, n);
-    let add = |state: &mut MaximalState, s: f64| {
-        for (i, at) in newest.clone().enumerate() {
-            let spin = state.inertia[i] * angular(&state.history.w[at]);
-            let world = state.side.rot[i] * spin;
-            (0..3).for_each(|k| state.momentum[i][k] += s * world[k]);
-        }
-    };
-    add(state, -1.0);
-    let impulse2 = newest_impulse2(layout, state);
-    resolve(layout, state, scratch, impulse2, h);
-    add(state, 1.0);
+/// Adds the spin of the last interval, with the inertias at hand, to the carried momenta.
+fn add_spin(layout: &Layout, state: &mut MaximalState, s: f64) {
+    let newest = state.history.range(0, 0, layout.links.len());
+    for (i, w) in state.history.w[newest].iter().enumerate() {
+        let spin = state.side.rot[i] * (state.inertia[i] * angular(w));
+        (0..3).for_each(|k| state.momentum[i][k] += s * spin[k]);
+    }
 }
 
-fn newest_impulse2(layout: &Layout, state: &MaximalState) -> f64 {
-    let history = &state.history;
-    let (links, closures) = (layout.links.len(), layout.closures.len());
-    largest_impulse2(&history.wrench[history.range(0, 0, links)], &history.lam[history.range(0, 0, closures)])
-}
-
-/// Square of the largest force impulse among the joints and closures.
-pub(crate) fn largest_impulse2(wrench: &[Six], lam: &[Six]) -> f64 {
-    let joints = wrench.iter().fold(0.0f64, |m, c| m.max(linear(c).norm2()));
-    lam.iter().fold(joints, |m, lam| m.max(lam.iter().map(|x| x * x).sum()))
+/// Back to the inertias of the model, with the momenta of the velocities that the state shows.
+pub(crate) fn forget(ws: &mut MaximalWorkspace, state: &mut MaximalState) {
+    if !state.stiffened {
+        return;
+    }
+    project(ws, state);
+    let w = ws.system.body.clone();
+    state.inertia.iter_mut().zip(&ws.layout.links).for_each(|(j, link)| *j = link.inertia);
+    state.stiffened = false;
+    carry_momentum(&ws.layout, &state.side, &w, &mut state.momentum);
+    add_armature(ws, state, &ws.system.rate, &w);
 }
 
 /// `K` of every link in world axes, in place of its inertia.
-fn stiffnesses(layout: &Layout, state: &mut MaximalState, scratch: &mut [[Row; 6]], per_second: f64) {
-    let MaximalState { side, poses, history, inertia, .. } = state;
+fn stiffnesses(layout: &Layout, state: &mut MaximalState, scratch: &mut [[Row; 6]]) {
+    let MaximalState { side, poses, history, inertia, interval, .. } = state;
     inertia.fill(Mat3::zero());
+    let per_second = 1.0 / *interval;
     let mut pull = |i: usize, f: Vec3, l: Vec3| {
         let tension = f.dot(l) * per_second;
         if tension > 0.0 {
@@ -112,7 +102,7 @@ fn stiffnesses(layout: &Layout, state: &mut MaximalState, scratch: &mut [[Row; 6
     };
     let n = layout.links.len();
     for (i, (link, c)) in layout.links.iter().zip(&history.wrench[history.range(0, 0, n)]).enumerate() {
-        let f = linear(c);
+        let f = constraint_force(link.joint.kind, &side.joints[i], linear(c));
         pull(i, f, side.arm[i]);
         if let Some(p) = link.parent {
             pull(p, -f, side.arm[p] + side.lever[i]);
@@ -132,6 +122,18 @@ fn stiffnesses(layout: &Layout, state: &mut MaximalState, scratch: &mut [[Row; 6
                 pull(a, -f, side.arm[a] + g.lever_a);
             }
         }
+    }
+}
+
+/// The part of a joint's force that its constraints exert; springs and dampers along its slides have rows of their own.
+fn constraint_force(kind: JointType, g: &Geometry, f: Vec3) -> Vec3 {
+    match pattern(kind) {
+        (_, Some((first, count)), _) => (first..first + count).fold(Vec3::zero(), |sum, i| {
+            let t = g.frame_a.column(i);
+            sum + t * t.dot(f)
+        }),
+        (_, None, true) => f,
+        (_, None, false) => Vec3::zero(),
     }
 }
 

@@ -42,8 +42,6 @@ pub struct MaximalWorkspace {
     /// Intervals accepted within the present step.
     pub(crate) accepted: u32,
     pub(crate) scratch_rows: Vec<[Row; 6]>,
-    /// Square of the largest force impulse of the last interval.
-    pub(crate) impulse2: f64,
     /// Merits of the last solve, newest last.
     pub(crate) merits: [f64; 8],
 }
@@ -195,7 +193,6 @@ impl MaximalWorkspace {
             node_time: 0.0,
             accepted: 0,
             scratch_rows: vec![[Row::default(); 6]; nc],
-            impulse2: 0.0,
             merits: [0.0; 8],
             iterate,
             layout,

@@ -138,8 +138,11 @@ fn hanging(
     let mut q = Vec::new();
     for i in 0..n {
         let body = format!("link{i}");
-        let (parent, at) =
-            if i == 0 { (WORLD.to_owned(), [0.0; 3]) } else { (format!("link{}", parent(i)), [0.0, 0.0, -1.0]) };
+        let (parent, at) = if i == 0 {
+            (WORLD.to_owned(), [0.0; 3])
+        } else {
+            (format!("link{}", parent(i)), [0.0, 0.0, -1.0])
+        };
         model.joints.push(joint(format!("joint{i}"), kind, &parent, &body, at, axis(i)));
         model.bodies.push(rod(body, 1.0));
         let (s, c) = (0.5 * angle(i)).sin_cos();
@@ -156,12 +159,7 @@ fn hanging(
 }
 
 /// A chain is turned at its first joint.
-fn chain_of(
-    name: String,
-    n: usize,
-    kind: JointType,
-    axis: impl Fn(usize) -> [f64; 3],
-) -> ModelDescription {
+fn chain_of(name: String, n: usize, kind: JointType, axis: impl Fn(usize) -> [f64; 3]) -> ModelDescription {
     hanging(name, n, kind, axis, |i| i - 1, |i| if i == 0 { 0.5 } else { 0.0 })
 }
 

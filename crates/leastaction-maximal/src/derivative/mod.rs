@@ -297,6 +297,7 @@ impl Maximal {
         slope: &mut StepDerivative,
     ) -> Result<StepReport, StepError> {
         slope.saved.save(state);
+        super::tension::forget(ws, state);
         slope.start.fill(ws, state);
         slope.chart.fill(&ws.layout, &slope.start.node, &state.poses, state.t)?;
         let time = state.t;

@@ -140,9 +140,10 @@ impl Elimination {
         for k in 0..n {
             let (mut best, mut at) = (tolerance * tolerance, None);
             for r in k..n {
-                for c in 0..n {
-                    let square = a[r][c] * a[r][c] * weight_of_row[r] * weight[c];
-                    if !this.used[c] && square > best {
+                let w = weight_of_row[r];
+                for c in (0..n).filter(|c| !this.used[*c]) {
+                    let square = (a[r][c] * w) * (a[r][c] * weight[c]);
+                    if square > best {
                         best = square;
                         at = Some((r, c));
                     }

@@ -125,8 +125,7 @@ fn a_warm_start_that_belongs_to_another_state_or_model_is_dropped() {
         // Velocities of one's own: the engine starts from them.
         let mut edited = state.clone();
         edited.v.fill(0.0);
-        let mut again =
-            Simulator::new(&mechanism, Method::Maximal, &options, &edited).expect("supported");
+        let mut again = Simulator::new(&mechanism, Method::Maximal, &options, &edited).expect("supported");
         assert!(again.warm_start_dropped());
         assert!(again.state().v.iter().all(|v| v.abs() < 1e-12), "{:?}", again.state().v);
 
@@ -152,7 +151,8 @@ fn fixed(name: &str, parent: &str, child: &str) -> JointDescription {
 #[test]
 fn a_mechanism_that_cannot_move_stands_still() {
     let mut model = ModelDescription::new("statue");
-    model.bodies = vec![body("base", 2.0, [0.1, 0.1, 0.1, 0.0, 0.0, 0.0]), body("head", 1.0, [0.1; 6].map(|_| 0.0))];
+    model.bodies =
+        vec![body("base", 2.0, [0.1, 0.1, 0.1, 0.0, 0.0, 0.0]), body("head", 1.0, [0.1; 6].map(|_| 0.0))];
     model.joints = vec![fixed("foot", WORLD, "base"), fixed("neck", "base", "head")];
     let mechanism = build(model);
     let mut sim =
@@ -200,7 +200,8 @@ fn a_body_without_mass_between_two_joints_is_supported() {
         sim.state().clone()
     };
     let (a, b) = (run(crossed), run(universal));
-    let error = a.q.iter().chain(&a.v).zip(b.q.iter().chain(&b.v)).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+    let error =
+        a.q.iter().chain(&a.v).zip(b.q.iter().chain(&b.v)).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
     assert!(error < 1e-11, "{error:e}");
 }
 
