@@ -25,7 +25,7 @@ export CHROMIUM
 work=${CARGO_TARGET_DIR:-target}/browser-test
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-sources=crates/leastaction-cli/tests/browser
+sources=crates/leastaction-study/tests/browser
 if ! cmp -s "$sources/package-lock.json" "$work/installed-lock.json"; then
     cp "$sources/package.json" "$sources/package-lock.json" "$sources/.npmrc" "$work/"
     (cd "$work" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >/dev/null)
@@ -38,7 +38,7 @@ if [ -n "$report" ]; then
     exec node "$work/report.test.mjs" "$report" ${picture:+"$picture"}
 fi
 
-sample() { cargo run --release --quiet -p leastaction-cli --example sample_report -- "$work/$1.html" "$1"; }
+sample() { cargo run --release --quiet -p leastaction-study --example sample_report -- "$work/$1.html" "$1"; }
 sample pendulum
 REPORT_EXPECT='{"frames": 1001, "bodies": 2,
     "plots": {"energy-error": 1001, "momentum": 1001, "joint-positions": 1001, "iterations": 1001}}' \

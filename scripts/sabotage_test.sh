@@ -8,7 +8,7 @@ trap 'rm -rf "$out"' EXIT
 # A program that can be broken may not stay where the sound one is built.
 cargo build --release --quiet -p leastaction-cli --features sabotage
 program=$out/leastaction
-mv target/release/leastaction "$program"
+mv "${CARGO_TARGET_DIR:-target}/release/leastaction" "$program"
 bad=0
 while read -r fault experiment; do
   if ! "$program" experiment "$experiment" --quick --out "$out/sound" >"$out/log" 2>&1; then

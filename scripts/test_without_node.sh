@@ -10,7 +10,7 @@ export CARGO_TARGET_DIR="$work"
 export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0
 
 fail() { echo "FAILED: $1" >&2; exit 1; }
-sample() { cargo run -p leastaction-cli --example sample_report -- "$work/$1.html" pendulum 2>"$work/$1.log" ||
+sample() { cargo run -p leastaction-study --example sample_report -- "$work/$1.html" pendulum 2>"$work/$1.log" ||
     { cat "$work/$1.log" >&2; fail "the build did not succeed ($1)"; }; }
 check_report() {
     page="$work/$1.html"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::failure::INTERRUPTED;
+use leastaction_study::failure::INTERRUPTED;
 
 /// Set by the first Ctrl-C; a second one ends the process at once.
 pub(crate) fn stop_flag() -> Arc<AtomicBool> {

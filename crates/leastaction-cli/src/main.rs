@@ -1,39 +1,29 @@
 //! The `leastaction` command.
 
-mod args;
-mod bench_compare;
 mod commands;
-mod config;
-mod config_toml;
-mod experiments;
-mod failure;
-mod forces;
-mod inputs;
 mod interrupt;
-mod limits;
-mod model;
-mod motion_page;
-mod output;
-mod page;
-mod policy;
 mod printer;
-mod problem;
 mod progress;
-mod quantity;
-#[allow(dead_code, unused_imports, reason = "the sample program of the report uses more of it")]
-mod report;
-mod run;
-mod serve;
-mod start;
-mod statistics;
-mod summary;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
+/// Mechanics of articulated bodies computed the structured way.
+///
+/// Without a verb a built-in double pendulum is simulated, to see something at once.
+#[derive(Debug, Parser)]
+#[command(name = "leastaction", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<commands::Command>,
+}
+
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = Cli::parse();
     let mut printer = printer::Printer::new(cli.json);
     let done = match cli.command {
         Some(command) => command.run(&mut printer),

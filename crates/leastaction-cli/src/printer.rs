@@ -2,10 +2,11 @@
 
 use std::io::{IsTerminal, Write};
 
-use leastaction::io::{Diagnostic, Severity};
+use leastaction::io::{Diagnostic, ProblemKind, Severity, printable};
+use leastaction_study::listener::Listener;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use leastaction_study::failure::Failure;
 
 const RED: &str = "31";
 const YELLOW: &str = "33";
@@ -34,7 +35,7 @@ impl Printer {
     /// A line of the result. A reader that has closed the pipe is no error.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         if !self.json {
-            let _ = writeln!(std::io::stdout().lock(), "{}", text.as_ref());
+            let _ = writeln!(std::io::stdout().lock(), "{}", printable(text.as_ref()));
         }
     }
 
@@ -46,7 +47,14 @@ impl Printer {
     /// The result for machines; printed with `--json` only.
     pub(crate) fn object(&mut self, value: &Value) {
         if self.json {
-            let text = serde_json::to_string_pretty(value).unwrap_or_default();
+            // JSON may hold the control characters above ASCII as they are, a terminal obeys them.
+            let mut text = String::new();
+            for c in serde_json::to_string_pretty(value).unwrap_or_default().chars() {
+                match c {
+                    '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+                    c => text.push(c),
+                }
+            }
             let _ = writeln!(std::io::stdout().lock(), "{text}");
         }
     }
@@ -55,7 +63,7 @@ impl Printer {
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         if !self.json {
             let label = self.paint(CYAN, "note");
-            let _ = writeln!(std::io::stderr().lock(), "{label}: {}", text.as_ref());
+            let _ = writeln!(std::io::stderr().lock(), "{label}: {}", printable(text.as_ref()));
         }
     }
 
@@ -64,16 +72,38 @@ impl Printer {
         if self.json {
             return;
         }
-        let (word, colour) = match diagnostic.severity {
+        let text = self.painted(&diagnostic.to_string(), diagnostic.severity);
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    /// The text of a problem, its first `error` or `warning` in colour.
+    fn painted(&self, text: &str, severity: Severity) -> String {
+        let (word, colour) = match severity {
             Severity::Error => ("error", RED),
             Severity::Warning => ("warning", YELLOW),
         };
-        let text = diagnostic.to_string().replacen(
-            &format!("{word}: "),
-            &format!("{}: ", self.paint(colour, word)),
-            1,
-        );
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        text.replacen(&format!("{word}: "), &format!("{}: ", self.paint(colour, word)), 1)
+    }
+
+    /// What is odd about a model, in three lines at most: `check` is the place for all of it.
+    pub(crate) fn warnings(&mut self, model: &str, diagnostics: &[Diagnostic]) {
+        if let [one] = diagnostics {
+            return self.diagnostic(one);
+        }
+        let kinds = ProblemKind::group(diagnostics);
+        for kind in kinds.iter().take(2).filter(|_| !self.json) {
+            let _ = writeln!(
+                std::io::stderr().lock(),
+                "{}",
+                self.painted(&kind.to_string(), kind.first.severity)
+            );
+        }
+        if !diagnostics.is_empty() {
+            self.note(format!(
+                "`leastaction check {model}` shows all {} warnings with remedies",
+                diagnostics.len()
+            ));
+        }
     }
 
     /// A failure: its problems, its message, the chain of causes, the remedy.
@@ -91,32 +121,18 @@ impl Printer {
         for diagnostic in &failure.diagnostics {
             self.diagnostic(diagnostic);
         }
-        let mut text = format!("{}: {}\n", self.paint(RED, "error"), failure.message);
+        let mut text = format!("{}: {}\n", self.paint(RED, "error"), printable(&failure.message));
         for cause in &failure.causes {
-            text.push_str(&format!("  cause: {cause}\n"));
+            text.push_str(&format!("  cause: {}\n", printable(cause)));
         }
         if let Some(help) = &failure.help {
-            text.push_str(&format!("  help: {help}\n"));
+            text.push_str(&format!("  help: {}\n", printable(help)));
         }
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 
     fn paint(&self, colour: &str, word: &str) -> String {
         if self.color { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
-    }
-}
-
-/// A measured number in four digits.
-pub(crate) fn figure(x: f64) -> String {
-    let size = x.abs();
-    if x == 0.0 {
-        "0".to_owned()
-    } else if (1e-2..1e4).contains(&size) {
-        // Four significant digits.
-        let digits = 3 - size.log10().floor() as i32;
-        format!("{x:.*}", digits.max(0) as usize)
-    } else {
-        format!("{x:.3e}")
     }
 }
 
@@ -137,16 +153,17 @@ pub(crate) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
     value
 }
 
-#[cfg(test)]
-mod tests {
-    use super::figure;
-
-    #[test]
-    fn figures_have_four_digits() {
-        for (x, text) in
-            [(0.0, "0"), (1.15, "1.150"), (123.456, "123.5"), (0.012_345_6, "0.01235"), (1.5e-9, "1.500e-9")]
-        {
-            assert_eq!(figure(x), text);
-        }
+impl Listener for Printer {
+    fn line(&mut self, text: &str) {
+        Self::line(self, text);
+    }
+    fn raw(&mut self, text: &str) {
+        Self::raw(self, text);
+    }
+    fn note(&mut self, text: &str) {
+        Self::note(self, text);
+    }
+    fn object(&mut self, value: &Value) {
+        Self::object(self, value);
     }
 }

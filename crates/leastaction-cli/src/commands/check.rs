@@ -5,11 +5,12 @@ use leastaction::io::Severity;
 use leastaction::mechanism::Mechanism;
 use serde_json::{Value, json};
 
-use crate::args::{MODEL_HELP, ReadArgs, StartArgs};
-use crate::config::{Settings, word};
-use crate::failure::{CHECK_FAILED, DONE, Failure};
-use crate::printer::{Printer, diagnostic_json, figure};
-use crate::{model, serve, start};
+use crate::printer::{Printer, diagnostic_json};
+use leastaction_study::args::{MODEL_HELP, ReadArgs, StartArgs};
+use leastaction_study::config::{Settings, word};
+use leastaction_study::digits::figure;
+use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
+use leastaction_study::{model, serve, start};
 
 /// A loop that is open by more than this at the start state is worth a remark.
 const CLOSED: f64 = 1e-6;

@@ -3,8 +3,8 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::failure::{DONE, Failure};
 use crate::printer::Printer;
+use leastaction_study::failure::{DONE, Failure};
 
 /// Print the completion script of a shell
 ///
@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::args::Cli::command(), "leastaction", &mut script);
+    clap_complete::generate(args.shell, &mut crate::Cli::command(), "leastaction", &mut script);
     let script = String::from_utf8_lossy(&script);
     if printer.is_json() {
         printer.object(&serde_json::json!({"shell": args.shell.to_string(), "script": script}));

@@ -1,26 +1,22 @@
 //! `control`: inputs and feedback that bring a mechanism to a goal.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 
-use leastaction::control::{
-    ControlError, ControlProblem, ControlProgress, ControlSolution, Costs, Hold, MaximalPlant, MinimalPlant,
-    POLICY_SCHEMA, Path as Motion, Plant, Policy, PolicyEnd, Regulator, equilibrium_input, regulate,
-    solve_control, track,
-};
-use leastaction::integrator::{Method, MethodOptions};
-use leastaction::mechanism::State;
+use leastaction::control::ControlProgress;
 use leastaction::optimize::{SolveStatus, Wish};
-use serde_json::{Value, json};
+use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction_study::output::DEFAULT_FOLDER;
+use leastaction_study::policy::HOLD_SECONDS;
+use leastaction_study::problem::control_file::{self, ControlFile};
+use leastaction_study::problem::control_solve::{
+    Found, at_limit, median_time, replay_method, solve, to_json,
+};
+use leastaction_study::problem::{control_results, solution_file};
+use serde_json::json;
 
-use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use crate::interrupt::stop_flag;
-use crate::output::DEFAULT_FOLDER;
-use crate::policy::{self, HOLD_SECONDS, Nearness};
 use crate::printer::Printer;
-use crate::problem::control_file::{self, ControlFile};
-use crate::problem::{control_results, solution_file};
 
 /// Find inputs within limits that bring a mechanism to a goal, and the feedback that holds it there
 ///
@@ -46,40 +42,27 @@ pub(crate) struct Args {
     trace: bool,
 }
 
-/// What was found and how it fares.
-pub(crate) struct Found {
-    pub(crate) solution: ControlSolution,
-    pub(crate) policy: Policy,
-    /// The regulator, or why there is none.
-    pub(crate) hold: Result<Regulator, ControlError>,
-    /// Distance of the plan's end from the goal: positions, velocities.
-    pub(crate) planned: (f64, f64),
-    /// Replayed by Runge and Kutta at a tenth of the step, with feedback and without.
-    pub(crate) feedback: Option<Nearness>,
-    pub(crate) open_loop: Option<Nearness>,
-    /// Seconds of every iteration.
-    pub(crate) times: Vec<f64>,
-    /// What each term costs.
-    pub(crate) term_costs: Vec<f64>,
-    pub(crate) seconds: f64,
-}
-
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let file = control_file::load(&args.problem)?;
     let out = args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join(&file.name));
     let stop = stop_flag();
-    let fail = |error| Failure::from_error(&error);
-    let found = match file.method {
-        Method::Minimal => {
-            let mut plant = MinimalPlant::new(&file.mechanism, file.order, file.step).map_err(fail)?;
-            solve(&file, &mut plant, args.trace, &stop, printer)?
+    let mut observe = |p: &ControlProgress, seconds: f64| {
+        if args.trace {
+            printer.line(format!(
+                "{:>4}  objective {:<14.8e}  residual {:<8.2e}  gap {:<8.1e}  step {:<7.4}  shift {:<7.1e}  barrier {:<7.1e}  {:.2} ms",
+                p.iteration,
+                p.objective,
+                p.residual,
+                p.gap,
+                p.step,
+                p.shift,
+                p.barrier,
+                1e3 * seconds
+            ));
         }
-        _ => {
-            refuse_for_loops(&file)?;
-            let mut plant = MaximalPlant::new(&file.mechanism, file.step).map_err(fail)?;
-            solve(&file, &mut plant, args.trace, &stop, printer)?
-        }
+        if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
     };
+    let found = solve(&file, &mut observe)?;
     std::fs::create_dir_all(&out).map_err(|error| {
         Failure::caused_by(format!("can't make the folder `{}`", out.display()), &error)
             .help("name another one with `--out DIR`")
@@ -96,288 +79,6 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         SolveStatus::Solved | SolveStatus::AlmostSolved => DONE,
         SolveStatus::Interrupted => INTERRUPTED,
         _ => COULD_NOT_RUN,
-    })
-}
-
-fn solve<P: Plant>(
-    file: &ControlFile,
-    plant: &mut P,
-    trace: bool,
-    stop: &AtomicBool,
-    printer: &mut Printer,
-) -> Result<Found, Failure> {
-    let begin = Instant::now();
-    let fail = |error: ControlError| Failure::from_error(&error);
-    let nu = plant.nu();
-    // The inputs that hold the goal, where costs or the first guess ask for them.
-    let zeros = vec![0.0; nu];
-    let held = file.goal.as_ref().map(|goal| equilibrium_input(plant, goal, &zeros));
-    let wants_hold = file.terms.iter().any(|draft| draft.about_hold);
-    let held = match held {
-        Some(Ok(held)) => Some(held),
-        Some(Err(error)) if wants_hold => {
-            return Err(Failure::caused_by(
-                "the goal can't be held, but a term's reference is \"hold\"",
-                &error,
-            )
-            .help("give `reference` in numbers, or a goal at rest"));
-        }
-        _ => None,
-    };
-    check_hold(file, held.as_deref())?;
-    let mut costs = Costs::new(&file.mechanism, file.terms(held.as_deref()), file.step).map_err(fail)?;
-    let guess = first_guess(file, plant, held.as_deref())?;
-    let problem = ControlProblem {
-        start: file.start.clone(),
-        steps: file.steps,
-        lower: file.lower.clone(),
-        upper: file.upper.clone(),
-    };
-    let mut times = Vec::new();
-    let mut since = Instant::now();
-    let mut observe = |p: &ControlProgress| {
-        let seconds = since.elapsed().as_secs_f64();
-        times.push(seconds);
-        if trace {
-            printer.line(format!(
-                "{:>4}  objective {:<14.8e}  residual {:<8.2e}  gap {:<8.1e}  step {:<7.4}  shift {:<7.1e}  barrier {:<7.1e}  {:.2} ms",
-                p.iteration,
-                p.objective,
-                p.residual,
-                p.gap,
-                p.step,
-                p.shift,
-                p.barrier,
-                1e3 * seconds
-            ));
-        }
-        since = Instant::now();
-        if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
-    };
-    let solution =
-        solve_control(plant, &mut costs, &problem, guess, &file.options, &mut observe).map_err(fail)?;
-    let seconds = begin.elapsed().as_secs_f64();
-    let last = solution.path.states.last().cloned().unwrap_or_default();
-    let goal = file.goal.clone().unwrap_or_else(|| State { v: vec![0.0; last.v.len()], ..last.clone() });
-    let tracking = &file.tracking;
-    let first = held.unwrap_or_else(|| solution.path.u(file.steps - 1).to_vec());
-    let hold = regulate(plant, &goal, &first, &tracking.state, &tracking.input);
-    let nx = plant.nx();
-    let end = match &hold {
-        Ok(hold) => hold.riccati.p.clone(),
-        Err(_) => {
-            (0..nx * nx).map(|i| if i % (nx + 1) == 0 { tracking.state[i / nx] } else { 0.0 }).collect()
-        }
-    };
-    let gains = track(plant, &solution.path, tracking, &end).map_err(fail)?;
-    let policy = make_policy(file, &solution, &gains, &goal, hold.as_ref().ok());
-    let planned = policy.distance(&file.mechanism, &last);
-    let (method, fine) = (replay_method(file), 0.1 * file.step);
-    let options = MethodOptions::default();
-    let replay = |feedback: bool, after: f64| {
-        policy::replay(&policy, &file.mechanism, (method, &options), fine, after, feedback).ok()
-    };
-    let (feedback, open_loop) = (replay(true, HOLD_SECONDS), replay(false, 0.0));
-    let term_costs = costs.totals(&solution.path);
-    Ok(Found { solution, policy, hold, planned, feedback, open_loop, times, term_costs, seconds })
-}
-
-/// What needs states beside those of a motion: with loops there are none.
-fn refuse_for_loops(file: &ControlFile) -> Result<(), Failure> {
-    for (asked, key) in [(file.options.curvature, "curvature"), (file.guess.line, "states = \"line\"")] {
-        if asked {
-            return Err(Failure::new(format!(
-                "`{key}` is for the minimal integrator: it leaves the poses that close loops"
-            ))
-            .help("leave it out"));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a goal that takes more input than there is.
-fn check_hold(file: &ControlFile, held: Option<&[f64]>) -> Result<(), Failure> {
-    for (i, u) in held.unwrap_or_default().iter().enumerate() {
-        if *u < file.lower[i] || *u > file.upper[i] {
-            return Err(Failure::new(format!(
-                "holding the goal takes {u:.6} of input `{}`, outside its limits {} to {}",
-                file.mechanism.inputs()[i],
-                file.lower[i],
-                file.upper[i]
-            ))
-            .help("widen `[limits] input`, or give a goal that takes less"));
-        }
-    }
-    Ok(())
-}
-
-/// Constant inputs (those that hold the goal unless told otherwise), a swing, and states that follow or do not.
-fn first_guess<P: Plant>(file: &ControlFile, plant: &mut P, held: Option<&[f64]>) -> Result<Motion, Failure> {
-    let (nu, n, h) = (plant.nu(), file.steps, file.step);
-    let zeros = vec![0.0; nu];
-    // Without a goal to hold, a mechanism at rest is held where it is rather than let fall.
-    let resting = file.goal.is_none() && file.start.v.iter().all(|v| *v == 0.0);
-    let constant = file
-        .guess
-        .inputs
-        .clone()
-        .or(held.map(<[f64]>::to_vec))
-        .or_else(|| equilibrium_input(plant, &file.start, &zeros).ok().filter(|_| resting))
-        .unwrap_or(zeros);
-    let mut inputs = Vec::with_capacity(n * nu);
-    for k in 0..n {
-        for (i, u) in constant.iter().enumerate() {
-            let swing = file.guess.swing.as_ref().map_or(0.0, |(amplitude, period)| {
-                amplitude[i] * (2.0 * std::f64::consts::PI * (k as f64 + 0.5) * h / period).sin()
-            });
-            inputs.push((u + swing).clamp(file.lower[i], file.upper[i]));
-        }
-    }
-    let rolled = Motion::roll_out(plant, &file.start, inputs.clone());
-    match (&file.goal, file.guess.line) {
-        (Some(goal), true) => {
-            let mut tangent = vec![0.0; plant.nx()];
-            plant.difference(&file.start, goal, &mut tangent);
-            let states = (0..=n)
-                .map(|k| {
-                    let part: Vec<f64> = tangent.iter().map(|x| x * k as f64 / n as f64).collect();
-                    let mut state = file.start.clone();
-                    plant.retract(&file.start, &part, &mut state);
-                    state.t = k as f64 * h;
-                    state
-                })
-                .collect();
-            Ok(Motion { states, inputs })
-        }
-        _ => rolled.map_err(|error| {
-            Failure::caused_by("the first guess can't be rolled out", &error)
-                .help("give a shorter `step`, or other inputs in `guess`")
-        }),
-    }
-}
-
-fn make_policy(
-    file: &ControlFile,
-    solution: &ControlSolution,
-    gains: &[Vec<f64>],
-    goal: &State,
-    hold: Option<&Regulator>,
-) -> Policy {
-    let mechanism = &file.mechanism;
-    let nx = 2 * mechanism.nv();
-    let rows = |gain: &[f64]| gain.chunks(nx.max(1)).map(<[f64]>::to_vec).collect::<Vec<_>>();
-    let limit = |values: &[f64]| values.iter().map(|x| x.is_finite().then_some(*x)).collect();
-    let path = &solution.path;
-    let steps = (0..path.steps())
-        .map(|k| Hold {
-            q: path.states[k].q.clone(),
-            v: path.states[k].v.clone(),
-            u: path.u(k).to_vec(),
-            gain: rows(&gains[k]),
-        })
-        .collect();
-    let last = path.states.last().cloned().unwrap_or_default();
-    Policy {
-        schema: POLICY_SCHEMA.into(),
-        model: mechanism.name().to_owned(),
-        model_hash: file.model_hash.clone(),
-        step: file.step,
-        motors: file.motors.clone(),
-        inputs: mechanism.inputs().to_vec(),
-        q_labels: mechanism.q_labels(),
-        v_labels: mechanism.v_labels(),
-        lower: limit(&file.lower),
-        upper: limit(&file.upper),
-        steps,
-        end: PolicyEnd { q: last.q, v: last.v, goal_q: goal.q.clone(), goal_v: goal.v.clone() },
-        hold: hold.map(|hold| Hold {
-            q: hold.state.q.clone(),
-            v: hold.state.v.clone(),
-            u: hold.input.clone(),
-            gain: rows(&hold.riccati.gain),
-        }),
-    }
-}
-
-/// Another integrator than the plan's, where there is one that serves the mechanism.
-pub(crate) fn replay_method(file: &ControlFile) -> Method {
-    if file.method == Method::Minimal { Method::Rk4 } else { file.method }
-}
-
-/// Seconds of every iteration in rising order: an iteration may have several lines, one more each time the barrier is lowered.
-pub(crate) fn iteration_times(found: &Found) -> Vec<f64> {
-    let mut sums = vec![0.0; found.solution.iterations + 1];
-    for (progress, seconds) in found.solution.history.iter().zip(&found.times) {
-        sums[progress.iteration] += seconds;
-    }
-    // What comes before the first step is no iteration.
-    let mut sorted = sums.split_off(1);
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-/// Median of the iterations' times.
-pub(crate) fn median_time(found: &Found) -> f64 {
-    let sorted = iteration_times(found);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// Steps at which an input is at its limit.
-pub(crate) fn at_limit(file: &ControlFile, path: &Motion) -> usize {
-    (0..path.steps())
-        .filter(|k| path.u(*k).iter().enumerate().any(|(i, u)| *u <= file.lower[i] || *u >= file.upper[i]))
-        .count()
-}
-
-fn to_json(file: &ControlFile, found: &Found) -> Value {
-    let s = &found.solution;
-    json!({
-        "schema": "leastaction/control-solution/1",
-        "problem": file.name,
-        "model": file.mechanism.name(),
-        "status": format!("{:?}", s.status),
-        "iterations": s.iterations,
-        "objective": s.objective,
-        "residual": s.residual,
-        "terms": file.terms.iter().zip(&found.term_costs).map(|(t, c)| json!({"name": t.name, "cost": c})).collect::<Vec<_>>(),
-        "gap": s.gap,
-        "wall_time": found.seconds,
-        "iteration_time": {
-            "median": median_time(found),
-            "least": iteration_times(found).first(),
-            "most": iteration_times(found).last(),
-        },
-        "steps": file.steps,
-        "step": file.step,
-        "integrator": format!("{} (order {})", file.method.name(), file.order),
-        "steps_at_a_limit": at_limit(file, &s.path),
-        "end": {"position": found.planned.0, "velocity": found.planned.1},
-        "replay": {
-            "integrator": replay_method(file).name(),
-            "step": 0.1 * file.step,
-            "feedback": found.feedback.map(Nearness::to_json),
-            "open_loop": found.open_loop.map(Nearness::to_json),
-        },
-        "hold": match &found.hold {
-            Ok(hold) => json!({
-                "input": hold.input,
-                "riccati_residual": hold.riccati.residual,
-                "decay_per_step": hold.riccati.radius,
-            }),
-            Err(error) => json!({"none": error.to_string()}),
-        },
-        "ignored": file.ignored,
-        "inputs": (0..s.path.steps()).map(|k| json!(s.path.u(k))).collect::<Vec<_>>(),
-        "history": s.history.iter().zip(&found.times).map(|(p, t)| json!({
-            "iteration": p.iteration,
-            "objective": p.objective,
-            "residual": p.residual,
-            "barrier": p.barrier,
-            "gap": p.gap,
-            "step": p.step,
-            "shift": p.shift,
-            "seconds": t,
-        })).collect::<Vec<_>>(),
     })
 }
 

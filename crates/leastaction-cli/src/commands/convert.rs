@@ -8,12 +8,12 @@ use leastaction::io::{Diagnostic, Severity, write_atomically, write_model_json, 
 use leastaction::mechanism::ModelDescription;
 use serde_json::json;
 
-use crate::args::{MODEL_HELP, ReadArgs};
-use crate::config::word;
-use crate::failure::{DONE, Failure};
-use crate::model;
-use crate::output::cannot_write;
 use crate::printer::{Printer, diagnostic_json};
+use leastaction_study::args::{MODEL_HELP, ReadArgs};
+use leastaction_study::config::word;
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::model;
+use leastaction_study::output::cannot_write;
 
 /// Convert a model to another format and say what that can't hold
 #[derive(Debug, clap::Args)]
@@ -67,9 +67,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
             .help("end it in `.json`, `.urdf` or `.xml` (MJCF), or say `--to FORMAT`")
     })?;
     let (model, _) = model::load(&args.input, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.input, &model.reading.diagnostics);
     let (text, lost) = format.write(&model.description);
     if lost.iter().any(|d| d.severity == Severity::Error) {
         return Err(Failure::new(format!("`{}` can't be written as {}", args.input, word(format)))

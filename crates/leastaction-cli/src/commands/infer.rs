@@ -8,12 +8,12 @@ use leastaction::optimize::{
 };
 use serde_json::{Value, json};
 
-use crate::failure::{CHECK_FAILED, DONE, Failure};
-use crate::output::DEFAULT_FOLDER;
 use crate::printer::Printer;
-use crate::problem::results::{self, Page};
-use crate::problem::{self, ProblemFile, motion_file, solution_file};
-use crate::report::{Bars, SummaryRow};
+use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
+use leastaction_study::output::DEFAULT_FOLDER;
+use leastaction_study::problem::results::{self, Page};
+use leastaction_study::problem::{self, ProblemFile, motion_file, solution_file};
+use leastaction_study::report::{Bars, SummaryRow};
 
 /// A recording with less noise than this is taken as exact.
 const EXACT: f64 = 1e-12;

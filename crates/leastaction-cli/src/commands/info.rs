@@ -5,10 +5,10 @@ use leastaction::mechanism::{JointRole, JointType, Mechanism};
 use serde_json::{Value, json};
 
 use super::check::{gap_line, gaps, start_settings};
-use crate::args::{MODEL_HELP, ReadArgs, StartArgs};
-use crate::failure::{DONE, Failure};
 use crate::printer::Printer;
-use crate::{model, start};
+use leastaction_study::args::{MODEL_HELP, ReadArgs, StartArgs};
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::{model, start};
 
 /// Joints drawn unless all are asked for.
 const DRAWN: usize = 100;
@@ -31,9 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(&args.model, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let loops = gaps(&mechanism, &args.start)?;
     if printer.is_json() {
         let mut value = object(&model, &mechanism, &loops);

@@ -8,14 +8,14 @@ use leastaction::jet::{Coordinates, JetWorkspace, factorial};
 use leastaction::mechanism::{Mechanism, State};
 use serde_json::{Value, json};
 
-use crate::args::{Assignment, MODEL_HELP, ReadArgs, StartArgs};
-use crate::config::Settings;
-use crate::failure::{DONE, Failure};
-use crate::model;
-use crate::output::cannot_write;
 use crate::printer::Printer;
-use crate::quantity::QuantityArgs;
-use crate::start;
+use leastaction_study::args::{Assignment, MODEL_HELP, ReadArgs, StartArgs};
+use leastaction_study::config::Settings;
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::model;
+use leastaction_study::output::cannot_write;
+use leastaction_study::quantity::QuantityArgs;
+use leastaction_study::start;
 
 /// Columns shown on a terminal.
 const SHOWN: usize = 10;
@@ -36,10 +36,10 @@ pub(crate) struct Args {
     #[arg(long = "at", value_name = "STATE")]
     at: Option<String>,
     /// Position of a joint (may be given several times)
-    #[arg(long = "q", value_name = "JOINT=V[,V]", value_parser = crate::args::assignment, allow_hyphen_values = true)]
+    #[arg(long = "q", value_name = "JOINT=V[,V]", value_parser = leastaction_study::args::assignment, allow_hyphen_values = true)]
     q: Vec<Assignment>,
     /// Velocity of a joint (may be given several times)
-    #[arg(long = "v", value_name = "JOINT=V[,V]", value_parser = crate::args::assignment, allow_hyphen_values = true)]
+    #[arg(long = "v", value_name = "JOINT=V[,V]", value_parser = leastaction_study::args::assignment, allow_hyphen_values = true)]
     v: Vec<Assignment>,
     /// What the columns vary
     #[arg(long, value_enum, default_value_t = Columns::Tangent)]
@@ -66,9 +66,7 @@ struct Matrix {
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(&args.model, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let (mut jets, request) = args.quantity.prepare(&mechanism)?;
     let (state, derivatives) = motion_at(&mechanism, &args, jets.velocity_count())?;
     let slices: Vec<&[f64]> = derivatives.iter().map(Vec::as_slice).collect();
@@ -97,7 +95,7 @@ fn motion_at(mechanism: &Mechanism, args: &Args, count: usize) -> Result<(State,
     let flags =
         StartArgs { q: args.q.clone(), v: args.v.clone(), start: args.at.clone(), ..Default::default() };
     let settings = Settings { q: flags.q, v: flags.v, start: flags.start, ..Settings::default() };
-    let (state, _) = start::resolve(mechanism, &settings, crate::config::DEFAULT_STEP)?;
+    let (state, _) = start::resolve(mechanism, &settings, leastaction_study::config::DEFAULT_STEP)?;
     let mut derivatives = vec![vec![0.0; mechanism.nv()]; count];
     derivatives[0].copy_from_slice(&state.v);
     let file = args.at.as_ref().filter(|at| !mechanism.states().contains_key(*at));

@@ -8,15 +8,15 @@ use leastaction::io::{NamedArray, write_atomically, write_npz};
 use leastaction::mechanism::{Mechanism, State};
 use serde_json::{Value, json};
 
-use crate::args::{InputArgs, MODEL_HELP, ModelArgs, ReadArgs, StartArgs, StepArgs};
-use crate::config::{DEFAULT_STEP, Settings};
-use crate::failure::{DONE, Failure};
-use crate::inputs::Inputs;
-use crate::model;
-use crate::output::cannot_write;
 use crate::printer::Printer;
-use crate::serve::Served;
-use crate::{serve, start};
+use leastaction_study::args::{InputArgs, MODEL_HELP, ModelArgs, ReadArgs, StartArgs, StepArgs};
+use leastaction_study::config::{DEFAULT_STEP, Settings};
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::inputs::Inputs;
+use leastaction_study::model;
+use leastaction_study::output::cannot_write;
+use leastaction_study::serve::Served;
+use leastaction_study::{serve, start};
 
 /// Linearize one step of a variational integrator: A and B of state and inputs, exact to rounding
 ///
@@ -81,9 +81,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         settings.order = settings.order.or(Some(case.order));
         settings.step = settings.step.or(Some(case.step));
     }
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let (state, _) = start::resolve(&served.mechanism, &settings, step)?;

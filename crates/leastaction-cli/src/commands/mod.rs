@@ -1,9 +1,6 @@
 //! The verbs: one file each, one line each in the registry below.
 
 mod bench;
-mod bench_jacobian;
-mod bench_newton;
-mod bench_optimize;
 mod check;
 mod completions;
 pub(crate) mod control;
@@ -19,8 +16,8 @@ mod simulate;
 
 pub(crate) use simulate::welcome;
 
-use crate::failure::Failure;
 use crate::printer::Printer;
+use leastaction_study::failure::Failure;
 
 /// Makes the list of verbs: each file has its `Args` and `run(Args, &mut Printer) -> Result<exit code, Failure>`.
 macro_rules! verbs {

@@ -10,14 +10,14 @@ use leastaction::spline::FitOptions;
 use leastaction::trajectory::{Trajectory, TrajectoryLayout};
 use serde_json::json;
 
-use crate::args::{MODEL_HELP, ReadArgs};
-use crate::failure::{DONE, Failure, suggestion};
-use crate::model;
-use crate::motion_page::MotionPage;
-use crate::output::{DEFAULT_FOLDER, cannot_write};
 use crate::printer::Printer;
-use crate::quantity::QuantityArgs;
-use crate::report;
+use leastaction_study::args::{MODEL_HELP, ReadArgs};
+use leastaction_study::failure::{DONE, Failure, suggestion};
+use leastaction_study::model;
+use leastaction_study::motion_page::MotionPage;
+use leastaction_study::output::{DEFAULT_FOLDER, cannot_write};
+use leastaction_study::quantity::QuantityArgs;
+use leastaction_study::report;
 
 /// Evaluate a quantity and its time derivatives along a recorded joint trajectory
 ///
@@ -50,9 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(&args.model, &args.read)?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&args.model, &model.reading.diagnostics);
     let trajectory = read(&args.trajectory)?;
     let (mut jets, request) = args.quantity.prepare(&mechanism)?;
     let options = FitOptions { degree: args.degree, n_control: args.control_points, ..FitOptions::default() };

@@ -9,13 +9,13 @@ use leastaction::optimize::{
 };
 use serde_json::{Value, json};
 
-use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use crate::interrupt::stop_flag;
-use crate::output::DEFAULT_FOLDER;
 use crate::printer::Printer;
-use crate::problem::results::{self, Page};
-use crate::problem::{self, ProblemFile, solution_file};
-use crate::report::SummaryRow;
+use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction_study::output::DEFAULT_FOLDER;
+use leastaction_study::problem::results::{self, Page};
+use leastaction_study::problem::{self, ProblemFile, solution_file};
+use leastaction_study::report::SummaryRow;
 
 /// Find the best motion for a problem file: costs, boundary states, limits
 ///

@@ -10,24 +10,24 @@ use leastaction::io::{Clock, StateFile, write_atomically};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
 
-use crate::args::{
+use crate::interrupt::stop_flag;
+use crate::printer::Printer;
+use crate::progress::Progress;
+use leastaction_study::args::{
     Assignment, CompositionName, InputArgs, LimitMode, MapName, ModelArgs, ReadArgs, StartArgs, StepArgs,
     positive,
 };
-use crate::config::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
-use crate::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
-use crate::forces::ForceLog;
-use crate::inputs::Inputs;
-use crate::interrupt::stop_flag;
-use crate::model::{self, Model};
-use crate::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
-use crate::page::{PageHead, PageRecorder};
-use crate::printer::Printer;
-use crate::problem::control_file::add_motors;
-use crate::progress::Progress;
-use crate::run::{Finished, Outcome, Plan};
-use crate::serve::{self, Served};
-use crate::{config_toml, policy, report, run, start, summary};
+use leastaction_study::config::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
+use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction_study::forces::ForceLog;
+use leastaction_study::inputs::Inputs;
+use leastaction_study::model::{self, Model};
+use leastaction_study::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
+use leastaction_study::page::{PageHead, PageRecorder};
+use leastaction_study::problem::control_file::add_motors;
+use leastaction_study::run::{Finished, Outcome, Plan};
+use leastaction_study::serve::{self, Served};
+use leastaction_study::{config_toml, policy, report, run, start, summary};
 
 /// Simulate a model; write trajectory, state, summary and an HTML report
 ///
@@ -142,16 +142,13 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let configuration = settings.to_toml();
     if only_print {
         if printer.is_json() {
-            let value: serde_json::Value = toml::from_str(&configuration).unwrap_or_default();
-            printer.object(&value);
+            printer.object(&settings.to_json());
         } else {
             printer.raw(&configuration);
         }
         return Ok(DONE);
     }
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&name, &model.reading.diagnostics);
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;
@@ -193,7 +190,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let mut page =
         wants_report.then(|| PageRecorder::new(&served.mechanism, conservative, force_names.as_deref()));
     let progress = Progress::new(steps, printer.is_json());
-    let finished = run::run(plan, &stop_flag(), &progress, |sample| {
+    let finished = run::run(plan, &stop_flag(), &mut |step| progress.at(step), |sample| {
         if let Some(page) = &mut page {
             page.push(sample);
         }

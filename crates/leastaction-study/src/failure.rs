@@ -1,0 +1,92 @@
+//! [`Failure`]: why a verb could not do its work, with everything a person needs to go on.
+
+use std::error::Error;
+
+use leastaction::io::Diagnostic;
+
+/// Exit code: done.
+pub const DONE: u8 = 0;
+/// Exit code: a check the user asked for failed.
+pub const CHECK_FAILED: u8 = 1;
+/// Exit code: could not run.
+pub const COULD_NOT_RUN: u8 = 2;
+/// Exit code: stopped by Ctrl-C; what was computed is written.
+pub const INTERRUPTED: u8 = 130;
+
+/// An error on its way to the user.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code of the process.
+    pub code: u8,
+    /// What went wrong, in one line.
+    pub message: String,
+    /// Its causes, the deepest last.
+    pub causes: Vec<String>,
+    /// What to do.
+    pub help: Option<String>,
+    /// Problems with a place of their own; they are shown before the message.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Failure {
+    /// A failure without cause.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            code: COULD_NOT_RUN,
+            message: message.into(),
+            causes: Vec::new(),
+            help: None,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// A failure caused by an error and what caused that.
+    pub fn caused_by(message: impl Into<String>, error: &dyn Error) -> Self {
+        let mut failure = Self::new(message);
+        let mut next = Some(error);
+        while let Some(error) = next {
+            failure.causes.push(error.to_string());
+            next = error.source();
+        }
+        failure
+    }
+
+    /// An error as it is.
+    pub fn from_error(error: &dyn Error) -> Self {
+        let mut failure = Self::new(error.to_string());
+        let mut next = error.source();
+        while let Some(error) = next {
+            failure.causes.push(error.to_string());
+            next = error.source();
+        }
+        failure
+    }
+
+    /// The same with a remedy.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same with problems that have a place.
+    pub fn with_diagnostics(mut self, diagnostics: Vec<Diagnostic>) -> Self {
+        self.diagnostics = diagnostics;
+        self
+    }
+}
+
+/// A remedy that names the nearest of the known names, or all of them if they are few.
+pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    match leastaction::mechanism::nearest(name, known.iter().copied()) {
+        Some(near) => Some(format!("did you mean `{near}`?")),
+        None if known.is_empty() => None,
+        None => {
+            let shown: Vec<String> = known.iter().take(12).map(|name| format!("`{name}`")).collect();
+            let more =
+                if known.len() > 12 { format!(" and {} more", known.len() - 12) } else { String::new() };
+            let verb = if known.len() == 1 { "is" } else { "are" };
+            Some(format!("there {verb} {}{more}", shown.join(", ")))
+        }
+    }
+}

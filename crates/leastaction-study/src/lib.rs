@@ -1,0 +1,26 @@
+//! What the command and other front ends share: settings, scenario and problem files, the loop of a run, result files,
+//! reports. Nothing here prints, parses a command line or ends the process: progress goes to an observer, a wish to stop
+//! comes in as a flag, and what went wrong comes back as a [`failure::Failure`].
+
+pub mod args;
+pub mod config;
+pub mod config_toml;
+pub mod digits;
+pub mod failure;
+pub mod forces;
+pub mod inputs;
+pub mod limits;
+pub mod listener;
+pub mod model;
+pub mod motion_page;
+pub mod output;
+pub mod page;
+pub mod policy;
+pub mod problem;
+pub mod quantity;
+pub mod report;
+pub mod run;
+pub mod serve;
+pub mod start;
+pub mod statistics;
+pub mod summary;

@@ -1,0 +1,140 @@
+//! Control problems: the model with its motors, start and goal, costs, limits, first guess.
+
+use std::path::Path;
+
+use leastaction::control::{ControlTerm, ControlTermKind, IlqrOptions, TrackingWeights};
+use leastaction::integrator::Method;
+use leastaction::mechanism::{ActuatorDescription, Mechanism, MechanismBuilder, ModelDescription, State};
+
+use super::control_reader;
+use crate::failure::Failure;
+
+/// A control problem with its mechanism, ready to be solved.
+#[derive(Debug)]
+pub struct ControlFile {
+    /// A name for folders.
+    pub name: String,
+    /// The text of the file, for the report.
+    pub text: String,
+    /// The model as it will be simulated: motors added, nothing ignored taken out yet.
+    pub model_hash: String,
+    /// What the engine steps: effort limits are limits of the inputs instead.
+    pub mechanism: Mechanism,
+    /// Joints that got a motor for this problem.
+    pub motors: Vec<String>,
+    /// What was left out, in sentences.
+    pub ignored: Vec<String>,
+    /// The engine.
+    pub method: Method,
+    /// Order of a step.
+    pub order: u32,
+    /// Length of a step in seconds.
+    pub step: f64,
+    /// Number of steps.
+    pub steps: usize,
+    /// Where the motion begins.
+    pub start: State,
+    /// The state to reach; without one the end of the motion is held.
+    pub goal: Option<State>,
+    /// What it costs.
+    pub terms: Vec<TermDraft>,
+    /// Least inputs.
+    pub lower: Vec<f64>,
+    /// Largest inputs.
+    pub upper: Vec<f64>,
+    /// Weights of the feedback.
+    pub tracking: TrackingWeights,
+    /// Where the search begins.
+    pub guess: GuessDraft,
+    /// Options of the solver.
+    pub options: IlqrOptions,
+}
+
+/// A term with a name; references to the inputs that hold the goal are filled in later.
+#[derive(Clone, Debug)]
+pub struct TermDraft {
+    /// As messages call it.
+    pub name: String,
+    /// The term.
+    pub term: ControlTerm,
+    /// The reference is the input that holds the goal.
+    pub about_hold: bool,
+}
+
+/// Where the search begins.
+#[derive(Clone, Debug, Default)]
+pub struct GuessDraft {
+    /// Constant inputs; `None` for those that hold the goal.
+    pub inputs: Option<Vec<f64>>,
+    /// Amplitude of a sine added to the inputs, and its period in seconds.
+    pub swing: Option<(Vec<f64>, f64)>,
+    /// States on a straight line from start to goal instead of those that follow from the inputs.
+    pub line: bool,
+}
+
+impl ControlFile {
+    /// The terms, with the inputs that hold the goal filled in.
+    pub fn terms(&self, hold: Option<&[f64]>) -> Vec<ControlTerm> {
+        self.terms
+            .iter()
+            .map(|draft| {
+                let mut term = draft.term.clone();
+                if let (true, Some(hold), ControlTermKind::Input { reference, .. }) =
+                    (draft.about_hold, hold, &mut term.kind)
+                {
+                    reference.copy_from_slice(hold);
+                }
+                term
+            })
+            .collect()
+    }
+
+    /// True if a limit of an input is finite.
+    pub fn has_limits(&self) -> bool {
+        self.lower.iter().chain(&self.upper).any(|x| x.is_finite())
+    }
+}
+
+/// Reads a control problem, or says everything that is wrong with it.
+pub fn load(path: &Path) -> Result<ControlFile, Failure> {
+    let text = leastaction::io::read_text(path).map_err(|error| {
+        Failure::caused_by(format!("can't read the problem `{}`", path.display()), &error)
+            .help("name a problem file (.toml) with a table [control]")
+    })?;
+    control_reader::read(&text, path)
+}
+
+/// Gives joints a motor each: an input of the joint's name on its only coordinate.
+pub fn add_motors(description: &mut ModelDescription, motors: &[String]) {
+    for joint in &mut description.joints {
+        if motors.contains(&joint.name) && !description.inputs.contains(&joint.name) {
+            description.inputs.push(joint.name.clone());
+            joint.actuators.push(ActuatorDescription { input: joint.name.clone(), coordinate: 0, gear: 1.0 });
+        }
+    }
+}
+
+/// Limits of inputs from the effort limits of the joints they drive, and the mechanism without the latter.
+///
+/// At its limit an effort does not answer to the input any more: the search needs a limit that it can see instead.
+pub fn efforts_to_inputs(
+    description: &mut ModelDescription,
+    mechanism: &Mechanism,
+) -> Result<(Mechanism, Vec<f64>), Failure> {
+    let mut bounds = vec![f64::INFINITY; mechanism.nu()];
+    for joint in mechanism.joints() {
+        let Some(limits) = joint.limits else { continue };
+        for actuator in &joint.actuators {
+            let bound = limits.effort / actuator.gear.abs();
+            bounds[actuator.input] = bounds[actuator.input].min(bound);
+        }
+    }
+    for joint in &mut description.joints {
+        if let Some(limits) = &mut joint.limits {
+            limits.effort = None;
+        }
+    }
+    let stripped =
+        MechanismBuilder::from(description.clone()).build().map_err(|error| Failure::from_error(&error))?;
+    Ok((stripped, bounds))
+}

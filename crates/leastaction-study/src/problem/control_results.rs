@@ -1,0 +1,159 @@
+//! Result files of a controlled motion: trajectory and report.
+
+use std::path::Path;
+
+use leastaction::optimize::SolveStatus;
+use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
+
+use super::control_file::ControlFile;
+use super::control_solve::{Found, at_limit, median_time, replay_method};
+use crate::failure::Failure;
+use crate::output::{RunFolder, cannot_write};
+use crate::page;
+use crate::report::{self, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
+
+/// Writes the trajectory of the plan and, if asked for, the report.
+pub fn write(out: &Path, file: &ControlFile, found: &Found, report: bool) -> Result<(), Failure> {
+    let mechanism = &file.mechanism;
+    let path = &found.solution.path;
+    let mut folder = RunFolder::create(out, &TrajectoryLayout::of(mechanism))?;
+    let mut sampler = Sampler::new(mechanism);
+    let mut frames = FrameThinner::new(mechanism.nb());
+    let plot = |id: &str, title: &str, unit: &str, names: Vec<String>| {
+        PlotThinner::new(id, title, unit, false, names)
+    };
+    let mut positions = plot("joint-positions", "Joint positions", "rad, m", mechanism.q_labels());
+    let mut velocities = plot("joint-velocities", "Joint velocities", "rad/s, m/s", mechanism.v_labels());
+    let (names, limits) = input_curves(file);
+    let mut inputs = plot("inputs", "Inputs and their limits", "N m, N", names);
+    let after = found.policy.hold.as_ref().map_or(vec![0.0; mechanism.nu()], |hold| hold.u.clone());
+    for (k, state) in path.states.iter().enumerate() {
+        let t = k as f64 * file.step;
+        let u = if k < path.steps() { path.u(k) } else { &after };
+        let observed = sampler.observe(state);
+        sampler.row(state, &observed, Recorded { t, u, ..Recorded::default() });
+        folder.push(sampler.last_row())?;
+        frames.push(t, sampler.poses());
+        positions.push(t, &state.q);
+        velocities.push(t, &state.v);
+        // Inputs are held: both ends of a step show the same value.
+        inputs.push(t, &[u, &limits].concat());
+        if k < path.steps() {
+            inputs.push(t + file.step * (1.0 - 1e-9), &[u, &limits].concat());
+        }
+    }
+    let folder = folder.finish()?;
+    if !report {
+        return Ok(());
+    }
+    let data = ReportData {
+        title: file.name.clone(),
+        subtitle: format!(
+            "{}, {} (order {}), {} steps of {} s",
+            mechanism.name(),
+            file.method.name(),
+            file.order,
+            file.steps,
+            file.step
+        ),
+        summary: summary(file, found),
+        warnings: warnings(file, found),
+        configuration: file.text.clone(),
+        versions: vec![("leastaction".into(), env!("CARGO_PKG_VERSION").into())],
+        model_hash: file.model_hash.clone(),
+        scene: page::scene(mechanism),
+        frames: frames.frames(),
+        plots: vec![positions.plot(), velocities.plot(), inputs.plot(), convergence(found)],
+        ..ReportData::default()
+    };
+    let path = folder.join("report.html");
+    report::write(&path, &data).map_err(|error| cannot_write(&path, &error))
+}
+
+/// Names of the inputs' curves and of their limits, and the values of the latter.
+fn input_curves(file: &ControlFile) -> (Vec<String>, Vec<f64>) {
+    let labels = file.mechanism.inputs();
+    let (mut names, mut limits) = (labels.to_vec(), Vec::new());
+    for (word, values) in [("lower limit", &file.lower), ("upper limit", &file.upper)] {
+        let same = values.iter().all(|x| *x == values[0]);
+        for (label, value) in labels.iter().zip(values).take(if same { 1 } else { values.len() }) {
+            if value.is_finite() {
+                names.push(if same { word.to_owned() } else { format!("{word} {label}") });
+                limits.push(*value);
+            }
+        }
+    }
+    (names, limits)
+}
+
+fn convergence(found: &Found) -> Plot {
+    let mut plot = PlotThinner::new(
+        "convergence",
+        "Convergence over iterations",
+        "relative",
+        true,
+        ["residual", "gap", "barrier", "objective over the last"],
+    );
+    for (i, p) in found.solution.history.iter().enumerate() {
+        plot.push(i as f64, &[p.residual, p.gap, p.barrier, p.objective / found.solution.objective]);
+    }
+    Plot { own_axis: true, ..plot.plot() }
+}
+
+fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
+    let s = &found.solution;
+    let method = replay_method(file).name();
+    let distance = |(q, v): (f64, f64)| format!("{q:.1e}, {v:.1e}");
+    let mut rows = vec![
+        SummaryRow::new("status", format!("{:?}", s.status), s.status.describe()),
+        SummaryRow::new("objective", format!("{:.9}", s.objective), ""),
+        SummaryRow::new("residual", format!("{:.2e}", s.residual), "root of the relative decrease left"),
+        SummaryRow::new(
+            "iterations",
+            s.iterations.to_string(),
+            format!("{:.0} ms, median {:.2} ms each", 1e3 * found.seconds, 1e3 * median_time(found)),
+        ),
+        SummaryRow::new(
+            "planned end, from the goal",
+            distance(found.planned),
+            "largest position (rad, m) and velocity (rad/s, m/s)",
+        ),
+    ];
+    if let Some(near) = &found.feedback {
+        let note = format!("{method} at a tenth of the step, with feedback");
+        rows.push(SummaryRow::new("replayed end", distance((near.position, near.velocity)), note.clone()));
+        rows.push(SummaryRow::new("worst of 5 s more", distance(near.worst_after), note));
+    }
+    if let Some(near) = &found.open_loop {
+        let note = format!("{method} at a tenth of the step, the same inputs without feedback");
+        rows.push(SummaryRow::new("open-loop end", distance((near.position, near.velocity)), note));
+    }
+    if file.has_limits() {
+        let note = format!("of {}", file.steps);
+        rows.push(SummaryRow::new(
+            "steps with an input at its limit",
+            at_limit(file, &s.path).to_string(),
+            note,
+        ));
+    }
+    if let Ok(hold) = &found.hold {
+        rows.push(SummaryRow::new(
+            "hold",
+            format!("decays by {:.4} per step", hold.riccati.radius),
+            format!("Riccati residual {:.1e}", hold.riccati.residual),
+        ));
+    }
+    rows
+}
+
+fn warnings(file: &ControlFile, found: &Found) -> Vec<String> {
+    let mut out = Vec::new();
+    if found.solution.status != SolveStatus::Solved {
+        out.push(found.solution.status.describe().to_owned());
+    }
+    if let Err(error) = &found.hold {
+        out.push(format!("nothing holds the end: {error}"));
+    }
+    out.extend(file.ignored.iter().map(|element| format!("ignored: {element}")));
+    out
+}

@@ -1,0 +1,105 @@
+//! Problem files: what `optimize`, `infer` and `control` work on.
+//!
+//! One TOML format, described in `docs/schema/problem-1.schema.json`; a reference data file is taken as well.
+
+pub mod control_file;
+mod control_reader;
+pub mod control_results;
+pub mod control_solve;
+pub mod motion_file;
+mod reader;
+mod reader_errors;
+mod reader_limits;
+mod reader_terms;
+pub mod results;
+pub mod solution_file;
+mod values;
+
+use std::path::{Path, PathBuf};
+
+use leastaction::mechanism::{Mechanism, ModelDescription};
+use leastaction::optimize::{MotionProblem, SolveOptions};
+use leastaction_golden::{GoldenProblem, golden_problem};
+
+use crate::args::ReadArgs;
+use crate::failure::Failure;
+use crate::model;
+
+/// A problem with its mechanism, ready to be solved.
+#[derive(Debug)]
+pub struct ProblemFile {
+    /// A name for folders.
+    pub name: String,
+    /// The model as data.
+    pub description: ModelDescription,
+    /// The model, built.
+    pub mechanism: Mechanism,
+    /// Costs, boundary states, limits.
+    pub problem: MotionProblem,
+    /// True if all terms have a weight.
+    pub has_weights: bool,
+    /// Terms that the first stage of a continuation leaves out.
+    pub leave_out_first: Vec<usize>,
+    /// Solution file to start from.
+    pub start: Option<PathBuf>,
+    /// Options of the solver.
+    pub options: SolveOptions,
+    /// The text of the file, for the report.
+    pub text: String,
+}
+
+impl ProblemFile {
+    /// Weights of the terms.
+    pub fn weights(&self) -> Vec<f64> {
+        self.problem.terms.iter().map(|term| term.weight).collect()
+    }
+}
+
+/// Reads a problem file, or says everything that is wrong with it.
+pub fn load(path: &Path) -> Result<ProblemFile, Failure> {
+    let text = leastaction::io::read_text(path).map_err(|error| {
+        Failure::caused_by(format!("can't read the problem `{}`", path.display()), &error)
+            .help("name a problem file (.toml), or a reference data file (.json)")
+    })?;
+    if text.trim_start().starts_with('{') {
+        return load_golden(path, text);
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    reader::read(&text, path, |name| {
+        let name =
+            if name.starts_with('@') { name.to_owned() } else { folder.join(name).display().to_string() };
+        let (model, mechanism) = model::load(&name, &ReadArgs::default())?;
+        Ok((model.description, mechanism))
+    })
+}
+
+fn load_golden(path: &Path, text: String) -> Result<ProblemFile, Failure> {
+    let wrong = |diagnostics| {
+        Failure::new(format!("`{}` can't be used as a problem", path.display()))
+            .with_diagnostics(diagnostics)
+            .help("name a problem file (.toml) or a file of schema `leastaction/optimization/1`")
+    };
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::caused_by(format!("`{}` is not JSON", path.display()), &error))?;
+    if value["schema"] != "leastaction/optimization/1" {
+        return Err(wrong(Vec::new()));
+    }
+    let file = GoldenProblem::read(&value).map_err(|d| wrong(vec![d]))?;
+    let mechanism = leastaction::mechanism::MechanismBuilder::from(file.model.clone())
+        .build()
+        .map_err(|error| Failure::from_error(&error))?;
+    let problem = golden_problem(&value, &mechanism).map_err(|d| wrong(vec![d]))?;
+    let leave_out_first =
+        (0..problem.terms.len()).filter(|t| problem.terms[*t].name == "torque_rate").collect();
+    Ok(ProblemFile {
+        name: model::slug(&path.display().to_string()),
+        description: file.model,
+        mechanism,
+        problem,
+        has_weights: true,
+        leave_out_first,
+        start: None,
+        options: SolveOptions::default(),
+        text: format!("# reference data file {}\n", path.display()),
+    })
+}

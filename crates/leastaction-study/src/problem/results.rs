@@ -1,0 +1,156 @@
+//! Result files of a solved motion: trajectory, solution, report.
+
+use std::path::{Path, PathBuf};
+
+use leastaction::jet::JetWorkspace;
+use leastaction::mechanism::State;
+use leastaction::optimize::{ControlPoints, LimitKind, Progress, Sampling, SplineTable};
+use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
+
+use super::ProblemFile;
+use crate::failure::Failure;
+use crate::output::{RunFolder, cannot_write};
+use crate::page;
+use crate::report::{self, Bars, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
+
+/// Rows of a written trajectory.
+const ROWS: usize = 401;
+
+/// What a page says besides the motion.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// Line below the title.
+    pub subtitle: String,
+    /// Rows of the summary.
+    pub summary: Vec<SummaryRow>,
+    /// What deserves attention.
+    pub warnings: Vec<String>,
+    /// Inferred weights.
+    pub bars: Bars,
+}
+
+/// Writes trajectory files and, if there is a page, the report.
+pub fn write(
+    out: &Path,
+    file: &ProblemFile,
+    theta: &ControlPoints,
+    history: &[Progress],
+    page: Option<Page>,
+) -> Result<PathBuf, Failure> {
+    let mechanism = &file.mechanism;
+    let n = mechanism.nv();
+    let orders = file.problem.degree.min(4);
+    let sampling = Sampling::Uniform { count: ROWS };
+    let table = SplineTable::new(
+        file.problem.n_control,
+        file.problem.degree,
+        file.problem.duration,
+        orders,
+        sampling,
+    )
+    .map_err(|error| Failure::from_error(&error))?;
+    let mut x = vec![0.0; ROWS * orders * n];
+    table.add_states(&theta.high, n, &mut x);
+    table.add_states(&theta.low, n, &mut x);
+    let chart = file.problem.chart(mechanism);
+
+    let mut folder = RunFolder::create(out, &TrajectoryLayout::of(mechanism))?;
+    let mut sampler = Sampler::new(mechanism);
+    let mut jets = JetWorkspace::<f64>::new(mechanism, 0);
+    jets.include_passive(file.problem.passive);
+    let mut frames = FrameThinner::new(mechanism.nb());
+    let mut plots = plots(file, orders);
+    let inputs = vec![0.0; mechanism.nu()];
+    for s in 0..ROWS {
+        let t = table.times[s];
+        let (q, rates) = chart.motion(t, &x[s * orders * n..(s + 1) * orders * n]);
+        let v = rates.first().cloned().unwrap_or_else(|| vec![0.0; n]);
+        let state = State { t, q: q.clone(), v, ..State::default() };
+        let observed = sampler.observe(&state);
+        sampler.row(&state, &observed, Recorded { t, u: &inputs, ..Recorded::default() });
+        folder.push(sampler.last_row())?;
+        frames.push(t, sampler.poses());
+        for (kind, order, plot, limits) in &mut plots {
+            let mut values = match (*kind, *order) {
+                (LimitKind::Torque, _) => {
+                    jets.forward_from_derivatives(&q, &[&rates[0], &rates[1]])
+                        .map_err(|error| Failure::from_error(&error))?;
+                    jets.torque(0).to_vec()
+                }
+                (_, 0) => q.clone(),
+                (_, order) => rates[order - 1].clone(),
+            };
+            values.extend_from_slice(limits);
+            plot.push(t, &values);
+        }
+    }
+    let out = folder.finish()?;
+    if let Some(head) = page {
+        let all: Vec<Plot> = plots.iter().map(|(_, _, plot, _)| plot.plot()).collect();
+        let data = ReportData {
+            title: file.name.clone(),
+            subtitle: head.subtitle,
+            summary: head.summary,
+            warnings: head.warnings,
+            configuration: file.text.clone(),
+            versions: vec![("leastaction".into(), env!("CARGO_PKG_VERSION").into())],
+            model_hash: crate::model::hash(&file.description),
+            scene: page::scene(mechanism),
+            frames: frames.frames(),
+            plots: all,
+            bars: head.bars,
+            figures: if history.is_empty() { Vec::new() } else { vec![convergence(history)] },
+        };
+        let path = out.join("report.html");
+        report::write(&path, &data).map_err(|error| cannot_write(&path, &error))?;
+    }
+    Ok(out)
+}
+
+/// Positions, velocities, jerks and torques, with the limits as further curves.
+fn plots(file: &ProblemFile, orders: usize) -> Vec<(LimitKind, usize, PlotThinner, Vec<f64>)> {
+    let labels = file.mechanism.v_labels();
+    let kinds = [
+        (LimitKind::Position, 0, "joint-positions", "Joint positions", "rad, m"),
+        (LimitKind::Velocity, 1, "joint-velocities", "Joint velocities", "rad/s, m/s"),
+        (LimitKind::Acceleration, 2, "joint-accelerations", "Joint accelerations", "rad/s², m/s²"),
+        (LimitKind::Jerk, 3, "joint-jerks", "Joint jerks", "rad/s³, m/s³"),
+        (LimitKind::Torque, 2, "torques", "Joint torques", "N m, N"),
+    ];
+    kinds
+        .into_iter()
+        .filter(|(_, order, ..)| *order < orders)
+        .map(|(kind, order, id, title, unit)| {
+            let mut names = if order == 0 { file.mechanism.q_labels() } else { labels.clone() };
+            let mut limits = Vec::new();
+            for limit in file.problem.limits.iter().filter(|l| l.kind == kind) {
+                for (word, values) in [("lower limit", &limit.lower), ("upper limit", &limit.upper)] {
+                    let same = values.iter().all(|x| *x == values[0]);
+                    for (label, value) in labels.iter().zip(values).take(if same { 1 } else { values.len() })
+                    {
+                        if value.is_finite() {
+                            names.push(if same { word.to_owned() } else { format!("{word} {label}") });
+                            limits.push(*value);
+                        }
+                    }
+                }
+            }
+            (kind, order, PlotThinner::new(id, title, unit, false, names), limits)
+        })
+        .collect()
+}
+
+/// Residual and violation over iterations.
+fn convergence(history: &[Progress]) -> Plot {
+    let mut plot = PlotThinner::new(
+        "convergence",
+        "Convergence over iterations",
+        "relative",
+        true,
+        ["optimality residual", "limit violation", "step"],
+    );
+    for (i, p) in history.iter().enumerate() {
+        plot.push(i as f64, &[p.kkt, p.violation, p.step]);
+    }
+    Plot { own_axis: true, ..plot.plot() }
+}

@@ -1,0 +1,219 @@
+//! The loop: step, observe, record; stops at the end, at Ctrl-C, or when a step can't be taken.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use leastaction::dynamics::Observables;
+use leastaction::integrator::{Simulator, StepError};
+use leastaction::io::Clock;
+use leastaction::mechanism::{Mechanism, State};
+use leastaction::trajectory::{Recorded, Sampler};
+
+use crate::failure::Failure;
+use crate::forces::ForceLog;
+use crate::inputs::Inputs;
+use crate::limits::{LimitMonitor, Passing};
+use crate::policy::Nearness;
+use crate::serve::Served;
+use crate::statistics::Statistics;
+
+/// What to run.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    /// Mechanism, integrator, options.
+    pub served: &'a Served,
+    /// Where to start.
+    pub start: State,
+    /// When.
+    pub clock: Clock,
+    /// How many steps.
+    pub steps: u64,
+    /// A row every so many steps.
+    pub every: u64,
+    /// What acts from outside.
+    pub inputs: Inputs,
+    /// Whether limits are watched.
+    pub watch_limits: bool,
+    /// Constraint forces to gather.
+    pub forces: Option<ForceLog>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// All steps were taken.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// A step could not be taken.
+    Failed(StepError),
+}
+
+/// What is left after a run.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The last good state, with what the integrator continues from.
+    pub last: State,
+    /// Its time.
+    pub clock: Clock,
+    /// What was counted on the way.
+    pub statistics: Statistics,
+    /// Joint limits that were passed.
+    pub passings: Vec<Passing>,
+    /// How near the goal of a policy it came.
+    pub nearness: Option<Nearness>,
+    /// Constraint forces, if asked for.
+    pub forces: Option<ForceLog>,
+    /// How far closing the loops moved a joint coordinate of the start.
+    pub moved: f64,
+    /// Time the loop took.
+    pub wall: Duration,
+}
+
+/// One row and what belongs to it.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    /// All columns.
+    pub row: &'a [f64],
+    /// Poses of all bodies.
+    pub poses: &'a [f64],
+    /// Time.
+    pub t: f64,
+    /// The state.
+    pub state: &'a State,
+    /// Energies and momenta.
+    pub observed: &'a Observables,
+    /// Largest gap.
+    pub gap: f64,
+    /// Most iterations since the last row.
+    pub iterations: u32,
+    /// Sizes of the constraint forces, if asked for.
+    pub forces: &'a [f64],
+}
+
+/// A row that waits for its forces: they are known once the step from it is taken.
+#[derive(Debug, Default)]
+struct Waiting {
+    row: Vec<f64>,
+    poses: Vec<f64>,
+    t: f64,
+    state: State,
+    observed: Observables,
+    gap: f64,
+    iterations: u32,
+}
+
+impl Waiting {
+    /// The sample with the forces in place.
+    fn sample<'a>(&'a mut self, forces: &'a ForceLog) -> Sample<'a> {
+        self.row.extend_from_slice(&forces.columns);
+        Sample {
+            row: &self.row,
+            poses: &self.poses,
+            t: self.t,
+            state: &self.state,
+            observed: &self.observed,
+            gap: self.gap,
+            iterations: self.iterations,
+            forces: &forces.sizes,
+        }
+    }
+}
+
+/// Runs the plan; every `every`-th state goes to `record`, the number of steps taken to `progress`.
+pub fn run(
+    mut plan: Plan<'_>,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64),
+    mut record: impl FnMut(&Sample<'_>) -> Result<(), Failure>,
+) -> Result<Finished, Failure> {
+    let mechanism: &Mechanism = &plan.served.mechanism;
+    let mut simulator = Simulator::new(mechanism, plan.served.method, &plan.served.options, &plan.start)
+        .map_err(|error| Failure::caused_by("the simulation can't start", &error))?;
+    let mut sampler = Sampler::new(mechanism);
+    let mut monitor = LimitMonitor::new(mechanism, plan.watch_limits);
+    let begin = Instant::now();
+
+    let gap = simulator.gap();
+    let observed = sampler.observe(simulator.state());
+    let mut statistics = Statistics::new(plan.steps, &observed, gap);
+    let mut iterations = 0;
+    let moved = simulator.moved_at_start();
+    let mut forces = plan.forces.take();
+    let with_forces = forces.is_some();
+    let mut waiting: Option<Waiting> = None;
+    let record_state = |sampler: &mut Sampler<'_>,
+                        state: &State,
+                        observed: &Observables,
+                        t,
+                        u: &[f64],
+                        gap,
+                        iterations,
+                        record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
+        sampler.row(state, observed, Recorded { t, u, gap, iterations });
+        let (row, poses) = (sampler.last_row(), sampler.poses());
+        if with_forces {
+            let (row, poses, state) = (row.to_vec(), poses.to_vec(), state.clone());
+            return Ok(Some(Waiting { row, poses, t, state, observed: *observed, gap, iterations }));
+        }
+        record(&Sample { row, poses, t, state, observed, gap, iterations, forces: &[] }).map(|()| None)
+    };
+
+    let t = plan.clock.after(0);
+    monitor.look(t, simulator.state());
+    let mut nearness = plan.inputs.player().map(|_| Nearness::default());
+    let state = simulator.state();
+    let u = plan.inputs.at(mechanism, t, state);
+    waiting = record_state(&mut sampler, state, &observed, t, u, gap, 0, &mut record)?.or(waiting);
+    let mut outcome = Outcome::Done;
+    for k in 0..plan.steps {
+        if stop.load(Ordering::Relaxed) {
+            outcome = Outcome::Interrupted;
+            break;
+        }
+        let u = plan.inputs.at(mechanism, plan.clock.after(k), simulator.state());
+        let report = match simulator.step(u, plan.clock.step) {
+            Ok(report) => report,
+            Err(error) => {
+                outcome = Outcome::Failed(error);
+                break;
+            }
+        };
+        if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
+            forces.take(&mut simulator, row.t);
+            record(&row.sample(forces))?;
+        }
+        let t = plan.clock.after(k + 1);
+        let gap = simulator.gap();
+        let state = simulator.state();
+        let observed = sampler.observe(state);
+        statistics.add(&report, &observed, gap);
+        monitor.look(t, state);
+        if let (Some(near), Some(player)) = (&mut nearness, plan.inputs.player()) {
+            near.look(&player.policy, mechanism, t, state);
+        }
+        iterations = iterations.max(report.iterations);
+        if (k + 1).is_multiple_of(plan.every) {
+            let u = plan.inputs.at(mechanism, t, state);
+            waiting = record_state(&mut sampler, state, &observed, t, u, gap, iterations, &mut record)?;
+            iterations = 0;
+        }
+        progress(k + 1);
+    }
+    let clock = Clock { steps: plan.clock.steps + statistics.steps, ..plan.clock };
+    let last = State { t: clock.after(0), ..simulator.checkpoint() };
+    let passings = monitor.passings().to_vec();
+    let wall = begin.elapsed();
+    // The forces of the last row take one step more, which nothing else sees.
+    if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
+        let u = plan.inputs.at(mechanism, clock.after(0), simulator.state());
+        match simulator.step(u, plan.clock.step) {
+            Ok(_) => forces.take(&mut simulator, row.t),
+            Err(_) => forces.unknown(),
+        }
+        record(&row.sample(forces))?;
+    }
+    Ok(Finished { outcome, last, clock, statistics, passings, nearness, forces, moved, wall })
+}

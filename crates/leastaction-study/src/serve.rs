@@ -1,0 +1,236 @@
+//! From a model to a mechanism that an integrator can run: what is changed, what is left out, what is refused.
+
+use std::collections::HashSet;
+
+use leastaction::integrator::maximal::{Composition, MaximalOptions, RotationMap};
+use leastaction::integrator::minimal::Policy;
+use leastaction::integrator::{Method, MethodOptions};
+use leastaction::io::{Diagnostic, SourceMap};
+use leastaction::mechanism::{
+    JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
+};
+
+use crate::args::{CompositionName, Ignore, IterationName, LimitMode, MapName};
+use crate::config::{Settings, word};
+use crate::failure::Failure;
+use crate::model::Model;
+
+/// At most so many refused elements are listed.
+const LISTED: usize = 20;
+
+/// An element that changes the motion and that an integrator may not serve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Special {
+    /// What it is.
+    pub kind: Ignore,
+    /// The element, as a user would name it.
+    pub element: String,
+    /// What about it.
+    pub what: String,
+    /// Where it was read from.
+    pub origin: Option<Origin>,
+}
+
+/// A mechanism ready to run.
+#[derive(Debug)]
+pub struct Served {
+    /// The mechanism, with what is ignored left out.
+    pub mechanism: Mechanism,
+    /// The integrator.
+    pub method: Method,
+    /// Its options.
+    pub options: MethodOptions,
+    /// What was left out, in sentences.
+    pub ignored: Vec<String>,
+}
+
+/// Which special elements an integrator serves.
+fn serves(method: Method, kind: Ignore) -> bool {
+    match kind {
+        Ignore::Loops | Ignore::Rolling => method == Method::Maximal,
+        Ignore::Friction | Ignore::Mimic | Ignore::Couplings => false,
+    }
+}
+
+/// The integrator for a mechanism when the user names none.
+fn default_method(mechanism: &Mechanism) -> Method {
+    let constrained = mechanism.loop_joints().next().is_some() || !mechanism.constraints().is_empty();
+    if constrained { Method::Maximal } else { Method::Minimal }
+}
+
+/// Applies what the settings change about the model, chooses the integrator, and refuses what it can't serve.
+pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
+    let mut description = model.description.clone();
+    let mut changed = false;
+    if let Some(gravity) = settings.gravity {
+        description.gravity = gravity;
+        changed = true;
+    }
+    if settings.undamped == Some(true) {
+        for joint in &mut description.joints {
+            joint.damping = PerCoordinate::default();
+            joint.friction = PerCoordinate::default();
+        }
+        changed = true;
+    }
+    let mut ignored = Vec::new();
+    if !settings.ignore.is_empty() {
+        for special in specials(&description, &built) {
+            if settings.ignore.contains(&special.kind) {
+                let place = model.reading.sources.locate(special.origin);
+                let place =
+                    place.map(|at| format!(" ({}:{})", at.file.display(), at.line)).unwrap_or_default();
+                ignored.push(format!("{}: {}{place}", special.element, special.what));
+            }
+        }
+        leave_out(&mut description, &built, &settings.ignore);
+        changed = true;
+    }
+    let mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
+
+    let method = settings.integrator.unwrap_or_else(|| default_method(&mechanism));
+    refuse(&description, &mechanism, method, &model.reading.sources)?;
+    if settings.limits == Some(LimitMode::Enforce) && method != Method::Maximal {
+        return Err(Failure::new(format!("the {} integrator can't enforce joint limits", method.name()))
+            .help("use `--integrator maximal`, or `--limits monitor` to have passing one reported"));
+    }
+    let order = settings.order.or((method == Method::Minimal).then_some(4));
+    let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
+    options.policy = match settings.iteration {
+        Some(IterationName::Newton) => Policy::Newton,
+        Some(IterationName::Chord) => Policy::Chord,
+        Some(IterationName::Automatic) | None => Policy::Automatic,
+    };
+    if settings.iteration.is_some() && method != Method::Minimal {
+        return Err(Failure::new(format!("the {} integrator has no `--iteration`", method.name()))
+            .help("use `--integrator minimal`, or leave the flag out"));
+    }
+    options.maximal = MaximalOptions {
+        rotation_map: match settings.rotation_map {
+            Some(MapName::Cayley) => RotationMap::Cayley,
+            Some(MapName::Sine) | None => RotationMap::Sine,
+        },
+        composition: settings.composition.map(|name| match name {
+            CompositionName::Suzuki => Composition::Suzuki,
+            CompositionName::Yoshida => Composition::Yoshida,
+        }),
+        enforce_limits: settings.limits == Some(LimitMode::Enforce),
+    };
+    let only_maximal = [
+        ("--rotation-map", settings.rotation_map.is_some()),
+        ("--composition", settings.composition.is_some()),
+    ];
+    if let Some((flag, _)) = only_maximal.iter().find(|(_, given)| *given && method != Method::Maximal) {
+        return Err(Failure::new(format!("the {} integrator has no `{flag}`", method.name()))
+            .help("use `--integrator maximal`, or leave the flag out"));
+    }
+    Ok(Served { mechanism, method, options, ignored })
+}
+
+fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechanism, Failure> {
+    MechanismBuilder::from(description).build().map_err(|error| {
+        let diagnostics = error.problems.iter().map(|p| Diagnostic::from_problem(p, sources)).collect();
+        Failure::new("the model can't be used with these flags").with_diagnostics(diagnostics)
+    })
+}
+
+/// Every element of a model that some integrator can't serve, in the order of the file.
+pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Special> {
+    let mut found = Vec::new();
+    let mut add =
+        |kind, element: String, what: String, origin| found.push(Special { kind, element, what, origin });
+    for joint in &description.joints {
+        let element = format!("joint `{}`", joint.name);
+        if !joint.friction.is_zero() {
+            let values: Vec<String> = joint.friction.values().map(|x| x.to_string()).collect();
+            add(
+                Ignore::Friction,
+                element.clone(),
+                format!("Coulomb friction {}", values.join(", ")),
+                joint.origin,
+            );
+        }
+        // A fixed joint has no coordinate that could follow another.
+        if let Some(mimic) = joint.mimic.as_ref().filter(|_| joint.kind != JointType::Fixed) {
+            add(Ignore::Mimic, element.clone(), format!("mimic of joint `{}`", mimic.joint), joint.origin);
+        }
+        let id = built.joint_by_name(&joint.name);
+        let closes_loop = id.is_some_and(|id| built.joint(id).role == JointRole::Loop);
+        if closes_loop {
+            add(
+                Ignore::Loops,
+                element,
+                format!("{} joint that closes a loop", joint.kind.name()),
+                joint.origin,
+            );
+        }
+    }
+    for coupling in &description.couplings {
+        let what = match &coupling.of {
+            Some(of) => format!("coupling to joint `{of}`"),
+            None => "coupling to a constant".to_owned(),
+        };
+        add(Ignore::Couplings, format!("joint `{}`", coupling.joint), what, coupling.origin);
+    }
+    for constraint in &description.constraints {
+        let what = format!("rolling or sliding constraint on body `{}`", constraint.body());
+        add(Ignore::Rolling, format!("constraint `{}`", constraint.name()), what, None);
+    }
+    found
+}
+
+/// Removes all elements of these kinds.
+pub fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &[Ignore]) {
+    for kind in kinds {
+        match kind {
+            Ignore::Friction => {
+                description.joints.iter_mut().for_each(|joint| joint.friction = PerCoordinate::default());
+            }
+            Ignore::Mimic => description.joints.iter_mut().for_each(|joint| joint.mimic = None),
+            Ignore::Couplings => description.couplings.clear(),
+            Ignore::Loops => {
+                let loops: HashSet<&str> =
+                    built.loop_joints().map(|id| built.joint(id).name.as_str()).collect();
+                description.joints.retain(|joint| !loops.contains(joint.name.as_str()));
+                // A coupling or mimic of a joint that is gone has no meaning.
+                description.couplings.retain(|c| !loops.contains(c.joint.as_str()));
+            }
+            Ignore::Rolling => description.constraints.clear(),
+        }
+    }
+}
+
+fn refuse(
+    description: &ModelDescription,
+    mechanism: &Mechanism,
+    method: Method,
+    sources: &SourceMap,
+) -> Result<(), Failure> {
+    let refused: Vec<Special> = specials(description, mechanism)
+        .into_iter()
+        .filter(|special| !serves(method, special.kind))
+        .collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let mut kinds: Vec<Ignore> = refused.iter().map(|special| special.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let diagnostics = refused.iter().take(LISTED).map(|special| {
+        let mut remedy = format!("`--ignore {}` leaves it out", word(special.kind));
+        if serves(Method::Maximal, special.kind) {
+            remedy = format!("`--integrator maximal` serves it; {remedy}");
+        }
+        let message = format!("{}, which the {} integrator can't serve", special.what, method.name());
+        Diagnostic::error(special.element.clone(), message, remedy).at(sources.locate(special.origin))
+    });
+    let flag = kinds.iter().map(|kind| word(*kind)).collect::<Vec<_>>().join(",");
+    let elements = if refused.len() == 1 { "element" } else { "elements" };
+    Err(Failure::new(format!(
+        "the {} integrator can't serve {} {elements} of the model",
+        method.name(),
+        refused.len()
+    ))
+    .help(format!("`--ignore {flag}` runs without; the summary and the report then say so"))
+    .with_diagnostics(diagnostics.collect()))
+}

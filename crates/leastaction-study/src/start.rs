@@ -1,0 +1,73 @@
+//! The state a run starts from, and its clock.
+
+use std::path::Path;
+
+use leastaction::io::{Clock, StateFile};
+use leastaction::mechanism::{Coordinates, JointType, Mechanism, State, StateDescription, samples};
+
+use crate::args::Assignment;
+use crate::config::Settings;
+use crate::failure::{Failure, suggestion};
+use crate::model::unknown_joint;
+
+/// The start state by flags, file or name; the clock goes on where the state file's stopped.
+pub fn resolve(mechanism: &Mechanism, settings: &Settings, step: f64) -> Result<(State, Clock), Failure> {
+    let mut clock = None;
+    let mut state = match (&settings.start, &settings.state) {
+        (Some(start), _) if mechanism.states().contains_key(start) => named(mechanism, start)?,
+        (Some(start), _) if Path::new(start).exists() => {
+            let path = Path::new(start);
+            let file = StateFile::read(path).map_err(|error| Failure::from_error(&error))?;
+            clock = file.clock.filter(|clock| clock.step == step);
+            file.state(mechanism, path).map_err(|error| Failure::from_error(&error))?
+        }
+        (Some(start), _) => {
+            return Err(no_state(mechanism, start, "neither a file nor a state of the model"));
+        }
+        (None, Some(name)) => named(mechanism, name)?,
+        (None, None) => mechanism.start_state(),
+    };
+    if let Some(random) = settings.random_velocity {
+        let mut numbers = samples::Random::new(u64::from(random.seed));
+        for id in mechanism.tree_joints() {
+            if mechanism.joint(id).kind != JointType::Floating {
+                let range = mechanism.v_range(id);
+                state.v[range].iter_mut().for_each(|v| *v = numbers.range(-random.most, random.most));
+            }
+        }
+        state.warm = None;
+        clock = None;
+    }
+    if !settings.q.is_empty() || !settings.v.is_empty() {
+        let mut description = mechanism.describe_state(&state);
+        assign(mechanism, &mut description, settings)?;
+        state = mechanism.state_from(&description).map_err(Failure::new)?;
+        clock = None;
+    }
+    let clock = clock.unwrap_or(Clock { start: state.t, step, steps: 0 });
+    Ok((state, clock))
+}
+
+fn named(mechanism: &Mechanism, name: &str) -> Result<State, Failure> {
+    mechanism.states().get(name).cloned().ok_or_else(|| no_state(mechanism, name, "no state of the model"))
+}
+
+fn no_state(mechanism: &Mechanism, name: &str, what: &str) -> Failure {
+    let failure = Failure::new(format!("`{name}` is {what}"));
+    match suggestion(name, mechanism.states().keys().map(String::as_str)) {
+        Some(help) => failure.help(help),
+        None => failure.help("the model has no named states; give a state file or `--q JOINT=V`"),
+    }
+}
+
+fn assign(mechanism: &Mechanism, state: &mut StateDescription, settings: &Settings) -> Result<(), Failure> {
+    for (list, target) in [(&settings.q, &mut state.q), (&settings.v, &mut state.v)] {
+        for Assignment { name, values } in list {
+            if mechanism.joint_by_name(name).is_none() {
+                return Err(unknown_joint(mechanism, name));
+            }
+            target.insert(name.clone(), Coordinates::from(values.as_slice()));
+        }
+    }
+    Ok(())
+}
