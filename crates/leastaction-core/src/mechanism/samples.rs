@@ -183,7 +183,7 @@ pub fn ball_tree(n: usize) -> ModelDescription {
 
 /// Left branches turn one way, right branches the other.
 fn fork(i: usize) -> f64 {
-    if i % 2 == 0 { 0.5 } else { -0.3 }
+    if i.is_multiple_of(2) { 0.5 } else { -0.3 }
 }
 
 /// Planar chain of `n` hinges about x, at rest with the first at 0.5 rad.
