@@ -15,6 +15,12 @@ use crate::mechanism::JointType;
 use crate::scalar::Real;
 use crate::spatial::Vec3;
 
+/// How many of a joint's rows, the first ones, are rotations.
+#[inline(always)]
+pub(crate) fn angular_rows(kind: JointType) -> usize {
+    if kind == JointType::Universal { 1 } else { pattern(kind).0 }
+}
+
 /// Direction of one scalar row in the variables of the two links.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Row<T = f64> {

@@ -154,7 +154,7 @@ impl MaximalWorkspace {
         }
         let side = std::mem::take(&mut self.node_side);
         self.step.rows.copy_from_slice(&self.node_rows);
-        assemble_node_at(self, &side);
+        assemble_node_at(self, &side, None);
         self.ldu.factor(&self.layout, &self.graph, &side, &side);
         let mut found: Vec<(Vec<Six>, Vec<Six>)> = Vec::new();
         for c in 0..self.layout.closures.len() {

@@ -73,7 +73,7 @@ pub(crate) fn is_stiff(
         let Some(i) = end else { continue };
         let link = &layout.links[i];
         let ang = side.rot[i].tr_mul(ang + side.arm[i].cross(row.lin));
-        inverse += ang.dot(link.inverse_inertia * ang) + row.lin.norm2() / link.mass;
+        inverse += ang.dot(link.inverse_inertia * ang) + row.lin.norm2() * link.inverse_mass;
     }
     h * h * k * inverse > 1.0
 }

@@ -1,6 +1,6 @@
 //! [`Layout`]: the mechanism as this engine sees it, made once per mechanism.
 //!
-//! A *link* is a body that moves on its own (massless bodies are lumped into the neighbour they are fixed to), with
+//! A *link* is a body that moves on its own (bodies without inertia are lumped into the neighbour they are fixed to), with
 //! its frame at the centre of mass. Link `i` hangs from an earlier link or from the ground by *its* joint. What is
 //! left are *closures*: loop joints, force rows on loop joints, and rolling or sliding constraints.
 
@@ -93,11 +93,15 @@ pub(crate) struct Link {
     pub(crate) mass: f64,
     /// About the centre of mass, link axes.
     pub(crate) inertia: Mat3,
+    /// Inverses, by which rows and stiffnesses are judged; zero for a link that could not move by itself.
+    pub(crate) inverse_mass: f64,
     pub(crate) inverse_inertia: Mat3,
     pub(crate) joint: LinkJoint,
     /// First position and velocity coordinate of the joint.
     pub(crate) q: usize,
     pub(crate) v: usize,
+    /// How many wrenches of children and closures add up on it: a sum of so many terms rounds so often.
+    pub(crate) terms: f64,
     /// Drag: point relative to the centre of mass, coefficient.
     pub(crate) drags: Vec<(Vec3, f64)>,
     /// Thrusters: input, wrench about the centre of mass in link axes.
@@ -146,8 +150,10 @@ pub(crate) struct Layout {
     pub(crate) wind: Vec3,
     /// Largest mass.
     pub(crate) max_mass: f64,
-    /// Characteristic length: the longest lever.
+    /// Characteristic length: the longest lever on a link, or the largest radius of gyration where there is no lever.
     pub(crate) length: f64,
+    /// Largest `K/J` of a link per newton at each of its joints: see [`tension`](super::tension).
+    pub(crate) stiffness_per_force: f64,
     /// True if a joint has damping or a body drag.
     pub(crate) dissipative: bool,
     pub(crate) limited: bool,
@@ -169,6 +175,24 @@ pub(crate) fn row_count(kind: JointType) -> usize {
         JointType::PointOnLine => 2,
         JointType::Floating => 0,
     }
+}
+
+/// Length and stiffness that the levers of the links give.
+fn sizes(links: &[Link], loops: &[LinkJoint]) -> (f64, f64) {
+    let (mut lever, mut stiffness) = (0.0f64, vec![0.0; links.len()]);
+    for end in links.iter().map(|l| &l.joint).chain(loops).flat_map(|j| [&j.a, &j.b]) {
+        if let Some(i) = end.link {
+            let norm = end.p.norm();
+            lever = lever.max(norm);
+            stiffness[i] +=
+                super::tension::transverse(&links[i].inverse_inertia, end.p) / norm.max(f64::MIN_POSITIVE);
+        }
+    }
+    let gyration = |l: &Link| (l.inertia.trace() * l.inverse_mass).sqrt();
+    let length = if lever > 0.0 { lever } else { links.iter().map(gyration).fold(0.0, f64::max) };
+    // Where nothing moves, or nothing turns, any length will do.
+    let length = if length > 0.0 { length } else { 1.0 };
+    (length, stiffness.into_iter().fold(0.0, f64::max))
 }
 
 fn unsupported(what: String, remedy: &str) -> StepError {
@@ -222,6 +246,7 @@ impl Layout {
     ) -> Result<Self, StepError> {
         let (bodies, joints) = (mechanism.bodies(), mechanism.joints());
         let lumps = lump(bodies, joints);
+        let degenerate = mechanism.degenerate_joints();
         let mut link_of = vec![None; bodies.len()];
         let mut attachments = Vec::with_capacity(bodies.len());
         let mut links: Vec<Link> = Vec::new();
@@ -230,18 +255,14 @@ impl Layout {
         let mut frames: Vec<Option<Pose>> = vec![None; bodies.len()]; // link frame in the root body's frame
         for i in 0..bodies.len() {
             if lumps.root_of[i] == Some(i) {
-                let g = &lumps.inertia[i];
-                let (mass, about) = (g.mass, g.about_com());
-                if !is_regular(mass, &about) {
+                // A body may be without mass as long as its joint moves what hangs from it.
+                if let Some(joint) = degenerate.iter().find(|j| joints[j.index()].child.index() == i) {
                     return Err(unsupported(
-                        format!(
-                            "body `{}`, which has no mass or no rotational inertia of its own",
-                            bodies[i].name
-                        ),
-                        "give it mass and inertia in every direction, or fix it to a body that has them",
+                        format!("joint `{}`, which moves no inertia", joints[joint.index()].name),
+                        "give the body behind it mass, fix it to the body that carries it, or give the joint armature",
                     ));
                 }
-                frames[i] = Some(Pose::new(Mat3::identity(), g.com()));
+                frames[i] = Some(Pose::new(Mat3::identity(), lumps.inertia[i].com()));
             }
         }
         for i in 0..bodies.len() {
@@ -274,13 +295,15 @@ impl Layout {
                 effort: j.limits.map_or(f64::INFINITY, |l| l.effort),
             }
         };
-        let mut length: f64 = 0.0;
         for link in &mut links {
             let body = link.body;
             let g = &lumps.inertia[body];
             link.mass = g.mass;
             link.inertia = g.about_com().to_matrix();
-            link.inverse_inertia = link.inertia.inverse();
+            if is_regular(g.mass, &g.about_com()) {
+                link.inverse_inertia = link.inertia.inverse();
+                link.inverse_mass = 1.0 / g.mass;
+            }
             link.joint = link_joint(body);
             link.parent = link.joint.a.link;
             link.q = joints[body].q;
@@ -292,7 +315,6 @@ impl Layout {
         for link in &mut links {
             relever(&mut link.joint.a);
             relever(&mut link.joint.b);
-            length = length.max(link.joint.a.p.norm()).max(link.joint.b.p.norm());
         }
         for (i, body) in bodies.iter().enumerate() {
             let Some(link) = attachments[i].link else { continue };
@@ -318,7 +340,6 @@ impl Layout {
                     "remove it",
                 ));
             }
-            length = length.max(made.a.p.norm()).max(made.b.p.norm());
             let name = joint.name.clone();
             let closure = |kind, rows, name| Closure { kind, index: loops.len(), a, b, rows, name };
             if row_count(joint.kind) > 0 {
@@ -358,9 +379,33 @@ impl Layout {
                 name: name.clone(),
             });
         }
+        for closure in &closures {
+            let regular = |end: Option<usize>| end.is_some_and(|i| links[i].inverse_mass > 0.0);
+            if !regular(closure.a) && !regular(closure.b) {
+                return Err(unsupported(
+                    format!(
+                        "`{}`, which constrains bodies without mass and inertia of their own",
+                        closure.name
+                    ),
+                    "give one of them mass and inertia",
+                ));
+            }
+        }
+        for i in 0..links.len() {
+            if let Some(p) = links[i].parent {
+                links[p].terms += 1.0;
+            }
+        }
+        for closure in &closures {
+            for i in [closure.a, closure.b].into_iter().flatten() {
+                links[i].terms += closure.rows as f64;
+            }
+        }
+        let (length, stiffness_per_force) = sizes(&links, &loops);
         let layout = Self {
-            max_mass: links.iter().map(|l| l.mass).fold(0.0, f64::max),
-            length: length.max(1.0),
+            max_mass: links.iter().map(|l| l.mass).reduce(f64::max).unwrap_or(1.0),
+            length,
+            stiffness_per_force,
             gravity: mechanism.gravity(),
             wind: mechanism.wind(),
             dissipative: bodies.iter().any(|b| b.drag > 0.0)
@@ -405,6 +450,7 @@ impl Link {
             parent: None,
             mass: 0.0,
             inertia: Mat3::zero(),
+            inverse_mass: 0.0,
             inverse_inertia: Mat3::zero(),
             joint: LinkJoint {
                 kind: JointType::Floating,
@@ -427,6 +473,7 @@ impl Link {
             },
             q: 0,
             v: 0,
+            terms: 0.0,
             drags: Vec::new(),
             thrusters: Vec::new(),
         }

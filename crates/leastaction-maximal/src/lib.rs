@@ -33,6 +33,7 @@ mod residual;
 mod rotation_map;
 mod start;
 mod state;
+mod tension;
 pub(crate) mod workspace;
 
 use std::sync::Arc;
@@ -273,9 +274,7 @@ impl Maximal {
         }
         // Split: the momentum-carrying map restarts exactly, without projection.
         report.splits += 1;
-        if depth == 0 && self.composition == Composition::Plain {
-            ws.backup.save(state);
-        }
+        ws.save(state);
         for _ in 0..2 {
             self.substep(ws, state, u, 0.5 * h, stage, depth + 1, report, derivative.as_deref_mut())?;
         }
@@ -302,10 +301,20 @@ impl Maximal {
         }
         let mut report = StepReport::default();
         let (fractions, t) = (self.composition.fractions(), state.t);
+        ws.saved = false;
         if fractions.len() > 1 {
-            ws.backup.save(state);
+            ws.save(state);
         }
         ws.accepted = 0;
+        // A composition's substeps differ in length and would change the inertias back and forth; a derivative is that of the
+        // map from positions and velocities, which know no forces of a step before.
+        if fractions.len() == 1 && derivative.is_none() {
+            if tension::matters(&ws.layout, state, h) {
+                ws.save(state);
+                tension::resolve(&ws.layout, state, &mut ws.scratch_rows, h);
+            }
+            state.inertia_step = h.abs();
+        }
         for (stage, fraction) in fractions.iter().enumerate() {
             if let Err(error) = self.substep(
                 ws,
@@ -317,7 +326,7 @@ impl Maximal {
                 &mut report,
                 derivative.as_deref_mut(),
             ) {
-                if ws.accepted > 0 {
+                if ws.saved {
                     state.restore(&ws.layout, &ws.backup);
                 }
                 return Err(error);
@@ -335,7 +344,7 @@ impl Maximal {
 
     /// What is constant over a step from `state`, in the workspace.
     pub(crate) fn prepare_step(&self, ws: &mut MaximalWorkspace, state: &MaximalState, u: &[f64], h: f64) {
-        ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.scale);
+        ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.size);
         self.take_in(ws, state, u, h);
     }
 
@@ -401,8 +410,7 @@ impl Maximal {
             &mut step.incoming,
         );
         residual::incoming_about_points(&state.side, &step.incoming, &mut step.incoming_point);
-        let largest = step.incoming.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs()));
-        step.impulse_scale = largest + 1e-3 * ws.layout.max_mass;
+        step.scales = newton::scales(&ws.layout, &step.incoming, &state.poses, h);
     }
 
     /// Moves the state to the end of the solved interval.
@@ -416,15 +424,20 @@ impl Maximal {
         depth: u32,
     ) {
         let MaximalWorkspace { layout, step, iterate, trial, .. } = ws;
-        // Arriving momenta, end impulses of the coordinate rows, half a kick at the end pose.
+        // Incoming momenta and all impulses: of joints and closures, of drag at both ends, of the coordinate rows at the end,
+        // half a kick at the end pose. That is R'p⁺(ω), m v to the tolerance, and momentum is kept to rounding. (3.7)
         for (i, link) in layout.links.iter().enumerate() {
-            let (omega, v) = (angular(&iterate.w[i]), linear(&iterate.w[i]));
-            let (_, arriving) = self.map.momenta(omega * (0.5 * h), link.inertia * omega);
-            let (mut ang, mut lin) = (trial.side.rot[i] * arriving, v * link.mass);
+            let (u, r, p) = (&trial.unbalanced[i], &trial.residual[i], &step.incoming[i]);
+            let net: Six = crate::scalar::by_entry(|k| u[k] - r[k]);
+            let turn = angular(&net) + state.side.arm[i].cross(linear(&net));
+            let (mut ang, mut lin) = (angular(p) + turn, linear(p) + linear(&net));
             if !link.drags.is_empty() {
-                let (tau, f) = residual::drag_impulse(layout, i, &state.side, &trial.side, v, h, true);
-                ang += tau;
-                lin += f;
+                for at_end in [false, true] {
+                    let v = linear(&iterate.w[i]);
+                    let (tau, f) = residual::drag_impulse(layout, i, &state.side, &trial.side, v, h, at_end);
+                    ang += tau;
+                    lin += f;
+                }
             }
             state.momentum[i] = ldu::six(ang, lin);
         }
@@ -533,11 +546,15 @@ impl Integrator for Maximal {
         expect_state(mechanism, state)?;
         let stages = self.composition.fractions().len();
         let mut made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
-        if let Some(warm) = &state.warm
-            && warm.integrator == self.label()
-            && made.read_numbers(&workspace.layout, &warm.data)
-        {
-            return Ok(made);
+        if let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) {
+            if made.read_numbers(&workspace.layout, &warm.data)
+                && start::reproduces(mechanism, workspace, &made, state)
+            {
+                made.t = state.t;
+                return Ok(made);
+            }
+            made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+            made.warm_start_dropped = true;
         }
         start::consistent_start(mechanism, workspace, state, &mut made)?;
         Ok(made)
@@ -569,7 +586,8 @@ impl Integrator for Maximal {
     }
 
     fn gap(&self, _mechanism: &Mechanism, workspace: &mut MaximalWorkspace, state: &MaximalState) -> f64 {
-        read_out::largest_gap(&workspace.layout, state)
+        let gap = read_out::largest_gap(&workspace.layout, state);
+        gap.ang.max(gap.lin)
     }
 
     fn joint_forces(&self, workspace: &mut MaximalWorkspace, out: &mut Vec<JointForce>) {
@@ -578,6 +596,10 @@ impl Integrator for Maximal {
 
     fn moved_at_start(&self, state: &MaximalState) -> f64 {
         state.moved_at_start()
+    }
+
+    fn warm_start_dropped(&self, state: &MaximalState) -> bool {
+        state.warm_start_dropped
     }
 }
 

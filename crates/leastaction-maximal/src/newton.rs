@@ -1,12 +1,13 @@
 //! Newton's method on the equations of one step, with a line search, and the decision when it is done. (3.21)
 
 use super::constraint::Row;
+use super::geometry::LinkPose;
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{Six, angular, dot, linear};
 use super::residual::{assemble, closure_rows, evaluate};
 use super::rotation_map::RotationMap;
 use super::state::{History, MaximalState};
-use super::workspace::{MaximalWorkspace, StepData};
+use super::workspace::{MaximalWorkspace, Scales, StepData, Worst};
 use crate::scalar::by_entry;
 use crate::spatial::Vec3;
 
@@ -27,8 +28,6 @@ pub(crate) struct Outcome {
 /// Largest number of iterations, and of halvings in a line search.
 const MAX_ITERATIONS: u32 = 40;
 const MAX_HALVINGS: u32 = 12;
-/// Merit below which any step is accepted.
-const TINY_MERIT: f64 = 1e-12;
 /// Rotation per step that a guess may have.
 const TRUST: f64 = 1.2;
 
@@ -107,19 +106,68 @@ fn solve_avx2(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
     solve_with(ws, map, state, tolerance)
 }
 
+/// What the residuals of a step are measured by. (3.21)
+pub(crate) fn scales(layout: &Layout, incoming: &[Six], poses: &[LinkPose], h: f64) -> Scales {
+    let largest = |m: f64, x: f64| m.max(x.abs());
+    let (mut ang, mut lin, mut reach) = (0.0, 0.0, 0.0);
+    for (p, pose) in incoming.iter().zip(poses) {
+        for k in 0..3 {
+            ang = largest(ang, p[k]);
+            lin = largest(lin, p[3 + k]);
+            reach = largest(reach, pose.x[k]);
+        }
+    }
+    // Slower than rounding of positions within a step nothing moves.
+    let slowest = f64::EPSILON * (reach + layout.length) / h.abs();
+    let impulse = (ang / layout.length).max(lin) + layout.max_mass * slowest;
+    Scales { impulse, speed: impulse / layout.max_mass, length: layout.length, reach }
+}
+
+/// Largest residuals that count as solved.
+struct Targets {
+    body: Worst,
+    gap: Worst,
+    /// Body rows that rounding alone explains, whatever the tolerance.
+    rounding: Worst,
+    merit: f64,
+}
+
+impl Targets {
+    fn new(ws: &MaximalWorkspace, tolerance: f64) -> Self {
+        let Scales { impulse, speed, length, reach } = ws.step.scales;
+        let eps = f64::EPSILON;
+        let body = |s: f64| Worst { ang: s * impulse * length, lin: s * impulse };
+        // Positions are rounded to ε of their distance from the origin, five times on the way to a gap; so are quaternions.
+        let gap = Worst {
+            ang: (0.1 * tolerance).max(8.0 * eps),
+            lin: (0.1 * tolerance * length).max(4.0 * eps * reach),
+        };
+        let rate = (gap.ang * length + gap.lin) / (ws.step.h.abs() * speed);
+        let rows = 6.0 * (ws.layout.links.len() + ws.layout.closures.len()) as f64;
+        Self {
+            body: body(tolerance),
+            gap,
+            rounding: body(8.0 * eps),
+            merit: (tolerance + rate) * rows.sqrt(),
+        }
+    }
+}
+
+impl Worst {
+    fn within(self, target: Self, factor: f64) -> bool {
+        self.ang <= factor * target.ang && self.lin <= factor * target.lin
+    }
+}
+
 #[inline(always)]
 fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState, tolerance: f64) -> Outcome {
     let mut outcome = Outcome::default();
-    let reach =
-        state.poses.iter().fold(0.0f64, |m, p| m.max(p.x.0.iter().fold(0.0f64, |m, x| m.max(x.abs()))));
-    let body_target = tolerance * ws.step.impulse_scale;
-    // Rounding of positions is a floor for the gaps, whatever the tolerance.
-    let gap_target = (0.1 * tolerance * ws.layout.length).max(4.0 * f64::EPSILON * reach);
+    let targets = Targets::new(ws, tolerance);
     if !evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial) {
         return outcome;
     }
     let mut stalled = 0;
-    let mut last_change = f64::INFINITY;
+    let mut last_change = Worst { ang: f64::INFINITY, lin: f64::INFINITY };
     for iteration in 0..=MAX_ITERATIONS {
         let (body, gap, merit) = (ws.trial.worst_body, ws.trial.worst_gap, ws.trial.merit);
         outcome.iterations = iteration;
@@ -127,30 +175,41 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         outcome.merits.rotate_left(1);
         outcome.merits[7] = merit;
         ws.merits = outcome.merits;
-        if body <= body_target && gap <= gap_target {
-            outcome.converged = true;
-            return outcome;
+        if gap.within(targets.gap, 1.0) {
+            if body.within(targets.rounding, 1.0) || (iteration > 0 && at_rounding(ws, state)) {
+                outcome.converged = true;
+                return outcome;
+            }
+            if body.within(targets.body, 1.0) {
+                // Within the tolerance: the factors at hand once more take what is left to rounding, so that poses do not
+                // remember the tolerance.
+                outcome.converged = true;
+                if iteration > 0 {
+                    polish(ws, map, state, &mut outcome);
+                    return outcome;
+                }
+            }
         }
         if stalled >= 2 {
             // The floor of rounding, or the misalignment of a redundant loop.
-            let floor = body <= 100.0 * body_target && gap <= 100.0 * gap_target;
+            let floor = body.within(targets.body, 100.0) && gap.within(targets.gap, 100.0);
             // A misaligned loop was open by as much at the start of the step; a singular pose was not.
             let misaligned = outcome.dropped > 0
-                && body <= 100.0 * body_target
-                && last_change <= 1e-9
-                && gap <= 10.0 * super::read_out::largest_gap(&ws.layout, state);
+                && body.within(targets.body, 100.0)
+                && last_change.within(Worst { ang: 1e-11, lin: 1e-11 * ws.step.scales.length }, 1.0)
+                && gap.within(super::read_out::largest_gap(&ws.layout, state), 10.0);
             outcome.converged = floor || misaligned;
             if misaligned && !floor {
-                outcome.inconsistency = gap;
+                outcome.inconsistency = gap.ang.max(gap.lin);
             }
             return outcome;
         }
         if iteration == MAX_ITERATIONS {
             return outcome;
         }
-        last_change = evaluated_direction(ws, map, state);
+        last_change = evaluated_direction(ws, map, state, true);
         outcome.dropped = ws.ldu.dropped;
-        if !last_change.is_finite() {
+        if !(last_change.ang + last_change.lin).is_finite() {
             outcome.converged = false;
             return outcome;
         }
@@ -162,7 +221,7 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
             take(ws, length);
             let fits = evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
             // The first step may raise the merit: it replaces guessed impulses by computed ones.
-            if fits && (ws.trial.merit < merit || ws.trial.merit < TINY_MERIT) {
+            if fits && (ws.trial.merit < merit || ws.trial.merit < targets.merit) {
                 accepted = true;
                 break;
             }
@@ -170,9 +229,15 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
         }
         if !accepted {
             // At the floor of rounding no step lowers the merit: keep the better of the two points.
-            std::mem::swap(&mut ws.base, &mut ws.iterate);
-            let fits = evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
-            debug_assert!(fits);
+            back(ws, map, state);
+        }
+        if outcome.converged {
+            // The guess was within the tolerance, and one direction has been taken from it.
+            outcome.iterations = 1;
+            outcome.residual = ws.trial.merit;
+            return outcome;
+        }
+        if !accepted {
             stalled += 2;
             continue;
         }
@@ -181,10 +246,88 @@ fn solve_with(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
     outcome
 }
 
-/// Newton direction at the iterate last evaluated, in `system`; returns the largest change.
+/// One more direction with the factors at hand, from an iterate within the tolerance; kept unless it is worse.
 #[inline(always)]
-fn evaluated_direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> f64 {
+fn polish(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState, outcome: &mut Outcome) {
+    let (merit, change) = (ws.trial.merit, evaluated_direction(ws, map, state, false));
+    if !(change.ang + change.lin).is_finite() {
+        return;
+    }
+    std::mem::swap(&mut ws.base, &mut ws.iterate);
+    take(ws, 1.0);
+    if evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial) && ws.trial.merit < merit {
+        outcome.residual = ws.trial.merit;
+        outcome.iterations += 1;
+    } else {
+        back(ws, map, state);
+    }
+}
+
+/// Back to the iterate before the last direction.
+fn back(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) {
+    std::mem::swap(&mut ws.base, &mut ws.iterate);
+    let fits = evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
+    debug_assert!(fits);
+}
+
+/// True if every body row is as small as its own terms and the last solution let it be. (3.21)
+///
+/// A row is a difference of momenta, wrenches and their moments, each rounded to `ε`; the wrench of a joint comes from the
+/// block `D` that the elimination has gathered from all links beyond it, so its rounding is `ε|D||δ|` for the last change `δ`.
+fn at_rounding(ws: &mut MaximalWorkspace, state: &MaximalState) -> bool {
+    /// Roundings on the way to a row: products of rotations, arms and levers, sums over six entries.
+    const ROUNDINGS: f64 = 16.0;
+    let MaximalWorkspace { layout, step, iterate, trial, ldu, system, .. } = ws;
+    let largest = |v: Vec3| v[0].abs().max(v[1].abs()).max(v[2].abs());
+    for (i, link) in layout.links.iter().enumerate() {
+        let (p, u, c) = (&step.incoming_point[i], &trial.unbalanced[i], &iterate.wrench[i]);
+        let v = linear(&iterate.w[i]);
+        let arm = largest(state.side.arm[i]);
+        let push = largest(linear(p)) + link.mass * largest(v) + largest(linear(c));
+        let turn = 2.0 * largest(angular(p)) + largest(angular(u)) + arm * push + largest(angular(c));
+        let (d, change) = (&ldu.diagonal[i], &system.body[i]);
+        let gathered = |rows: std::ops::Range<usize>| {
+            let row = |r: usize| (0..6).map(|k| (d[r][k] * change[k]).abs()).sum::<f64>();
+            rows.map(row).fold(0.0, f64::max)
+        };
+        trial.sizes[i] = Worst { ang: turn + gathered(0..3), lin: push + gathered(3..6) };
+    }
+    for (i, link) in layout.links.iter().enumerate() {
+        if let Some(parent) = link.parent {
+            let (turn, push) = (largest(angular(&iterate.wrench[i])), largest(linear(&iterate.wrench[i])));
+            let size = &mut trial.sizes[parent];
+            size.ang += turn + largest(state.side.lever[i]) * push;
+            size.lin += push;
+        }
+    }
+    for (c, closure) in layout.closures.iter().enumerate() {
+        for r in 0..closure.rows {
+            let (row, lam) = (&step.rows[c][r], iterate.lam[c][r].abs());
+            for (link, ang) in [(closure.b, row.ang_b), (closure.a, row.ang_a)] {
+                if let Some(i) = link {
+                    trial.sizes[i].ang += largest(ang) * lam;
+                    trial.sizes[i].lin += largest(row.lin) * lam;
+                }
+            }
+        }
+    }
+    layout.links.iter().zip(&trial.residual).zip(&trial.sizes).all(|((link, r), size)| {
+        let roundings = (ROUNDINGS + link.terms) * f64::EPSILON;
+        Worst { ang: largest(angular(r)), lin: largest(linear(r)) }.within(*size, roundings)
+    })
+}
+
+/// Newton direction at the iterate last evaluated, in `system`, with new factors or with those at hand; returns the largest
+/// change of the pose.
+#[inline(always)]
+fn evaluated_direction(
+    ws: &mut MaximalWorkspace,
+    map: RotationMap,
+    state: &MaximalState,
+    with_matrix: bool,
+) -> Worst {
     assemble(
+        with_matrix,
         map,
         &ws.layout,
         &ws.graph.ends,
@@ -195,33 +338,36 @@ fn evaluated_direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &Maxi
         &mut ws.ldu,
         &mut ws.system,
     );
-    ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &ws.trial.side);
+    if with_matrix {
+        ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &ws.trial.side);
+    }
     ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &ws.trial.side, &mut ws.system);
     to_rates(ws, map, state)
 }
 
 /// Newton direction at the iterate in the workspace; `None` if it cannot be evaluated there.
-pub(crate) fn direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> Option<f64> {
-    evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial)
-        .then(|| evaluated_direction(ws, map, state))
-        .filter(|change| change.is_finite())
+pub(crate) fn direction(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> Option<()> {
+    let fits = evaluate(map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
+    let change = fits.then(|| evaluated_direction(ws, map, state, true))?;
+    (change.ang + change.lin).is_finite().then_some(())
 }
 
-/// Turns the solution `[Ω; v]` at the joint points into changes of the interval velocities; returns the largest.
+/// Turns the solution `[Ω; v]` at the joint points into changes of the interval velocities; returns the largest, times `h`.
 #[inline(always)]
-fn to_rates(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> f64 {
+fn to_rates(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -> Worst {
     let (h, side) = (ws.step.h, &ws.trial.side);
-    let mut largest = 0.0f64;
+    let mut largest = Worst::default();
     for i in 0..ws.layout.links.len() {
         let (ang, lin) = (angular(&ws.system.body[i]), linear(&ws.system.body[i]));
         let phi = angular(&ws.iterate.w[i]) * (0.5 * h);
         let omega = map.rate_of(phi, side.rot[i].tr_mul(ang));
         let v = lin - ang.cross(side.arm[i]);
         for k in 0..3 {
-            largest = largest.max(omega[k].abs()).max(v[k].abs());
             if !(omega[k].is_finite() && v[k].is_finite()) {
-                return f64::INFINITY;
+                return Worst { ang: f64::INFINITY, lin: f64::INFINITY };
             }
+            largest.ang = largest.ang.max(omega[k].abs());
+            largest.lin = largest.lin.max(v[k].abs());
         }
         ws.system.body[i] = [omega[0], omega[1], omega[2], v[0], v[1], v[2]];
     }
@@ -242,7 +388,7 @@ fn to_rates(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -
             }
         }
     }
-    largest
+    Worst { ang: largest.ang * h.abs(), lin: largest.lin * h.abs() }
 }
 
 /// The iterate a fraction `length` of the way from the base to the solution.

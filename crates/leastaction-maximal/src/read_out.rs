@@ -3,29 +3,30 @@
 //! The carried momentum is only known up to constraint impulses; the velocity at a node is its projection
 //! `[M −Gᵀ; G 0][W; μ] = [P; 0]`, exactly tangent to the constraints. (3.27)
 
-use super::constraint::{coordinate_row, values};
+use super::constraint::{angular_rows, coordinate_row, values};
 use super::forces::{about_point, add_row, node_block};
-use super::geometry::Side;
+use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{Six, angular, linear};
-use super::residual::closure_rows;
+use super::residual::{closure_rows, row_size};
 use super::start::{position_values, public_rates};
 use super::state::MaximalState;
-use super::workspace::{MaximalWorkspace, StepData, Trial};
+use super::workspace::{MaximalWorkspace, StepData, Trial, Worst};
 use crate::mechanism::{BodyId, JointId, Mechanism, State};
-use crate::spatial::{Pose, Quat, Vec3};
+use crate::spatial::{Mat3, Pose, Quat, Vec3};
 
 /// The symmetric matrix of a node in the solver: masses, armature, rows at the pose.
 pub(crate) fn assemble_node(ws: &mut MaximalWorkspace, state: &MaximalState) {
     closure_rows(&ws.layout, &state.side, &state.poses, &mut ws.step.rows);
-    assemble_node_at(ws, &state.side);
+    assemble_node_at(ws, &state.side, Some(&state.inertia));
 }
 
-/// As [`assemble_node`], with the closures' rows in place.
-pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side) {
+/// As [`assemble_node`], with the closures' rows in place; the inertias are the model's unless given.
+pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side, inertia: Option<&[Mat3]>) {
     let MaximalWorkspace { layout, graph, ldu, system, step, .. } = ws;
     for (i, link) in layout.links.iter().enumerate() {
-        ldu.diagonal[i] = node_block(&side.rot[i], &link.inertia, link.mass, side.arm[i]);
+        let inertia = inertia.map_or(&link.inertia, |j| &j[i]);
+        ldu.diagonal[i] = node_block(&side.rot[i], inertia, link.mass, side.arm[i]);
         system.particular[i] = [0.0; 6];
         for c in 0..link.joint.kind.nv() {
             let at = link.v + c;
@@ -42,7 +43,6 @@ pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side) {
     ldu.clear();
     for (c, closure) in layout.closures.iter().enumerate() {
         system.closure[c] = [0.0; 6];
-        let mut scale = 0.0;
         for r in 0..closure.rows {
             let mut active = 1.0;
             if let ClosureKind::Coordinates = closure.kind {
@@ -54,9 +54,7 @@ pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side) {
             }
             let row = &step.rows[c][r];
             for (which, slot) in graph.ends[c].iter().enumerate() {
-                let (Some(slot), Some(i)) = (slot, if which == 1 { closure.b } else { closure.a }) else {
-                    continue;
-                };
+                let Some(slot) = slot else { continue };
                 let (ang, s) = if which == 1 { (row.ang_b, active) } else { (row.ang_a, -active) };
                 for k in 0..3 {
                     ldu.a[*slot][r][k] += s * ang[k];
@@ -64,12 +62,9 @@ pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side) {
                     ldu.b[*slot][r][k] -= s * ang[k];
                     ldu.b[*slot][r][3 + k] -= s * row.lin[k];
                 }
-                let link = &layout.links[i];
-                let body = side.rot[i].tr_mul(ang + side.arm[i].cross(row.lin));
-                scale += body.dot(link.inverse_inertia * body) + row.lin.norm2() / link.mass;
             }
+            ldu.size[c][r] = row_size(layout, side, c, row).max(ldu.cc[c][r][r]);
         }
-        ldu.scale[c] = scale;
     }
 }
 
@@ -134,19 +129,44 @@ pub(crate) fn add_end_impulses(layout: &Layout, step: &StepData, trial: &Trial, 
     }
 }
 
-/// Largest value of a constraint row with a position: metres, or radians for rotations.
-pub(crate) fn largest_gap(layout: &Layout, state: &MaximalState) -> f64 {
-    let mut worst = 0.0f64;
+/// Largest values of the constraint rows that have a position.
+pub(crate) fn largest_gap(layout: &Layout, state: &MaximalState) -> Worst {
+    let mut worst = Worst::default();
     for (i, link) in layout.links.iter().enumerate() {
         let mut value = [0.0; 6];
         let n = values(link.joint.kind, &state.side.joints[i], &mut value);
-        worst = value[..n].iter().fold(worst, |m, x| m.max(x.abs()));
+        worst.add(angular_rows(link.joint.kind), &value[..n]);
     }
     for c in 0..layout.closures.len() {
-        let mut value = [0.0; 6];
-        worst = worst.max(position_values(layout, c, &state.side, &state.poses, &mut value));
+        worst.add_closure(layout, c, &state.side, &state.poses);
     }
     worst
+}
+
+impl Worst {
+    /// Takes in rows of which the first `angles` are rotations.
+    fn add(&mut self, angles: usize, rows: &[f64]) {
+        let largest = |m: f64, x: &f64| m.max(x.abs());
+        let (ang, lin) = rows.split_at(angles);
+        self.ang = ang.iter().fold(self.ang, largest);
+        self.lin = lin.iter().fold(self.lin, largest);
+    }
+
+    /// Takes in the position rows of a closure.
+    pub(crate) fn add_closure(&mut self, layout: &Layout, c: usize, side: &Side, poses: &[LinkPose]) {
+        let mut value = [0.0; 6];
+        position_values(layout, c, side, poses, &mut value);
+        let angles = match layout.closures[c].kind {
+            ClosureKind::Joint => angular_rows(layout.loops[layout.closures[c].index].kind),
+            ClosureKind::Coordinates | ClosureKind::Rolling(_) => 0,
+        };
+        self.add(angles, &value);
+    }
+
+    /// The largest row as a length, rotations by the arm `length`.
+    pub(crate) fn as_length(self, length: f64) -> f64 {
+        self.lin.max(self.ang * length)
+    }
 }
 
 /// One moving link at a node.

@@ -9,15 +9,15 @@
 //! Equations (3.7) to (3.12) of the theory notes. `c_b` is the wrench of the link's joint: constraint impulses and
 //! coordinate rows together.
 
-use super::constraint::{coordinate_row, directions, particular, values};
-use super::coordinate::increments;
+use super::constraint::{angular_rows, coordinate_row, directions, particular, values};
+use super::coordinate::{increments, is_angle};
 use super::forces::{about_point, is_stiff, point_block};
 use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{Ldu, Six, System, add_wrench, angular, dot, linear};
 use super::rotation_map::RotationMap;
 use super::state::MaximalState;
-use super::workspace::{Iterate, StepData, Trial};
+use super::workspace::{Iterate, StepData, Trial, Worst};
 use crate::mechanism::JointType;
 use crate::scalar::by_entry;
 use crate::spatial::Vec3;
@@ -55,7 +55,7 @@ fn limit_distance(side: f64, lower: f64, upper: f64, y: f64) -> f64 {
 
 impl StepData {
     /// What is constant over a step from `state`: impulse laws, limits, force directions. Does not allocate.
-    pub(crate) fn prepare(&mut self, layout: &Layout, state: &MaximalState, h: f64, scale: &mut [f64]) {
+    pub(crate) fn prepare(&mut self, layout: &Layout, state: &MaximalState, h: f64, sizes: &mut [Six]) {
         self.h = h;
         let side = &state.side;
         for (i, link) in layout.links.iter().enumerate() {
@@ -92,8 +92,10 @@ impl StepData {
             }
         }
         closure_rows(layout, side, &state.poses, &mut self.rows);
-        for (c, scale) in scale.iter_mut().enumerate() {
-            *scale = row_scale(layout, side, c, &self.rows[c]);
+        for (c, closure) in layout.closures.iter().enumerate() {
+            for r in 0..closure.rows {
+                sizes[c][r] = row_size(layout, side, c, &self.rows[c][r]);
+            }
         }
     }
 }
@@ -131,19 +133,17 @@ pub(crate) fn closure_rows(
     }
 }
 
-/// Size of a closure's rows against the bare links, before any cancellation: what its pivots are judged by. (3.20)
-fn row_scale(layout: &Layout, side: &Side, c: usize, rows: &[super::constraint::Row; 6]) -> f64 {
+/// Size `G M⁻¹ Gᵀ` of a closure's row against the bare links, before any cancellation: what its pivots are judged by. (3.20)
+pub(crate) fn row_size(layout: &Layout, side: &Side, c: usize, row: &super::constraint::Row) -> f64 {
     let closure = &layout.closures[c];
-    let mut scale = 0.0;
-    for r in 0..closure.rows {
-        for (end, ang) in [(closure.b, rows[r].ang_b), (closure.a, rows[r].ang_a)] {
-            let Some(i) = end else { continue };
-            let link = &layout.links[i];
-            let ang = side.rot[i].tr_mul(ang + side.arm[i].cross(rows[r].lin));
-            scale += ang.dot(link.inverse_inertia * ang) + rows[r].lin.norm2() / link.mass;
-        }
+    let mut size = 0.0;
+    for (end, ang) in [(closure.b, row.ang_b), (closure.a, row.ang_a)] {
+        let Some(i) = end else { continue };
+        let link = &layout.links[i];
+        let ang = side.rot[i].tr_mul(ang + side.arm[i].cross(row.lin));
+        size += ang.dot(link.inverse_inertia * ang) + row.lin.norm2() * link.inverse_mass;
     }
-    scale
+    size
 }
 
 /// Poses at the end of the interval; false if a rotation leaves the map's domain.
@@ -179,8 +179,7 @@ pub(crate) fn evaluate(
     let h = step.h;
     let inverse_h = 1.0 / h;
     let start = &state.side;
-    let mut worst_gap = 0.0f64;
-    let mut sum_velocity = 0.0;
+    let mut gaps = Gaps { h, worst: Worst::default(), squares: Worst::default() };
     for (i, link) in layout.links.iter().enumerate() {
         let w = &iterate.w[i];
         let Some(pose) = advance(map, &state.poses[i], w, h) else { return false };
@@ -189,7 +188,7 @@ pub(crate) fn evaluate(
 
         // Leaving minus incoming momentum, about the joint point. (3.7)
         let (omega, v) = (angular(w), linear(w));
-        let (leaving, _) = map.momenta(omega * (0.5 * h), link.inertia * omega);
+        let (leaving, _) = map.momenta(omega * (0.5 * h), state.inertia[i] * omega);
         let mut lin = v * link.mass;
         let mut ang = start.rot[i] * leaving;
         if !link.drags.is_empty() {
@@ -216,9 +215,9 @@ pub(crate) fn evaluate(
                 let (r1, r2) = (2.0 * g.r.v[0], 2.0 * g.r.v[1]);
                 let gap = g.gap * -inverse_h;
                 let (b1, b2) = (-inverse_h * r1, -inverse_h * r2);
-                worst_gap = larger(larger(worst_gap, r1.abs()), r2.abs());
-                worst_gap = larger(larger(larger(worst_gap, g.gap[0].abs()), g.gap[1].abs()), g.gap[2].abs());
-                sum_velocity += b1 * b1 + b2 * b2 + gap.norm2();
+                gaps.worst.ang = larger(larger(gaps.worst.ang, r1.abs()), r2.abs());
+                gaps.squares.ang += b1 * b1 + b2 * b2;
+                gaps.displacement(g.gap, gap);
                 let (w, v3) = (g.r.w, g.r.v[2]);
                 let s = 1.0 / (w * w + v3 * v3);
                 let (o1, o2) = ((w * b1 + v3 * b2) * s, (w * b2 - v3 * b1) * s);
@@ -234,17 +233,15 @@ pub(crate) fn evaluate(
             }
             JointType::Spherical => {
                 let gap = g.gap * -inverse_h;
-                worst_gap = larger(larger(larger(worst_gap, g.gap[0].abs()), g.gap[1].abs()), g.gap[2].abs());
-                sum_velocity += gap.norm2();
+                gaps.displacement(g.gap, gap);
                 trial.particular[i] = [0.0, 0.0, 0.0, gap[0], gap[1], gap[2]];
             }
             kind => {
                 let mut value = [0.0; 6];
                 let rows = values(kind, g, &mut value);
                 for r in 0..rows {
-                    worst_gap = larger(worst_gap, value[r].abs());
                     value[r] *= -inverse_h;
-                    sum_velocity += value[r] * value[r];
+                    gaps.rate(r < angular_rows(kind), value[r]);
                 }
                 trial.particular[i] = particular(kind, g, &value);
             }
@@ -263,42 +260,84 @@ pub(crate) fn evaluate(
                     let y = state.q[link.q + c] + dy[c];
                     let a = limit_distance(side, rows.lower[c], rows.upper[c], y) * inverse_h;
                     trial.limit[at] = fischer_burmeister(a, LIMIT_SCALE * iterate.limit[at]);
-                    sum_velocity += trial.limit[at][0].powi(2);
-                    worst_gap = worst_gap.max(trial.limit[at][0].abs() * h.abs());
+                    gaps.rate(is_angle(kind, c), trial.limit[at][0]);
                 }
             }
         }
     }
     trial.side.place_loops(layout, &trial.poses);
-    closure_residuals(layout, state, step, iterate, trial, map, &mut worst_gap, &mut sum_velocity);
+    closure_residuals(layout, state, step, iterate, trial, &mut gaps);
     body_residuals(layout, state, step, iterate, trial);
 
-    let scale = 1.0 / step.impulse_scale;
-    let (mut worst, mut sum) = (0.0f64, 0.0);
+    let (mut worst, mut squares) = (Worst::default(), Worst::default());
     for r in &trial.residual {
-        for r in r {
-            worst = larger(worst, r.abs());
-            sum += r * r;
+        for k in 0..3 {
+            worst.ang = larger(worst.ang, r[k].abs());
+            worst.lin = larger(worst.lin, r[3 + k].abs());
+            squares.ang += r[k] * r[k];
+            squares.lin += r[3 + k] * r[3 + k];
         }
     }
     for (i, link) in layout.links.iter().enumerate() {
         let rows = &link.joint.rows;
         if rows.has_rows || (step.enforce_limits && rows.has_limits) {
-            for c in 0..link.joint.kind.nv() {
+            let nv = link.joint.kind.nv();
+            for c in 0..nv {
                 let at = link.v + c;
                 let row = coordinate_row(link.joint.kind, &start.joints[i], c);
                 let n = [row.ang_b[0], row.ang_b[1], row.ang_b[2], row.lin[0], row.lin[1], row.lin[2]];
                 let r =
                     dot(&n, &iterate.wrench[i]) - trial.impulse[at] - step.limit_side[at] * iterate.limit[at];
-                worst = worst.max(r.abs());
-                sum += r * r;
+                let turns = is_angle(link.joint.kind, c) || (link.joint.kind.nq() > nv && c < 3);
+                let (worst, squares) = if turns {
+                    (&mut worst.ang, &mut squares.ang)
+                } else {
+                    (&mut worst.lin, &mut squares.lin)
+                };
+                *worst = worst.max(r.abs());
+                *squares += r * r;
             }
         }
     }
     trial.worst_body = worst;
-    trial.worst_gap = worst_gap;
-    trial.merit = (sum * scale * scale + sum_velocity).sqrt();
+    trial.worst_gap = gaps.worst;
+    // Rotations are compared with displacements by the length, velocities with momenta by the speed.
+    let scales = &step.scales;
+    let (length2, rate2) = (scales.length * scales.length, gaps.squares);
+    let momenta = (squares.ang / length2 + squares.lin) / (scales.impulse * scales.impulse);
+    let velocities = (rate2.ang * length2 + rate2.lin) / (scales.speed * scales.speed);
+    trial.merit = (momenta + velocities).sqrt();
     trial.merit.is_finite()
+}
+
+/// Values of the constraint rows while they are evaluated: the largest, and the sum of their squares as rates.
+struct Gaps {
+    h: f64,
+    worst: Worst,
+    squares: Worst,
+}
+
+impl Gaps {
+    /// A row by its rate.
+    #[inline(always)]
+    fn rate(&mut self, is_angle: bool, rate: f64) {
+        let value = (rate * self.h).abs();
+        if is_angle {
+            self.worst.ang = larger(self.worst.ang, value);
+            self.squares.ang += rate * rate;
+        } else {
+            self.worst.lin = larger(self.worst.lin, value);
+            self.squares.lin += rate * rate;
+        }
+    }
+
+    /// Three rows of displacement, and the rate that closes them.
+    #[inline(always)]
+    fn displacement(&mut self, gap: Vec3, rate: Vec3) {
+        let worst = &mut self.worst.lin;
+        *worst = larger(larger(larger(*worst, gap[0].abs()), gap[1].abs()), gap[2].abs());
+        self.squares.lin += rate.norm2();
+    }
 }
 
 /// Drag over the interval: half an impulse at the start (or end) pose, from the points' mean velocity.
@@ -329,20 +368,18 @@ fn closure_residuals(
     step: &StepData,
     iterate: &Iterate,
     trial: &mut Trial,
-    map: RotationMap,
-    worst_gap: &mut f64,
-    sum_velocity: &mut f64,
+    gaps: &mut Gaps,
 ) {
-    let _ = map;
     let (h, inverse_h) = (step.h, 1.0 / step.h);
     for (c, closure) in layout.closures.iter().enumerate() {
         let mut value = [0.0; 6];
         match &closure.kind {
             ClosureKind::Joint => {
-                values(layout.loops[closure.index].kind, &trial.side.loops[closure.index], &mut value);
+                let kind = layout.loops[closure.index].kind;
+                values(kind, &trial.side.loops[closure.index], &mut value);
                 for r in 0..closure.rows {
-                    *worst_gap = worst_gap.max(value[r].abs());
                     value[r] *= inverse_h;
+                    gaps.rate(r < angular_rows(kind), value[r]);
                 }
             }
             ClosureKind::Coordinates => {
@@ -371,7 +408,7 @@ fn closure_residuals(
                     }
                 }
                 for r in 0..closure.rows {
-                    *worst_gap = worst_gap.max(value[r].abs() * h.abs());
+                    gaps.rate(is_angle(joint.kind, r % nv), value[r]);
                 }
             }
             ClosureKind::Rolling(rolling) => {
@@ -379,12 +416,9 @@ fn closure_residuals(
                 let w = &iterate.w[i];
                 rolling.residual(&state.poses[i], &trial.poses[i], angular(w), linear(w), h, &mut value);
                 for r in 0..closure.rows {
-                    *worst_gap = worst_gap.max(value[r].abs() * h.abs());
+                    gaps.rate(false, value[r]);
                 }
             }
-        }
-        for r in 0..closure.rows {
-            *sum_velocity += value[r] * value[r];
         }
         trial.closure[c] = value;
     }
@@ -441,9 +475,11 @@ pub(crate) fn closure_force(layout: &Layout, step: &StepData, c: usize, r: usize
     lam
 }
 
-/// Newton matrix and right-hand sides at the evaluated iterate. Does not allocate.
+/// Newton matrix and right-hand sides at the evaluated iterate; the right-hand sides alone if the factors at hand are to be
+/// used once more. Does not allocate.
 #[inline(always)]
 pub(crate) fn assemble(
+    with_matrix: bool,
     map: RotationMap,
     layout: &Layout,
     ends: &[[Option<usize>; 2]],
@@ -457,17 +493,19 @@ pub(crate) fn assemble(
     let h = step.h;
     let start = &state.side;
     for (i, link) in layout.links.iter().enumerate() {
-        let phi = angular(&iterate.w[i]) * (0.5 * h);
-        // A = R D⁻Γ⁻¹ R'ᵀ: angular slope in world axes. (3.8)
-        let slope = start.rot[i] * map.slope(phi, &link.inertia) * trial.side.rot[i].transpose();
-        ldu.diagonal[i] = point_block(&slope, link.mass, start.arm[i], trial.side.arm[i]);
-        for (point, c) in &link.drags {
-            // A drag is a mass c h/2 that moves with its point.
-            let (r, r_end) = (start.rot[i] * *point, trial.side.rot[i] * *point);
-            let (arm, arm_end) = (start.arm[i] - r, trial.side.arm[i] - r_end);
-            let block = point_block(&crate::spatial::Mat3::zero(), 0.5 * c * h, arm, arm_end);
-            for (target, row) in ldu.diagonal[i].iter_mut().zip(&block) {
-                target.iter_mut().zip(row).for_each(|(x, y)| *x += y);
+        if with_matrix {
+            let phi = angular(&iterate.w[i]) * (0.5 * h);
+            // A = R D⁻Γ⁻¹ R'ᵀ: angular slope in world axes. (3.8)
+            let slope = start.rot[i] * map.slope(phi, &state.inertia[i]) * trial.side.rot[i].transpose();
+            ldu.diagonal[i] = point_block(&slope, link.mass, start.arm[i], trial.side.arm[i]);
+            for (point, c) in &link.drags {
+                // A drag is a mass c h/2 that moves with its point.
+                let (r, r_end) = (start.rot[i] * *point, trial.side.rot[i] * *point);
+                let (arm, arm_end) = (start.arm[i] - r, trial.side.arm[i] - r_end);
+                let block = point_block(&crate::spatial::Mat3::zero(), 0.5 * c * h, arm, arm_end);
+                for (target, row) in ldu.diagonal[i].iter_mut().zip(&block) {
+                    target.iter_mut().zip(row).for_each(|(x, y)| *x += y);
+                }
             }
         }
         let u = &trial.unbalanced[i];
@@ -509,15 +547,17 @@ pub(crate) fn assemble(
     if layout.closures.is_empty() {
         return;
     }
-    ldu.clear();
+    if with_matrix {
+        ldu.clear();
+    }
     for (c, closure) in layout.closures.iter().enumerate() {
         let mut rows = [super::constraint::Row::default(); 6];
         let mut factor = [1.0; 6];
-        system.closure[c] = by_entry(|r| -trial.closure[c][r]);
+        // Diagonal of rows with an impulse law; a joint's rows have none.
+        let mut diagonal = [0.0; 6];
         match &closure.kind {
             ClosureKind::Joint => {
                 directions(layout.loops[closure.index].kind, &trial.side.loops[closure.index], &mut rows);
-                // The unknown is the new multiplier, not its change: force rows are linear in it.
             }
             ClosureKind::Coordinates => {
                 let l = closure.index;
@@ -527,24 +567,12 @@ pub(crate) fn assemble(
                     rows[k] = coordinate_row(kind, g, k);
                     rows[nv + k] = rows[k];
                     let law = &step.law_loop[l][k];
-                    let diagonal = if law.alpha > 0.0 {
-                        1.0 / (law.alpha * h)
-                    } else {
-                        factor[k] = 0.0;
-                        1.0
-                    };
-                    ldu.cc[c][k][k] = diagonal;
-                    system.closure[c][k] += diagonal * iterate.lam[c][k];
+                    (factor[k], diagonal[k]) =
+                        if law.alpha > 0.0 { (1.0, 1.0 / (law.alpha * h)) } else { (0.0, 1.0) };
                     let side = step.limit_side_loop[l][k];
-                    let mut diagonal = 1.0;
-                    factor[nv + k] = 0.0;
-                    if side != 0.0 {
-                        let [_, kappa, delta] = trial.limit_loop[l][k];
-                        factor[nv + k] = kappa * side;
-                        diagonal = delta;
-                    }
-                    ldu.cc[c][nv + k][nv + k] = diagonal;
-                    system.closure[c][nv + k] += diagonal * iterate.lam[c][nv + k];
+                    let [_, kappa, delta] = trial.limit_loop[l][k];
+                    (factor[nv + k], diagonal[nv + k]) =
+                        if side == 0.0 { (0.0, 1.0) } else { (kappa * side, delta) };
                 }
             }
             ClosureKind::Rolling(rolling) => {
@@ -559,7 +587,14 @@ pub(crate) fn assemble(
                 }
             }
         }
+        // The unknown is the new multiplier, not its change: force rows are linear in it.
+        system.closure[c] = by_entry(|r| diagonal[r] * iterate.lam[c][r] - trial.closure[c][r]);
+        if !with_matrix {
+            continue;
+        }
         for r in 0..closure.rows {
+            ldu.cc[c][r][r] = diagonal[r];
+            ldu.size[c][r] = ldu.size[c][r].max(diagonal[r]);
             let sign = closure_force(layout, step, c, r, 1.0);
             let (v, x) = (&rows[r], &step.rows[c][r]);
             for (side, slot) in ends[c].iter().enumerate() {

@@ -1,13 +1,13 @@
 //! Consistent start: joint coordinates to poses and momenta, loops closed, velocities projected.
 
-use super::coordinate::{joint_displacement, joint_quaternion};
+use super::coordinate::{is_angle, joint_displacement, joint_quaternion};
 use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{Six, angular, linear, six, transport};
 use super::read_out::{assemble_node, project};
 use super::residual::closure_rows;
 use super::state::MaximalState;
-use super::workspace::MaximalWorkspace;
+use super::workspace::{MaximalWorkspace, Worst};
 use super::{StepError, momentum_of};
 use crate::mechanism::{Mechanism, State};
 use crate::spatial::{Mat3, Quat, Vec3};
@@ -66,7 +66,7 @@ pub(crate) fn consistent_start(
     made.t = state.t;
     made.q.copy_from_slice(&state.q);
     normalise(&ws.layout, &mut made.q);
-    close_loops(mechanism, ws, made)?;
+    close_loops(ws, made)?;
     // Loop joints: the branch with a positive scalar part, angles nearest to zero.
     for (l, joint) in ws.layout.loops.iter().enumerate() {
         let nq = joint.kind.nq();
@@ -81,6 +81,14 @@ pub(crate) fn consistent_start(
     closure_rows(&ws.layout, &made.side, &made.poses, &mut ws.step.rows);
     add_armature(ws, made, &state.v, &w);
     project(ws, made);
+    if let Some(i) = ws.ldu.singular_link(&ws.layout) {
+        return Err(StepError::Singular {
+            time: state.t,
+            what: "mass matrix",
+            joint: mechanism.joints()[ws.layout.links[i].joint.joint].name.clone(),
+            remedy: "give the body behind it mass and inertia, or the joint armature",
+        });
+    }
     w.copy_from_slice(&ws.system.body);
     carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
     add_armature(ws, made, &ws.system.rate, &w);
@@ -99,6 +107,24 @@ pub(crate) fn consistent_start(
     Ok(())
 }
 
+/// True if a warm start shows the positions and velocities that it came with, on this mechanism.
+pub(crate) fn reproduces(
+    mechanism: &Mechanism,
+    ws: &mut MaximalWorkspace,
+    made: &MaximalState,
+    given: &State,
+) -> bool {
+    /// Of the largest position or velocity: what a file with ten digits would keep.
+    const AGREEMENT: f64 = 1e-9;
+    let mut shown = given.clone();
+    super::read_out::read_out(mechanism, ws, made, &mut shown);
+    let close = |a: &[f64], b: &[f64]| {
+        let largest = a.iter().chain(b).fold(0.0f64, |m, x| m.max(x.abs()));
+        a.iter().zip(b).all(|(a, b)| (a - b).abs() <= AGREEMENT * largest)
+    };
+    close(&shown.q, &given.q) && close(&shown.v, &given.v)
+}
+
 /// Quaternions of the start scaled to length one.
 fn normalise(layout: &Layout, q: &mut [f64]) {
     for link in &layout.links {
@@ -112,7 +138,7 @@ fn normalise(layout: &Layout, q: &mut [f64]) {
     }
 }
 
-fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
+pub(crate) fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
     for (i, link) in layout.links.iter().enumerate() {
         let (ang, lin) = (angular(&w[i]), linear(&w[i]));
         let at_com = six(ang, lin - ang.cross(side.arm[i]));
@@ -123,7 +149,7 @@ fn carry_momentum(layout: &Layout, side: &Side, w: &[Six], out: &mut [Six]) {
 /// Adds `Cᵀ a ẏ`, the armature's share of the carried momentum, at joint rates `rate` and point velocities `w`.
 ///
 /// Joints with armature have the same rates in the public convention and in the engine's basis.
-fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState, rate: &[f64], w: &[Six]) {
+pub(crate) fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState, rate: &[f64], w: &[Six]) {
     let layout = &ws.layout;
     for (i, link) in layout.links.iter().enumerate() {
         let joint = &link.joint;
@@ -162,13 +188,7 @@ fn add_armature(ws: &MaximalWorkspace, made: &mut MaximalState, rate: &[f64], w:
 }
 
 /// Rows of a closure that have a value at a pose: loop joints, and holonomic rows of rolling constraints.
-pub(crate) fn position_values(
-    layout: &Layout,
-    c: usize,
-    side: &Side,
-    poses: &[LinkPose],
-    out: &mut Six,
-) -> f64 {
+pub(crate) fn position_values(layout: &Layout, c: usize, side: &Side, poses: &[LinkPose], out: &mut Six) {
     let closure = &layout.closures[c];
     *out = [0.0; 6];
     match &closure.kind {
@@ -182,15 +202,10 @@ pub(crate) fn position_values(
             }
         }
     }
-    out.iter().fold(0.0, |m, x| m.max(x.abs()))
 }
 
 /// Gauss–Newton on the joint coordinates, nearest in the metric of the masses. (3.26)
-fn close_loops(
-    mechanism: &Mechanism,
-    ws: &mut MaximalWorkspace,
-    made: &mut MaximalState,
-) -> Result<(), StepError> {
+fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(), StepError> {
     const MAX_ITERATIONS: usize = 100;
     const MAX_MOVE: f64 = 0.3;
     let tolerance = 1e-14 * ws.layout.length;
@@ -199,11 +214,11 @@ fn close_loops(
     let given = made.q.clone();
     let (mut best, mut best_q, mut since_best) = (f64::INFINITY, made.q.clone(), 0);
     for _ in 0..MAX_ITERATIONS {
-        let mut worst = 0.0f64;
+        let mut worst = Worst::default();
         for c in 0..ws.layout.closures.len() {
-            let mut value = [0.0; 6];
-            worst = worst.max(position_values(&ws.layout, c, &made.side, &made.poses, &mut value));
+            worst.add_closure(&ws.layout, c, &made.side, &made.poses);
         }
+        let worst = worst.as_length(ws.layout.length);
         if worst < best {
             best = worst;
             best_q.copy_from_slice(&made.q);
@@ -223,7 +238,7 @@ fn close_loops(
         ws.system.body.fill([0.0; 6]);
         ws.ldu.factor(&ws.layout, &ws.graph, &made.side, &made.side);
         ws.ldu.solve(&ws.layout, &ws.graph, &made.side, &made.side, &mut ws.system);
-        let largest = ws.system.rate.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let largest = largest_turn(&ws.layout, &ws.system.rate);
         if !largest.is_finite() {
             break;
         }
@@ -240,17 +255,31 @@ fn close_loops(
     if best > 1e-6 * ws.layout.length {
         let (mut joint, mut gap) = (String::new(), 0.0);
         for c in 0..ws.layout.closures.len() {
-            let mut value = [0.0; 6];
-            let worst = position_values(&ws.layout, c, &made.side, &made.poses, &mut value);
+            let mut worst = Worst::default();
+            worst.add_closure(&ws.layout, c, &made.side, &made.poses);
+            let worst = worst.as_length(ws.layout.length);
             if worst > gap {
                 gap = worst;
                 joint.clone_from(&ws.layout.closures[c].name);
             }
         }
-        let _ = mechanism;
         return Err(StepError::OpenLoop { joint, gap });
     }
     Ok(())
+}
+
+/// Largest joint rate, slides as angles at the arm of the mechanism's length.
+fn largest_turn(layout: &Layout, rate: &[f64]) -> f64 {
+    let mut largest = 0.0f64;
+    for link in &layout.links {
+        let kind = link.joint.kind;
+        for c in 0..kind.nv() {
+            let turns = is_angle(kind, c) || (kind.nq() > kind.nv() && c < 3);
+            let x = rate[link.v + c].abs();
+            largest = largest.max(if turns { x } else { x / layout.length });
+        }
+    }
+    largest
 }
 
 /// `q ⊞ s ξ` for rates `ξ` in the engine's basis.

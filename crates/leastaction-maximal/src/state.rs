@@ -3,7 +3,7 @@
 use super::geometry::{LinkPose, Side};
 use super::layout::Layout;
 use super::ldu::Six;
-use crate::spatial::{Quat, Vec3};
+use crate::spatial::{Mat3, Quat, Vec3};
 
 /// How many past steps the guess is extrapolated from.
 pub(crate) const HISTORY: usize = 3;
@@ -27,8 +27,14 @@ pub struct MaximalState {
     pub(crate) history: History,
     /// Length of the interval that led here; zero at a fresh start.
     pub(crate) interval: f64,
+    /// Inertias of the links, larger than the model's where tension makes them stiff, for steps of this length. (3.38)
+    pub(crate) inertia: Vec<Mat3>,
+    pub(crate) stiffened: bool,
+    pub(crate) inertia_step: f64,
     /// How far the start had to be moved to close the loops: largest change of a joint coordinate.
     pub(crate) moved: f64,
+    /// True if the start had a warm part that did not belong to its positions and velocities.
+    pub(crate) warm_start_dropped: bool,
 }
 
 /// Interval velocities `[ω; v]`, joint wrenches and multipliers of past steps, per composition stage.
@@ -96,7 +102,11 @@ impl MaximalState {
             side: Side::new(layout),
             history: History::new(stages, n, layout.closures.len(), nv),
             interval: 0.0,
+            inertia: layout.links.iter().map(|l| l.inertia).collect(),
+            stiffened: false,
+            inertia_step: 0.0,
             moved: 0.0,
+            warm_start_dropped: false,
         }
     }
 
@@ -111,13 +121,17 @@ impl MaximalState {
         out.extend(&self.q);
         out.extend(self.q_loop.iter().flatten());
         out.extend(self.history.numbers());
+        if self.stiffened {
+            out.extend(self.inertia.iter().flat_map(|j| j.0).flatten());
+        }
         out
     }
 
     /// Reads what [`to_numbers`](Self::to_numbers) wrote; false if the numbers do not fit.
     pub(crate) fn read_numbers(&mut self, layout: &Layout, data: &[f64]) -> bool {
         let expected = self.to_numbers().len();
-        if data.len() != expected || data.iter().any(|x| !x.is_finite()) {
+        let stiffened = data.len() == expected + 9 * self.inertia.len() && data.len() > expected;
+        if !(data.len() == expected || stiffened) || data.iter().any(|x| !x.is_finite()) {
             return false;
         }
         let mut numbers = data.iter().copied();
@@ -143,6 +157,11 @@ impl MaximalState {
         let History { w, wrench, lam, .. } = history;
         w.iter_mut().chain(wrench).chain(lam).flatten().for_each(|x| *x = next());
         history.limit.iter_mut().for_each(|x| *x = next());
+        self.inertia_step = history.h.abs();
+        self.stiffened = stiffened;
+        if stiffened {
+            self.inertia.iter_mut().flat_map(|j| &mut j.0).flatten().for_each(|x| *x = next());
+        }
         self.side.place(layout, &self.poses);
         true
     }
@@ -155,6 +174,8 @@ impl MaximalState {
         self.momentum.copy_from_slice(&other.momentum);
         self.q.copy_from_slice(&other.q);
         self.q_loop.copy_from_slice(&other.q_loop);
+        self.inertia.copy_from_slice(&other.inertia);
+        (self.stiffened, self.inertia_step) = (other.stiffened, other.inertia_step);
         let (h, o) = (&mut self.history, &other.history);
         (h.count, h.newest, h.h) = (o.count, o.newest, o.h);
         h.w.copy_from_slice(&o.w);

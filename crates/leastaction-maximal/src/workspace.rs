@@ -29,6 +29,8 @@ pub struct MaximalWorkspace {
     pub(crate) system: System,
     /// Copies of the state for composed and split steps: the start, and the momentum under construction.
     pub(crate) backup: MaximalState,
+    /// True if the present step has made its backup.
+    pub(crate) saved: bool,
     /// The last accepted interval of a step that had to be split or is composed: the next one's guess.
     pub(crate) last: Iterate,
     /// The first interval of the last step, for output: unknowns, geometry and closures' directions at its start, and half the
@@ -52,8 +54,7 @@ pub(crate) struct StepData {
     pub(crate) incoming: Vec<Six>,
     /// The same about the joint point.
     pub(crate) incoming_point: Vec<Six>,
-    /// Scale of the impulses.
-    pub(crate) impulse_scale: f64,
+    pub(crate) scales: Scales,
     pub(crate) law: Vec<ImpulseLaw>,
     pub(crate) law_loop: Vec<[ImpulseLaw; 3]>,
     pub(crate) implicit: Vec<bool>,
@@ -64,6 +65,27 @@ pub(crate) struct StepData {
     pub(crate) limit_side: Vec<f64>,
     pub(crate) limit_side_loop: Vec<[f64; 3]>,
     pub(crate) enforce_limits: bool,
+}
+
+/// What residuals are measured by: all of it from the model, the state and the step, so that a mechanism of another size,
+/// mass or speed takes the same steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scales {
+    /// Largest incoming momentum of a link.
+    pub(crate) impulse: f64,
+    /// That momentum as a speed of the heaviest link.
+    pub(crate) speed: f64,
+    /// Length that angular momenta and rotations are compared by.
+    pub(crate) length: f64,
+    /// Largest distance of a link from the origin: positions are rounded to `ε` of it.
+    pub(crate) reach: f64,
+}
+
+/// Largest angular and largest linear row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Worst {
+    pub(crate) ang: f64,
+    pub(crate) lin: f64,
 }
 
 /// The unknowns of the nonlinear equations.
@@ -109,8 +131,10 @@ pub(crate) struct Trial {
     pub(crate) dy_loop: Vec<[f64; 3]>,
     pub(crate) merit: f64,
     /// Largest body residual and constraint value.
-    pub(crate) worst_body: f64,
-    pub(crate) worst_gap: f64,
+    pub(crate) worst_body: Worst,
+    pub(crate) worst_gap: Worst,
+    /// Sum of the magnitudes of a link's terms: what its rows round to.
+    pub(crate) sizes: Vec<Worst>,
     pub(crate) slopes: Rows,
 }
 
@@ -129,7 +153,7 @@ impl MaximalWorkspace {
                 h: 0.0,
                 incoming: vec![[0.0; 6]; n],
                 incoming_point: vec![[0.0; 6]; n],
-                impulse_scale: 1.0,
+                scales: Scales::default(),
                 law: vec![ImpulseLaw::default(); nv],
                 law_loop: vec![[ImpulseLaw::default(); 3]; nl],
                 implicit: vec![false; nv],
@@ -152,13 +176,15 @@ impl MaximalWorkspace {
                 dy: vec![0.0; nv],
                 dy_loop: vec![[0.0; 3]; nl],
                 merit: 0.0,
-                worst_body: 0.0,
-                worst_gap: 0.0,
+                worst_body: Worst::default(),
+                worst_gap: Worst::default(),
+                sizes: vec![Worst::default(); n],
                 slopes: [[0.0; 6]; 6],
             },
             ldu: Ldu::new(&layout, &graph, nv),
             system: System::new(&layout, nv),
             backup: MaximalState::new(&layout, stages, nq, nv),
+            saved: false,
             base: iterate.clone(),
             last: iterate.clone(),
             node: iterate.clone(),
@@ -171,6 +197,14 @@ impl MaximalWorkspace {
             iterate,
             layout,
             graph,
+        }
+    }
+
+    /// Keeps the start of the present step, once.
+    pub(crate) fn save(&mut self, state: &MaximalState) {
+        if !self.saved {
+            self.backup.save(state);
+            self.saved = true;
         }
     }
 

@@ -8,7 +8,7 @@ use leastaction::integrator::Method;
 
 /// Name of a model for help texts.
 pub const MODEL_HELP: &str = "URDF, MJCF or JSON file, or a built-in: @double-pendulum, @chain/N, \
-     @chain-xy/N, @ball-chain/N, @four-bar, @four-bars/K, @rhombus-chain/K";
+     @chain-xy/N, @ball-chain/N, @star/N, @binary-tree/N, @ball-tree/N, @four-bar, @four-bars/K, @rhombus-chain/K";
 
 /// How a model file is read.
 #[derive(Args, Clone, Debug, Default)]

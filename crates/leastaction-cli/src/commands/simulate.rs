@@ -38,7 +38,7 @@ use leastaction_study::{config_toml, policy, report, run, start, summary};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Model or scenario file (.toml), or a built-in: @double-pendulum, @chain/N, @chain-xy/N, @ball-chain/N, @four-bar, @four-bars/K, @rhombus-chain/K
+    /// Model or scenario file (.toml), or a built-in: @double-pendulum, @chain/N, @chain-xy/N, @ball-chain/N, @star/N, @binary-tree/N, @ball-tree/N, @four-bar, @four-bars/K, @rhombus-chain/K
     #[arg(value_name = "MODEL", required_unless_present = "scenario")]
     model: Option<String>,
     /// Scenario file; flags win over its keys

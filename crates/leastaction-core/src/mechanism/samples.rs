@@ -22,11 +22,14 @@ const Y: [f64; 3] = [0.0, 1.0, 0.0];
 const MAX_SIZE: usize = 100_000;
 
 /// What can follow `@`.
-pub const BUILT_IN: [&str; 7] = [
+pub const BUILT_IN: [&str; 10] = [
     "@double-pendulum",
     "@chain/N",
     "@chain-xy/N",
     "@ball-chain/N",
+    "@star/N",
+    "@binary-tree/N",
+    "@ball-tree/N",
     "@four-bar",
     "@four-bars/K",
     "@rhombus-chain/K",
@@ -57,6 +60,9 @@ pub fn built_in(name: &str) -> Result<ModelDescription, String> {
         ("chain", Some(n)) => Ok(chain(n)),
         ("chain-xy", Some(n)) => Ok(chain_xy(n)),
         ("ball-chain", Some(n)) => Ok(ball_chain(n)),
+        ("star", Some(n)) => Ok(star(n)),
+        ("binary-tree", Some(n)) => Ok(binary_tree(n)),
+        ("ball-tree", Some(n)) => Ok(ball_tree(n)),
         ("four-bar", None) => Ok(four_bar()),
         ("four-bars", Some(k)) => Ok(four_bars(k)),
         ("rhombus-chain", Some(k)) => Ok(rhombus_chain(k)),
@@ -119,39 +125,83 @@ fn start(model: &mut ModelDescription, q: impl IntoIterator<Item = (String, Coor
     model.states.insert(START.into(), state);
 }
 
-fn hanging(name: String, n: usize, kind: JointType, axis: impl Fn(usize) -> [f64; 3]) -> ModelDescription {
+/// Rods hanging from one another: link `i` from the tip of an earlier one, the first from the world, turned about x.
+fn hanging(
+    name: String,
+    n: usize,
+    kind: JointType,
+    axis: impl Fn(usize) -> [f64; 3],
+    parent: impl Fn(usize) -> usize,
+    angle: impl Fn(usize) -> f64,
+) -> ModelDescription {
     let mut model = ModelDescription::new(name);
+    let mut q = Vec::new();
     for i in 0..n {
-        let (body, parent) = (format!("link{i}"), i.checked_sub(1).map(|p| format!("link{p}")));
-        let at = if i == 0 { [0.0; 3] } else { [0.0, 0.0, -1.0] };
-        let parent = parent.as_deref().unwrap_or(WORLD);
-        model.joints.push(joint(format!("joint{i}"), kind, parent, &body, at, axis(i)));
+        let body = format!("link{i}");
+        let (parent, at) = if i == 0 {
+            (WORLD.to_owned(), [0.0; 3])
+        } else {
+            (format!("link{}", parent(i)), [0.0, 0.0, -1.0])
+        };
+        model.joints.push(joint(format!("joint{i}"), kind, &parent, &body, at, axis(i)));
         model.bodies.push(rod(body, 1.0));
+        let (s, c) = (0.5 * angle(i)).sin_cos();
+        if s != 0.0 {
+            let turned = match kind {
+                JointType::Spherical => Coordinates::Many(vec![c, s, 0.0, 0.0]),
+                _ => Coordinates::One(angle(i)),
+            };
+            q.push((format!("joint{i}"), turned));
+        }
     }
-    let q0 = match kind {
-        JointType::Spherical => Coordinates::Many(vec![0.25f64.cos(), 0.25f64.sin(), 0.0, 0.0]),
-        _ => Coordinates::One(0.5),
-    };
-    start(&mut model, [("joint0".to_owned(), q0)]);
+    start(&mut model, q);
     model
+}
+
+/// A chain is turned at its first joint.
+fn chain_of(name: String, n: usize, kind: JointType, axis: impl Fn(usize) -> [f64; 3]) -> ModelDescription {
+    hanging(name, n, kind, axis, |i| i - 1, |i| if i == 0 { 0.5 } else { 0.0 })
+}
+
+/// `n` rods on hinges: all but the first hang from the tip of the first, spread out.
+#[must_use]
+pub fn star(n: usize) -> ModelDescription {
+    hanging(format!("star-{n}"), n, JointType::Revolute, |_| X, |_| 0, |i| (0.5 + 2.4 * i as f64) % 6.0 - 3.0)
+}
+
+/// `n` rods on hinges, two hanging from the tip of each as far as they go.
+#[must_use]
+pub fn binary_tree(n: usize) -> ModelDescription {
+    hanging(format!("binary-tree-{n}"), n, JointType::Revolute, |_| X, |i| (i - 1) / 2, fork)
+}
+
+/// The same on balls.
+#[must_use]
+pub fn ball_tree(n: usize) -> ModelDescription {
+    hanging(format!("ball-tree-{n}"), n, JointType::Spherical, |_| X, |i| (i - 1) / 2, fork)
+}
+
+/// Left branches turn one way, right branches the other.
+fn fork(i: usize) -> f64 {
+    if i.is_multiple_of(2) { 0.5 } else { -0.3 }
 }
 
 /// Planar chain of `n` hinges about x, at rest with the first at 0.5 rad.
 #[must_use]
 pub fn chain(n: usize) -> ModelDescription {
-    hanging(format!("chain-{n}"), n, JointType::Revolute, |_| X)
+    chain_of(format!("chain-{n}"), n, JointType::Revolute, |_| X)
 }
 
 /// Chain of `n` hinges about x and y in turn.
 #[must_use]
 pub fn chain_xy(n: usize) -> ModelDescription {
-    hanging(format!("chain-xy-{n}"), n, JointType::Revolute, |i| if i % 2 == 0 { X } else { Y })
+    chain_of(format!("chain-xy-{n}"), n, JointType::Revolute, |i| if i % 2 == 0 { X } else { Y })
 }
 
 /// Chain of `n` ball joints, the first turned by 0.5 rad about x.
 #[must_use]
 pub fn ball_chain(n: usize) -> ModelDescription {
-    hanging(format!("ball-chain-{n}"), n, JointType::Spherical, |_| X)
+    chain_of(format!("ball-chain-{n}"), n, JointType::Spherical, |_| X)
 }
 
 /// Angle about x that turns "down" to the direction `(y, z)`.

@@ -241,7 +241,7 @@ impl StepDerivative {
         stage: usize,
     ) {
         let MaximalWorkspace { layout, graph, step, iterate, trial, ldu, system, .. } = ws;
-        assemble(map, layout, &graph.ends, state, step, iterate, trial, ldu, system);
+        assemble(true, map, layout, &graph.ends, state, step, iterate, trial, ldu, system);
         let target = &mut self.stages[stage];
         target.keep(layout, graph, ldu);
         ldu.factor(layout, graph, &state.side, &trial.side);
@@ -272,6 +272,7 @@ impl StepDerivative {
             momentum,
             wrench: &self.wrench,
             lam: &self.lam,
+            inertia: &state.inertia,
             q: &state.q,
             q_loop: &state.q_loop,
             u,
@@ -296,6 +297,7 @@ impl Maximal {
         slope: &mut StepDerivative,
     ) -> Result<StepReport, StepError> {
         slope.saved.save(state);
+        super::tension::forget(ws, state);
         slope.start.fill(ws, state);
         slope.chart.fill(&ws.layout, &slope.start.node, &state.poses, state.t)?;
         let time = state.t;

@@ -263,7 +263,7 @@ impl StartNode {
             let rot = pose.q.to_matrix();
             let w: [D; 6] = std::array::from_fn(|k| D::variable(self.node.w[i][k], 6 + k));
             let (ang, lin) = (Vec3([w[0], w[1], w[2]]), Vec3([w[3], w[4], w[5]]));
-            let turn = rot * (Mat3::constant(link.inertia) * rot.tr_mul(ang));
+            let turn = rot * (Mat3::constant(state.inertia[i]) * rot.tr_mul(ang));
             let arm = rot * Vec3::constant(link.joint.b.p);
             let p = joined(turn, (lin - ang.cross(arm)).scale(link.mass));
             self.momentum[i] = p.map(Real::value);
@@ -442,7 +442,7 @@ impl EndNode {
             let (ang, lin) =
                 (Vec3::constant(angular(&self.node.w[i])), Vec3::constant(linear(&self.node.w[i])));
             let arm = rot * Vec3::constant(link.joint.b.p);
-            let turn = rot * (Mat3::constant(link.inertia) * rot.tr_mul(ang))
+            let turn = rot * (Mat3::constant(state.inertia[i]) * rot.tr_mul(ang))
                 - Vec3::constant(angular(&state.momentum[i]));
             let push = (lin - ang.cross(arm)).scale(link.mass) - Vec3::constant(linear(&state.momentum[i]));
             self.rows_by_pose.push_lanes(i, i, &joined(turn - arm.cross(push), push), CHILD);

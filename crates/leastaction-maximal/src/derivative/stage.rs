@@ -62,6 +62,8 @@ pub(super) struct At<'a> {
     pub(super) momentum: &'a [Six],
     pub(super) wrench: &'a [Six],
     pub(super) lam: &'a [Six],
+    /// Inertias of the links over the interval.
+    pub(super) inertia: &'a [Mat3],
     /// Position coordinates at the start: angles are unwrapped against them.
     pub(super) q: &'a [f64],
     pub(super) q_loop: &'a [[f64; 7]],
@@ -169,7 +171,7 @@ impl Stage {
         }
         let (rot, rot_end) = (start.q.to_matrix(), end.q.to_matrix());
         let phi = omega.scale(half);
-        let (leaving, arriving) = at.map.momenta(phi, Mat3::constant(link.inertia) * omega);
+        let (leaving, arriving) = at.map.momenta(phi, Mat3::constant(at.inertia[i]) * omega);
         let (mut ang, mut lin) = (rot * leaving, v.scale(link.mass));
         let (mut ang_end, mut lin_end) = (rot_end * arriving, lin);
         for (point, c) in &link.drags {

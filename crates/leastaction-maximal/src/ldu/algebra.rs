@@ -120,91 +120,92 @@ pub(super) fn add_linear(target: &mut Block, m: &Block, d: Vec3, d_end: Vec3) {
     }
 }
 
-/// Largest entry above `floor` of the rows from `k` on, in columns not yet used.
-#[inline(always)]
-fn largest(a: &Block, k: usize, n: usize, used: &[bool; 6], floor: f64) -> Option<(usize, usize)> {
-    let (mut best, mut at) = (floor, None);
-    for r in k..n {
-        for c in 0..n {
-            if !used[c] && a[r][c].abs() > best {
-                best = a[r][c].abs();
-                at = Some((r, c));
-            }
-        }
-    }
-    at
+/// Elimination with full pivoting of the first `n` rows and columns, in place.
+///
+/// An entry is judged by `|m_rc|/√(s_r s_c)` with the sizes `s` of its row and column, so that the choice does not depend on
+/// the units of rotations and displacements; entries at or below `tolerance` are left.
+struct Elimination {
+    /// Column of each pivot.
+    column: [usize; 6],
+    used: [bool; 6],
+    rank: usize,
 }
 
-/// Generalised inverse by elimination with full pivoting: pivots not above `floor` are dropped. Returns the rank.
+impl Elimination {
+    #[inline(always)]
+    fn new(a: &mut Block, mut e: Option<&mut Block>, n: usize, size: &Six, tolerance: f64) -> Self {
+        let weight: Six = by_entry(|r| if r < n && size[r] > 0.0 { 1.0 / size[r] } else { 0.0 });
+        let mut weight_of_row = weight;
+        let mut this = Self { column: [0; 6], used: [false; 6], rank: 0 };
+        for k in 0..n {
+            let (mut best, mut at) = (tolerance * tolerance, None);
+            for r in k..n {
+                let w = weight_of_row[r];
+                for c in (0..n).filter(|c| !this.used[*c]) {
+                    let square = (a[r][c] * w) * (a[r][c] * weight[c]);
+                    if square > best {
+                        best = square;
+                        at = Some((r, c));
+                    }
+                }
+            }
+            let Some((r, c)) = at else { break };
+            a.swap(k, r);
+            weight_of_row.swap(k, r);
+            if let Some(e) = &mut e {
+                e.swap(k, r);
+            }
+            this.used[c] = true;
+            this.column[k] = c;
+            this.rank += 1;
+            let p = 1.0 / a[k][c];
+            a[k].iter_mut().for_each(|x| *x *= p);
+            if let Some(e) = &mut e {
+                e[k].iter_mut().for_each(|x| *x *= p);
+            }
+            for i in (0..n).filter(|i| *i != k) {
+                let s = a[i][c];
+                if s != 0.0 {
+                    let pivot = a[k];
+                    a[i].iter_mut().zip(&pivot).for_each(|(x, p)| *x -= s * p);
+                    if let Some(e) = &mut e {
+                        let pivot = e[k];
+                        e[i].iter_mut().zip(&pivot).for_each(|(x, p)| *x -= s * p);
+                    }
+                }
+            }
+        }
+        this
+    }
+}
+
+/// Generalised inverse by elimination with full pivoting: pivots not above `tolerance` of their sizes are dropped. Returns
+/// the rank.
 #[inline(never)]
-pub(crate) fn invert(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
-    // Gauss–Jordan on [M | I] with row and column exchanges recorded.
+pub(crate) fn invert(m: &Block, n: usize, size: &Six, tolerance: f64, out: &mut Block) -> usize {
+    // Gauss–Jordan on [M | I].
     let (mut a, mut e) = (*m, ZERO);
     for r in 0..n {
         e[r][r] = 1.0;
     }
-    let mut column = [0usize; 6]; // column used by pivot k
-    let mut used = [false; 6];
-    let mut rank = 0;
-    for k in 0..n {
-        let Some((r, c)) = largest(&a, k, n, &used, floor) else { break };
-        a.swap(k, r);
-        e.swap(k, r);
-        used[c] = true;
-        column[k] = c;
-        rank += 1;
-        let p = 1.0 / a[k][c];
-        for j in 0..n {
-            a[k][j] *= p;
-            e[k][j] *= p;
-        }
-        let (pivot_a, pivot_e) = (a[k], e[k]);
-        for i in 0..n {
-            if i == k {
-                continue;
-            }
-            let s = a[i][c];
-            if s != 0.0 {
-                for j in 0..n {
-                    a[i][j] -= s * pivot_a[j];
-                    e[i][j] -= s * pivot_e[j];
-                }
-            }
-        }
-    }
+    let done = Elimination::new(&mut a, Some(&mut e), n, size, tolerance);
     *out = ZERO;
-    for k in 0..rank {
-        out[column[k]] = e[k];
+    for k in 0..done.rank {
+        out[done.column[k]] = e[k];
     }
-    rank
+    done.rank
 }
 
-/// Vectors `y` with `M y = 0`, by elimination with full pivoting; returns how many there are.
-pub(super) fn kernel(m: &Block, n: usize, floor: f64, out: &mut Block) -> usize {
+/// Vectors `y` with `M y = 0`, by the same elimination; returns how many there are.
+pub(super) fn kernel(m: &Block, n: usize, size: &Six, tolerance: f64, out: &mut Block) -> usize {
     let mut a = *m;
-    let (mut column, mut used, mut rank) = ([0usize; 6], [false; 6], 0);
-    for k in 0..n {
-        let Some((r, c)) = largest(&a, k, n, &used, floor) else { break };
-        a.swap(k, r);
-        used[c] = true;
-        column[k] = c;
-        rank += 1;
-        let p = 1.0 / a[k][c];
-        a[k].iter_mut().for_each(|x| *x *= p);
-        let pivot = a[k];
-        for i in 0..n {
-            let s = a[i][c];
-            if i != k {
-                a[i].iter_mut().zip(&pivot).for_each(|(x, p)| *x -= s * p);
-            }
-        }
-    }
+    let done = Elimination::new(&mut a, None, n, size, tolerance);
     let mut count = 0;
-    for free in (0..n).filter(|c| !used[*c]) {
+    for free in (0..n).filter(|c| !done.used[*c]) {
         out[count] = [0.0; 6];
         out[count][free] = 1.0;
-        for k in 0..rank {
-            out[count][column[k]] = -a[k][free];
+        for k in 0..done.rank {
+            out[count][done.column[k]] = -a[k][free];
         }
         count += 1;
     }
@@ -232,7 +233,7 @@ mod tests {
                 }
             }
             let mut g = ZERO;
-            assert_eq!(invert(&m, 6, 1e-11 * 30.0, &mut g), rank);
+            assert_eq!(invert(&m, 6, &[30.0; 6], 1e-11, &mut g), rank);
             let b = times(&m, &[1.0, -2.0, 0.5, 0.3, 0.7, -1.1]);
             let back = times(&m, &times(&g, &b));
             assert!(b.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-13), "rank {rank}");

@@ -6,8 +6,8 @@ use crate::geometry::Side;
 use crate::graph::{Carried, Fill};
 use crate::layout::Layout;
 
-/// Singular values below this times the scale of a closure's rows are self-stress.
-pub(super) const RANK_TOLERANCE: f64 = 1e-11;
+/// Pivots below this times the size of their row and column are self-stress.
+pub(super) const RANK_TOLERANCE: f64 = 1e-10;
 
 impl Ldu {
     /// Carried closures of a pair with `N` coordinates: fill among them and their blocks at the parent.
@@ -90,7 +90,7 @@ impl Ldu {
         let rows = layout.closures[c].rows;
         self.block_operations += 1 + 2 * u64::from(at.is_some()) + (2 * others.len() + fill.len()) as u64;
         let mut inverse = ZERO;
-        let rank = invert(&self.cc[c], rows, RANK_TOLERANCE * self.scale[c], &mut inverse);
+        let rank = invert(&self.cc[c], rows, &self.size[c], RANK_TOLERANCE, &mut inverse);
         self.dropped += (rows - rank) as u32;
         self.pivot[c] = inverse;
         // P⁻ A at the remaining link.

@@ -26,7 +26,7 @@ pub(crate) use algebra::{Block, Six, add_wrench, angular, dot, linear, six, tran
 
 use super::geometry::Side;
 use super::graph::{Graph, Op};
-use super::layout::Layout;
+use super::layout::{Layout, Link};
 use algebra::{ZERO, unit};
 
 /// Right-hand sides in, solution out.
@@ -97,8 +97,8 @@ pub(crate) struct Ldu {
     pub(crate) cc: Vec<Block>,
     /// Per closure: generalised inverse of the pivot.
     pivot: Vec<Block>,
-    /// Per closure: size against which its pivots are judged.
-    pub(crate) scale: Vec<f64>,
+    /// Per closure: sizes of its rows against the bare links, by which its pivots are judged.
+    pub(crate) size: Vec<Six>,
     /// Constraint directions dropped by the last factorization.
     pub(crate) dropped: u32,
     /// Block operations of the last factorization (counted for the linear-time test).
@@ -131,10 +131,19 @@ impl Ldu {
             bn: vec![ZERO; graph.slots],
             cc: vec![ZERO; graph.blocks],
             pivot: vec![ZERO; nc],
-            scale: vec![1.0; nc],
+            size: vec![[1.0; 6]; nc],
             dropped: 0,
             block_operations: 0,
         }
+    }
+
+    /// The outermost link whose pivot in the last factorization has no inverse.
+    pub(crate) fn singular_link(&self, layout: &Layout) -> Option<usize> {
+        let regular = |link: &Link| {
+            let rows = link.v..link.v + link.joint.kind.nv();
+            rows.clone().all(|r| self.inverse[r].iter().all(|x| x.is_finite()) && self.inverse[r] != [0.0; 6])
+        };
+        layout.links.iter().rposition(|link| !regular(link))
     }
 
     /// Clears what assembly adds to.

@@ -114,7 +114,8 @@ impl Ldu {
             scaled[r][r] += kappa;
         }
         let mut inverse = ZERO;
-        invert(&scaled, nv, 0.0, &mut inverse);
+        let size = by_entry(|r| scaled[r][r].abs());
+        invert(&scaled, nv, &size, 0.0, &mut inverse);
         for r in 0..nv {
             self.unscaled[link.v + r] = inverse[r];
             for c in 0..nv {
