@@ -1,6 +1,7 @@
 //! Constraint forces of the joints as columns `f.JOINT.{tx,ty,tz,fx,fy,fz}`, and their peaks for the summary.
 
 use leastaction::integrator::{JointForce, Method, Simulator};
+use leastaction::scalar::maximum;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -73,8 +74,8 @@ impl ForceLog {
             self.sizes[i] = push;
             let peak = &mut self.peaks[i];
             peak.redundant |= force.redundant;
-            peak.torque = peak.torque.max(torque);
-            if push > peak.force {
+            peak.torque = maximum(peak.torque, torque);
+            if push.is_nan() || push > peak.force {
                 (peak.force, peak.time) = (push, t);
             }
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 use leastaction::control::Policy;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{Mechanism, State};
+use leastaction::scalar::maximum;
 
 use crate::failure::Failure;
 
@@ -90,7 +91,7 @@ impl Nearness {
         if self.position.is_nan() {
             (self.position, self.velocity) = (q, v);
         }
-        self.worst_after = (self.worst_after.0.max(q), self.worst_after.1.max(v));
+        self.worst_after = (maximum(self.worst_after.0, q), maximum(self.worst_after.1, v));
         self.last = (q, v);
     }
 
