@@ -1,6 +1,6 @@
 //! [`Printer`]: the only place that writes to the terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use leastaction::io::{Diagnostic, Severity};
 use leastaction_study::listener::Listener;
@@ -17,6 +17,8 @@ const CYAN: &str = "36";
 pub(crate) struct Printer {
     json: bool,
     color: bool,
+    /// What went wrong first on stdout.
+    trouble: Option<io::Error>,
 }
 
 impl Printer {
@@ -24,7 +26,26 @@ impl Printer {
     pub(crate) fn new(json: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let able = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        Self { json, color: wanted && able && std::io::stderr().is_terminal() }
+        Self { json, color: wanted && able && io::stderr().is_terminal(), trouble: None }
+    }
+
+    /// Results must arrive: the first error is kept for [`finish`](Self::finish).
+    fn write(&mut self, text: &str) {
+        if self.trouble.is_none() {
+            self.trouble = io::stdout().lock().write_all(text.as_bytes()).err();
+        }
+    }
+
+    /// Everything is written, or why not. A reader that has closed the pipe is no error.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        let trouble = self.trouble.take().or_else(|| io::stdout().lock().flush().err());
+        match trouble {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::caused_by("the output can't be written", &error)
+                    .help("what arrived is incomplete; check the space where it goes"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// True if the output is for machines.
@@ -32,23 +53,23 @@ impl Printer {
         self.json
     }
 
-    /// A line of the result. A reader that has closed the pipe is no error.
+    /// A line of the result.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         if !self.json {
-            let _ = writeln!(std::io::stdout().lock(), "{}", text.as_ref());
+            self.write(&format!("{}\n", text.as_ref()));
         }
     }
 
     /// Text as it is, also with `--json`: what another program is to read.
     pub(crate) fn raw(&mut self, text: &str) {
-        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        self.write(text);
     }
 
     /// The result for machines; printed with `--json` only.
     pub(crate) fn object(&mut self, value: &Value) {
         if self.json {
             let text = serde_json::to_string_pretty(value).unwrap_or_default();
-            let _ = writeln!(std::io::stdout().lock(), "{text}");
+            self.write(&(text + "\n"));
         }
     }
 
@@ -56,7 +77,7 @@ impl Printer {
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         if !self.json {
             let label = self.paint(CYAN, "note");
-            let _ = writeln!(std::io::stderr().lock(), "{label}: {}", text.as_ref());
+            let _ = writeln!(io::stderr().lock(), "{label}: {}", text.as_ref());
         }
     }
 
@@ -74,7 +95,7 @@ impl Printer {
             &format!("{}: ", self.paint(colour, word)),
             1,
         );
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
     /// A failure: its problems, its message, the chain of causes, the remedy.
@@ -99,7 +120,7 @@ impl Printer {
         if let Some(help) = &failure.help {
             text.push_str(&format!("  help: {help}\n"));
         }
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     fn paint(&self, colour: &str, word: &str) -> String {

@@ -1,160 +1,198 @@
-//! [`Settings`]: what a user said about a run, by flags and by a scenario file; [`Config`]: what it comes to.
+//! [`Settings`]: what a user said about a run, by flags and by a scenario file, and the table of all that can be said.
+//!
+//! A line of the table below is a flag of the command, a key of the scenario file and a line of `--print-config`.
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use leastaction::integrator::Method;
+use leastaction::io::{UrdfBase, UrdfOptions};
+use serde_json::{Value as Json, json};
 
-use crate::args::{
-    Assignment, Base, CompositionName, Ignore, InputArgs, IterationName, LimitMode, MapName, ModelArgs,
-    RandomVelocity, StartArgs, StepArgs,
-};
+use crate::choice::{Base, Choice, CompositionName, Ignore, IterationName, LimitMode, MapName};
 use crate::failure::Failure;
+use crate::field::{Assignment, COUNT, Field, Kind, Value};
+use crate::slot::{RandomVelocity, Slot};
 
 /// Default time step in seconds.
 pub const DEFAULT_STEP: f64 = 0.005;
 /// Default duration in seconds.
 pub const DEFAULT_DURATION: f64 = 10.0;
+/// Tolerances below cannot be met in double precision, above they leave nothing of a step's accuracy.
+const TOLERANCES: Kind = Kind::Range(1e-16, 0.1);
 
-/// Everything that can be said about a run; `None` and empty lists where nothing was said.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
-    /// File or built-in.
-    pub model: Option<String>,
-    /// How a URDF's root is held.
-    pub base: Option<Base>,
-    /// Where `package://` is looked up.
-    pub package_path: Vec<PathBuf>,
-    /// Time stepping method.
-    pub integrator: Option<Method>,
-    /// Order of accuracy.
-    pub order: Option<u32>,
-    /// Time step in seconds.
-    pub step: Option<f64>,
-    /// Seconds to run.
-    pub duration: Option<f64>,
-    /// Steps between rows.
-    pub every: Option<u64>,
-    /// Of the nonlinear solve or the error control.
-    pub tolerance: Option<f64>,
-    /// How the minimal integrator solves a step.
-    pub iteration: Option<IterationName>,
-    /// How the maximal integrator turns bodies.
-    pub rotation_map: Option<MapName>,
-    /// How the maximal integrator reaches order 4.
-    pub composition: Option<CompositionName>,
-    /// In m/s².
-    pub gravity: Option<[f64; 3]>,
-    /// What joint limits do.
-    pub limits: Option<LimitMode>,
-    /// Elements to leave out.
-    pub ignore: Vec<Ignore>,
-    /// No damping and friction.
-    pub undamped: Option<bool>,
-    /// State file or named state.
-    pub start: Option<String>,
-    /// Named state.
-    pub state: Option<String>,
-    /// Velocities drawn at random.
-    pub random_velocity: Option<RandomVelocity>,
-    /// Positions by joint.
-    pub q: Vec<Assignment>,
-    /// Velocities by joint.
-    pub v: Vec<Assignment>,
-    /// Constant inputs by name.
-    pub inputs: Vec<Assignment>,
-    /// Table of inputs over time.
-    pub inputs_file: Option<PathBuf>,
-    /// Policy of `control`.
-    pub policy: Option<PathBuf>,
-    /// The policy without its feedback.
-    pub open_loop: Option<bool>,
-    /// Folder of the results.
-    pub out: Option<PathBuf>,
-    /// Whether a report is written.
-    pub report: Option<bool>,
-    /// Whether constraint forces are written.
-    pub forces: Option<bool>,
+/// Settings that verbs take or leave together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Which model: each verb has an argument of its own.
+    Model,
+    /// How its file is read.
+    Read,
+    /// How time is stepped.
+    Step,
+    /// How long, and how often a row is written.
+    Time,
+    /// What is changed about the model.
+    Change,
+    /// What acts from outside.
+    Input,
+    /// A policy that says what acts.
+    Policy,
+    /// A state to start from.
+    From,
+    /// Positions and velocities by joint.
+    Start,
+    /// What is written.
+    Output,
+}
+
+/// A field of the settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// With which others it goes.
+    pub group: Group,
+    /// Key, flag, kind, default, help.
+    pub field: Field,
+    /// What was said about it.
+    pub given: fn(&Settings) -> Vec<Value>,
+    /// Says it.
+    pub take: fn(&mut Settings, Vec<Value>),
+}
+
+macro_rules! settings {
+    ($($group:ident: $(#[doc = $help:literal])+ $name:ident: $type:ty = $field:expr;)+) => {
+        /// Everything that can be said about a run; `None` and empty lists where nothing was said.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Settings {
+            $($(#[doc = $help])+ pub $name: $type,)+
+        }
+
+        /// The table: in the order of a scenario file.
+        pub const SETTINGS: &[Setting] = &[$(Setting {
+            group: Group::$group,
+            field: $field.help(concat!($($help),+)),
+            given: |settings| settings.$name.given(),
+            take: |settings, values| settings.$name.hold(values),
+        },)+];
+    };
+}
+
+/// A field whose key is its flag with underscores.
+const fn field(key: &'static str, flag: &'static str, value: &'static str, kind: Kind) -> Field {
+    Field::flag(flag, value, kind, "").key(key)
+}
+
+settings! {
+    Model:
+    /// URDF, MJCF or JSON file, or a built-in
+    model: Option<String> = field("model", "", "MODEL", Kind::Text);
+    Read:
+    /// How a URDF's root is held to the ground
+    base: Option<Base> = field("base", "base", "BASE", Kind::Word(Base::WORDS));
+    Read:
+    /// Folder that `package://NAME/` is looked up in (may be given several times)
+    package_path: Vec<PathBuf> = field("package_path", "package-path", "DIR", Kind::Path).many();
+    Step:
+    /// Integrator [default: minimal for trees, maximal for loops and rolling]
+    integrator: Option<Method> = field("integrator", "integrator", "INTEGRATOR", Kind::Word(Method::WORDS));
+    Step:
+    /// Order of accuracy, where the integrator has a choice
+    order: Option<u32> = field("order", "order", "N", Kind::Count(1, u32::MAX as u64));
+    Step:
+    /// Time step in seconds
+    step: Option<f64> = field("step", "step", "S", Kind::Positive).default("0.005");
+    Time:
+    /// Duration in seconds
+    duration: Option<f64> = field("duration", "duration", "S", Kind::Positive).default("10");
+    Time:
+    /// Write a row every N steps
+    every: Option<u64> = field("every", "every", "N", COUNT).default("1");
+    Step:
+    /// Tolerance of the nonlinear solve or of the error control
+    tolerance: Option<f64> = field("tolerance", "tolerance", "X", TOLERANCES);
+    Step:
+    /// How the minimal integrator solves the equations of a step
+    iteration: Option<IterationName> =
+        field("iteration", "iteration", "NAME", Kind::Word(IterationName::WORDS)).default("automatic");
+    Step:
+    /// How the maximal integrator turns bodies
+    rotation_map: Option<MapName> =
+        field("rotation_map", "rotation-map", "MAP", Kind::Word(MapName::WORDS)).default("sine");
+    Step:
+    /// How the maximal integrator reaches order 4
+    composition: Option<CompositionName> =
+        field("composition", "composition", "NAME", Kind::Word(CompositionName::WORDS)).default("suzuki");
+    Change:
+    /// Gravitational acceleration in m/s²
+    gravity: Option<[f64; 3]> = field("gravity", "gravity", "X,Y,Z", Kind::Vector);
+    Change:
+    /// What joint limits do: monitor reports passing one, enforce needs the maximal integrator
+    limits: Option<LimitMode> = field("limits", "limits", "LIMITS", Kind::Word(LimitMode::WORDS));
+    Change:
+    /// Elements to leave out where the integrator doesn't support them
+    ignore: Vec<Ignore> = field("ignore", "ignore", "KINDS", Kind::Word(Ignore::WORDS)).many();
+    Change:
+    /// Set damping and friction of all joints to zero
+    undamped: Option<bool> = field("undamped", "undamped", "", Kind::Switch);
+    Input:
+    /// Table of inputs over time: columns t and INPUT or u.INPUT, held over each step
+    inputs_file: Option<PathBuf> = field("inputs_file", "inputs", "FILE.csv", Kind::Path);
+    Policy:
+    /// Policy of `control`: its inputs with feedback, then its hold; starts where it starts, with its step, for 5 s more
+    policy: Option<PathBuf> =
+        field("policy", "policy", "POLICY.json", Kind::Path).conflicts(&["input", "inputs"]);
+    Policy:
+    /// The planned inputs of the policy without feedback
+    open_loop: Option<bool> = field("open_loop", "open-loop", "", Kind::Switch).requires("policy");
+    From:
+    /// State file to continue, or the name of a state of the model
+    start: Option<String> = field("initial.start", "start", "FILE|NAME", Kind::Text).conflicts(&["state"]);
+    From:
+    /// Named state (keyframe) of the model
+    state: Option<String> = field("initial.state", "state", "NAME", Kind::Text);
+    From:
+    /// Random joint velocities of at most MAX rad/s or m/s, floating joints left alone; the same for the same seed
+    random_velocity: Option<RandomVelocity> =
+        field("initial.random_velocity", "random-velocity", "SEED,MAX", Kind::RandomVelocity);
+    Start:
+    /// Position of a joint (may be given several times)
+    q: Vec<Assignment> = field("initial.q", "q", "JOINT=V[,V]", Kind::Assignment).many();
+    Start:
+    /// Velocity of a joint (may be given several times)
+    v: Vec<Assignment> = field("initial.v", "v", "JOINT=V[,V]", Kind::Assignment).many();
+    Input:
+    /// Constant value of an input (may be given several times)
+    inputs: Vec<Assignment> = field("inputs", "input", "INPUT=V", Kind::Assignment).many();
+    Output:
+    /// Folder of the results [default: leastaction-out/NAME]
+    out: Option<PathBuf> = field("output.dir", "out", "DIR", Kind::Path);
+    Output:
+    /// Write no report.html
+    report: Option<bool> = field("output.report", "no-report", "", Kind::Switch).negated();
+    Output:
+    /// Write constraint forces of the joints: columns f.JOINT.{tx,ty,tz,fx,fy,fz} (maximal integrator)
+    forces: Option<bool> = field("output.forces", "forces", "", Kind::Switch);
 }
 
 impl Settings {
-    /// What the flags that verbs share say.
-    pub fn from_flags(model: &ModelArgs, step: &StepArgs, start: &StartArgs, input: &InputArgs) -> Self {
-        Self {
-            base: model.read.base,
-            package_path: model.read.package_path.clone(),
-            gravity: model.gravity,
-            limits: model.limits,
-            ignore: model.ignore.clone(),
-            undamped: model.undamped.then_some(true),
-            integrator: step.integrator,
-            order: step.order,
-            step: step.step,
-            tolerance: step.tolerance,
-            iteration: step.iteration,
-            rotation_map: step.rotation_map,
-            composition: step.composition,
-            random_velocity: start.random_velocity,
-            q: start.q.clone(),
-            v: start.v.clone(),
-            start: start.start.clone(),
-            state: start.state.clone(),
-            inputs: input.input.clone(),
-            inputs_file: input.inputs.clone(),
-            ..Self::default()
+    /// These settings where they say something, `below` where they don't.
+    pub fn over(self, mut below: Self) -> Self {
+        // Two ways to say where to start: the nearer one counts.
+        if self.start.is_some() || self.state.is_some() {
+            (below.start, below.state) = (None, None);
         }
+        for setting in SETTINGS {
+            let given = (setting.given)(&self);
+            if !given.is_empty() {
+                (setting.take)(&mut below, given);
+            }
+        }
+        below
     }
 
-    /// These settings where they say something, `below` where they don't.
-    pub fn over(self, below: Self) -> Self {
-        fn list<T>(above: Vec<T>, below: Vec<T>) -> Vec<T> {
-            if above.is_empty() { below } else { above }
-        }
-        // One joint or input at a time: a flag for one leaves the file's word on the others.
-        fn by_name(above: Vec<Assignment>, below: Vec<Assignment>) -> Vec<Assignment> {
-            let mut merged = below;
-            for assignment in above {
-                merged.retain(|a| a.name != assignment.name);
-                merged.push(assignment);
-            }
-            merged
-        }
-        // Two ways to say where to start: the nearer one counts.
-        let (start, state) = if self.start.is_some() || self.state.is_some() {
-            (self.start, self.state)
-        } else {
-            (below.start, below.state)
-        };
-        Self {
-            model: self.model.or(below.model),
-            base: self.base.or(below.base),
-            package_path: list(self.package_path, below.package_path),
-            integrator: self.integrator.or(below.integrator),
-            order: self.order.or(below.order),
-            step: self.step.or(below.step),
-            duration: self.duration.or(below.duration),
-            every: self.every.or(below.every),
-            tolerance: self.tolerance.or(below.tolerance),
-            iteration: self.iteration.or(below.iteration),
-            rotation_map: self.rotation_map.or(below.rotation_map),
-            composition: self.composition.or(below.composition),
-            gravity: self.gravity.or(below.gravity),
-            limits: self.limits.or(below.limits),
-            ignore: list(self.ignore, below.ignore),
-            undamped: self.undamped.or(below.undamped),
-            start,
-            state,
-            random_velocity: self.random_velocity.or(below.random_velocity),
-            q: by_name(self.q, below.q),
-            v: by_name(self.v, below.v),
-            inputs: by_name(self.inputs, below.inputs),
-            inputs_file: self.inputs_file.or(below.inputs_file),
-            policy: self.policy.or(below.policy),
-            open_loop: self.open_loop.or(below.open_loop),
-            out: self.out.or(below.out),
-            report: self.report.or(below.report),
-            forces: self.forces.or(below.forces),
-        }
+    /// How the model's file is to be read.
+    pub fn reading(&self) -> UrdfOptions {
+        let base = if self.base == Some(Base::Floating) { UrdfBase::Floating } else { UrdfBase::Fixed };
+        UrdfOptions { base, search_paths: self.package_path.clone() }
     }
 
     /// Paths of a scenario file are relative to its folder.
@@ -174,112 +212,103 @@ impl Settings {
         self
     }
 
-    /// The same for machines.
-    pub fn to_json(&self) -> serde_json::Value {
-        toml::from_str(&self.to_toml()).unwrap_or_default()
-    }
-
     /// The settings as a scenario file that does the same.
     pub fn to_toml(&self) -> String {
-        let mut top = Table::default();
-        top.text("model", self.model.as_deref());
-        top.text("base", self.base.map(word).as_deref());
-        top.list("package_path", self.package_path.iter().map(|p| string(&p.display().to_string())));
-        top.text("integrator", self.integrator.map(Method::name));
-        top.value("order", self.order);
-        top.number("step", self.step);
-        top.number("duration", self.duration);
-        top.value("every", self.every);
-        top.number("tolerance", self.tolerance);
-        top.text("iteration", self.iteration.map(word).as_deref());
-        top.text("rotation_map", self.rotation_map.map(word).as_deref());
-        top.text("composition", self.composition.map(word).as_deref());
-        top.list("gravity", self.gravity.iter().flatten().map(|x| float(*x)));
-        top.text("limits", self.limits.map(word).as_deref());
-        top.list("ignore", self.ignore.iter().map(|kind| string(&word(*kind))));
-        top.value("undamped", self.undamped);
-        top.text("inputs_file", self.inputs_file.as_ref().map(|p| p.display().to_string()).as_deref());
-        top.text("policy", self.policy.as_ref().map(|p| p.display().to_string()).as_deref());
-        top.value("open_loop", self.open_loop);
-        let mut initial = Table::default();
-        initial.text("start", self.start.as_deref());
-        initial.text("state", self.state.as_deref());
-        let random = self.random_velocity.iter();
-        initial.list("random_velocity", random.flat_map(|r| [r.seed.to_string(), float(r.most)]));
-        let mut output = Table::default();
-        output.text("dir", self.out.as_ref().map(|p| p.display().to_string()).as_deref());
-        output.value("report", self.report);
-        output.value("forces", self.forces);
-        let mut text = top.0;
-        for (name, body) in [
-            ("initial", initial.0),
-            ("initial.q", assignments(&self.q)),
-            ("initial.v", assignments(&self.v)),
-            ("inputs", assignments(&self.inputs)),
-            ("output", output.0),
-        ] {
-            if !body.is_empty() {
-                text.push_str(&format!("\n[{name}]\n{body}"));
+        let (mut text, mut table) = (String::new(), "");
+        for setting in SETTINGS {
+            let given = (setting.given)(self);
+            let Field { key, kind, many, .. } = setting.field;
+            if given.is_empty() {
+                continue;
+            }
+            let (own, key) =
+                if kind == Kind::Assignment { (key, "") } else { key.rsplit_once('.').unwrap_or(("", key)) };
+            if own != table {
+                text.push_str(&format!("\n[{own}]\n"));
+                table = own;
+            }
+            let words: Vec<String> = given.iter().map(toml_text).collect();
+            if kind == Kind::Assignment {
+                words.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+            } else if many {
+                text.push_str(&format!("{key} = [{}]\n", words.join(", ")));
+            } else {
+                text.push_str(&format!("{key} = {}\n", words[0]));
             }
         }
         text
     }
+
+    /// The same for machines.
+    pub fn to_json(&self) -> Json {
+        let mut out = json!({});
+        for setting in SETTINGS {
+            let given = (setting.given)(self);
+            if given.is_empty() {
+                continue;
+            }
+            let mut place = &mut out;
+            for part in setting.field.key.split('.') {
+                place = &mut place[part];
+            }
+            for value in given {
+                match value {
+                    Value::Assignment(Assignment { name, values }) => {
+                        place[name] = if let [one] = values[..] { json!(one) } else { json!(values) };
+                    }
+                    value if setting.field.many => match place.as_array_mut() {
+                        Some(list) => list.push(json_value(&value)),
+                        None => *place = json!([json_value(&value)]),
+                    },
+                    value => *place = json_value(&value),
+                }
+            }
+        }
+        out
+    }
 }
 
-/// The name of a choice as flags and files spell it.
-pub fn word(choice: impl ValueEnum) -> String {
-    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+fn json_value(value: &Value) -> Json {
+    match value {
+        Value::Text(text) => json!(text),
+        Value::Path(path) => json!(path.display().to_string()),
+        Value::Switch(x) => json!(x),
+        Value::Number(x) => json!(x),
+        Value::Count(n) => json!(n),
+        Value::Numbers(list) => json!(list),
+        Value::Assignment(assignment) => json!(assignment.values),
+    }
 }
 
-/// Lines of `key = value`.
-#[derive(Default)]
-struct Table(String);
-
-impl Table {
-    fn value(&mut self, key: &str, value: Option<impl ToString>) {
-        if let Some(value) = value {
-            self.0.push_str(&format!("{key} = {}\n", value.to_string()));
+fn toml_text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => quoted(text),
+        Value::Path(path) => quoted(&path.display().to_string()),
+        Value::Switch(x) => x.to_string(),
+        Value::Number(x) => float(*x),
+        Value::Count(n) => n.to_string(),
+        Value::Numbers(list) => list_of(list),
+        Value::Assignment(Assignment { name, values }) => {
+            let bare =
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+            let key = if bare { name.clone() } else { quoted(name) };
+            let numbers = if let [one] = values[..] { float(one) } else { list_of(values) };
+            format!("{key} = {numbers}")
         }
     }
-    fn text(&mut self, key: &str, value: Option<&str>) {
-        self.value(key, value.map(string));
-    }
-    fn number(&mut self, key: &str, value: Option<f64>) {
-        self.value(key, value.map(float));
-    }
-    fn list(&mut self, key: &str, values: impl Iterator<Item = String>) {
-        let values: Vec<String> = values.collect();
-        self.value(key, (!values.is_empty()).then(|| format!("[{}]", values.join(", "))));
-    }
 }
 
-fn string(text: &str) -> String {
+fn list_of(numbers: &[f64]) -> String {
+    format!("[{}]", numbers.iter().map(|x| float(*x)).collect::<Vec<_>>().join(", "))
+}
+
+fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
 /// The shortest text that reads back as the same number; always a float to TOML.
 fn float(value: f64) -> String {
     format!("{value:?}")
-}
-
-fn assignments(list: &[Assignment]) -> String {
-    let mut table = Table::default();
-    for assignment in list {
-        let bare = assignment.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        let key = if bare && !assignment.name.is_empty() {
-            assignment.name.clone()
-        } else {
-            string(&assignment.name)
-        };
-        match assignment.values.as_slice() {
-            [one] => table.number(&key, Some(*one)),
-            many => table.value(
-                &key,
-                Some(format!("[{}]", many.iter().map(|x| float(*x)).collect::<Vec<_>>().join(", "))),
-            ),
-        }
-    }
-    table.0
 }
 
 /// The number of steps of a duration.
@@ -338,7 +367,7 @@ mod tests {
     #[test]
     fn printed_settings_are_read_as_the_same_settings() {
         let text = full().to_toml();
-        let read = crate::config_toml::parse(&text, Path::new("x.toml")).unwrap_or_default();
+        let read = crate::scenario::parse(&text, Path::new("x.toml")).unwrap_or_default();
         assert_eq!(read, full(), "{text}");
         assert_eq!(read.to_toml(), text);
     }

@@ -5,10 +5,10 @@ use std::path::Path;
 use leastaction::io::{Clock, StateFile};
 use leastaction::mechanism::{Coordinates, JointType, Mechanism, State, StateDescription, samples};
 
-use crate::args::Assignment;
-use crate::config::Settings;
-use crate::failure::{Failure, suggestion};
+use crate::failure::{Failure, names};
+use crate::field::Assignment;
 use crate::model::unknown_joint;
+use crate::settings::Settings;
 
 /// The start state by flags, file or name; the clock goes on where the state file's stopped.
 pub fn resolve(mechanism: &Mechanism, settings: &Settings, step: f64) -> Result<(State, Clock), Failure> {
@@ -53,11 +53,9 @@ fn named(mechanism: &Mechanism, name: &str) -> Result<State, Failure> {
 }
 
 fn no_state(mechanism: &Mechanism, name: &str, what: &str) -> Failure {
-    let failure = Failure::new(format!("`{name}` is {what}"));
-    match suggestion(name, mechanism.states().keys().map(String::as_str)) {
-        Some(help) => failure.help(help),
-        None => failure.help("the model has no named states; give a state file or `--q JOINT=V`"),
-    }
+    Failure::new(format!("`{name}` is {what}"))
+        .help("the model has no named states; give a state file or `--q JOINT=V`")
+        .suggest(name, &names(mechanism.states().keys()))
 }
 
 fn assign(mechanism: &Mechanism, state: &mut StateDescription, settings: &Settings) -> Result<(), Failure> {

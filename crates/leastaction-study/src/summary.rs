@@ -1,10 +1,12 @@
 //! The summary of a run, for people and as `summary.json`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::digits::figure;
 use crate::policy::Nearness;
 use crate::run::{Finished, Outcome};
+use crate::settings::Settings;
+use crate::statistics::Tenth;
 
 /// The schema key of `summary.json`.
 pub const SUMMARY_SCHEMA: &str = "leastaction/summary/1";
@@ -25,7 +27,7 @@ pub struct Context<'a> {
     /// What was left out, in sentences.
     pub ignored: &'a [String],
     /// The scenario in full.
-    pub configuration: &'a str,
+    pub configuration: &'a Settings,
     /// What the planned inputs alone come to, where a policy runs with feedback.
     pub open_loop: Option<Nearness>,
     /// True if a policy runs with feedback.
@@ -64,7 +66,7 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "rms_error": rms,
             "max_relative_error": s.relative(max),
             "rms_relative_error": s.relative(rms),
-            "tenths": s.tenths,
+            "tenths": s.tenths.iter().map(Tenth::to_json).collect::<Vec<_>>(),
             "means_within_first_tenth": s.means_within_first_range(),
         },
         "moved_at_start": finished.moved,
@@ -85,13 +87,8 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "open_loop": context.open_loop.map(Nearness::to_json),
         })),
         "ignored": context.ignored,
-        "configuration": configuration(context.configuration),
+        "configuration": context.configuration.to_json(),
     })
-}
-
-/// The scenario as JSON; it is TOML that we have written ourselves.
-fn configuration(text: &str) -> Value {
-    toml::from_str::<Map<String, Value>>(text).map(Value::Object).unwrap_or(Value::Null)
 }
 
 /// The summary in a few lines.

@@ -1,4 +1,4 @@
-//! TOML values with their places.
+//! [`Values`]: the one reader of TOML values, each with its place, its remedy and the nearest known name.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,45 +10,65 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::failure::suggestion;
+use crate::field::{Assignment, Field, Kind, Value};
+use crate::model::moving_joints;
+use crate::slot::RandomVelocity;
 
 /// A key and its value.
-pub(super) type Entry<'a, 't> = (&'a Spanned<Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
+pub(crate) type Entry<'a, 't> = (&'a Spanned<Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 /// Collects problems with their places.
-pub(super) struct Values {
+pub(crate) struct Values {
     sources: SourceMap,
-    pub(super) problems: Vec<Diagnostic>,
+    pub(crate) problems: Vec<Diagnostic>,
 }
 
 /// A list of numbers or a list of lists.
 #[derive(Debug)]
-pub(super) enum Rows {
+pub(crate) enum Rows {
     One(Vec<f64>),
     Many(Vec<Vec<f64>>),
 }
 
 impl Values {
-    pub(super) fn new(path: &Path, text: &str) -> Self {
+    pub(crate) fn new(path: &Path, text: &str) -> Self {
         let mut sources = SourceMap::new();
         sources.add(path, text);
         Self { sources, problems: Vec::new() }
     }
 
+    /// The table of a file, or a problem where its TOML breaks.
+    pub(crate) fn parse<'t>(&mut self, text: &'t str, what: &str) -> Option<Spanned<DeTable<'t>>> {
+        match DeTable::parse(text) {
+            Ok(table) => Some(table),
+            Err(error) => {
+                let message = error.message().lines().next().unwrap_or("it is not TOML").to_owned();
+                self.problem(error.span().unwrap_or(0..0), what, message, "correct the TOML");
+                None
+            }
+        }
+    }
+
     /// Notes a problem at a place.
-    pub(super) fn problem(
+    #[inline]
+    pub(crate) fn problem(
         &mut self,
         span: Range<usize>,
         element: impl Into<String>,
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        let offset = u32::try_from(span.start).unwrap_or(0);
+        self.note(span.start, element.into(), message.into(), remedy.into());
+    }
+
+    fn note(&mut self, offset: usize, element: String, message: String, remedy: String) {
+        let offset = u32::try_from(offset).unwrap_or(0);
         let at = self.sources.locate(Some(Origin { file: 0, offset }));
         self.problems.push(Diagnostic::error(element, message, remedy).at(at));
     }
 
     /// Keys of a file's top that are not known, and its schema.
-    pub(super) fn head(&mut self, table: &DeTable<'_>, known: &[&str]) {
+    pub(crate) fn head(&mut self, table: &DeTable<'_>, known: &[&str]) {
         for entry in table {
             if !known.contains(&entry.0.get_ref().as_ref()) {
                 self.unknown(entry.0, known);
@@ -64,7 +84,7 @@ impl Values {
     }
 
     /// A joint of the tree that moves.
-    pub(super) fn moving_joint(
+    pub(crate) fn moving_joint(
         &mut self,
         name: &str,
         span: Range<usize>,
@@ -72,43 +92,140 @@ impl Values {
     ) -> Option<JointId> {
         let found = mechanism.joint_by_name(name).filter(|id| !mechanism.v_range(*id).is_empty());
         if found.is_none() {
-            let names: Vec<&str> = mechanism
-                .tree_joints()
-                .map(|id| mechanism.joint(id))
-                .filter(|j| j.kind.nv() > 0)
-                .map(|j| j.name.as_str())
-                .collect();
-            let remedy = suggestion(name, names).unwrap_or_default();
+            let remedy = suggestion(name, &moving_joints(mechanism)).unwrap_or_default();
             let message = format!("there is no moving joint of that name in `{}`", mechanism.name());
             self.problem(span, format!("joint `{name}`"), message, remedy);
         }
         found
     }
 
-    pub(super) fn unknown(&mut self, key: &Spanned<Cow<'_, str>>, known: &[&str]) {
-        let remedy = suggestion(key.get_ref(), known.iter().copied()).unwrap_or_default();
+    pub(crate) fn unknown(&mut self, key: &Spanned<Cow<'_, str>>, known: &[&str]) {
+        let remedy = suggestion(key.get_ref(), known).unwrap_or_default();
         self.problem(key.span(), format!("key `{}`", key.get_ref()), "there is no such key", remedy);
     }
 
+    #[inline]
     fn mistyped<T>(&mut self, entry: Entry<'_, '_>, needed: &str) -> Option<T> {
-        let found = entry.1.get_ref().type_str();
-        let element = format!("key `{}`", entry.0.get_ref());
+        self.refuse(entry, format!("its value is of type {}", entry.1.get_ref().type_str()), needed);
+        None
+    }
+
+    #[inline]
+    fn impossible<T>(&mut self, entry: Entry<'_, '_>, value: f64, needed: &str) -> Option<T> {
+        self.refuse(entry, format!("{value} is not possible"), needed);
+        None
+    }
+
+    fn refuse(&mut self, entry: Entry<'_, '_>, message: String, needed: &str) {
         self.problem(
             entry.1.span(),
-            element,
-            format!("its value is of type {found}"),
+            format!("key `{}`", entry.0.get_ref()),
+            message,
             format!("give {needed}"),
         );
-        None
     }
 
-    fn impossible<T>(&mut self, entry: Entry<'_, '_>, value: f64, needed: &str) -> Option<T> {
-        let element = format!("key `{}`", entry.0.get_ref());
-        self.problem(entry.1.span(), element, format!("{value} is not possible"), format!("give {needed}"));
-        None
+    /// The values of a field: its kind says what is possible.
+    pub(crate) fn field(&mut self, entry: Entry<'_, '_>, field: &Field) -> Option<Vec<Value>> {
+        let kind = field.kind;
+        let one = match kind {
+            Kind::Text | Kind::Path | Kind::Word(_) => {
+                let texts =
+                    if field.many { self.texts(entry) } else { vec![(self.text(entry)?, entry.1.span())] };
+                let path = kind == Kind::Path;
+                let mut given = Vec::new();
+                for (text, span) in texts {
+                    if self.is_possible(entry, &text, span, kind) {
+                        given.push(if path { Value::Path(text.into()) } else { Value::Text(text) });
+                    }
+                }
+                return Some(given);
+            }
+            Kind::Assignment => return self.assignments(entry),
+            Kind::Switch => Value::Switch(self.boolean(entry)?),
+            Kind::Positive | Kind::Range(..) => match self.number_for(entry, kind)? {
+                x if kind.admits(x) => Value::Number(x),
+                x => return self.impossible(entry, x, &kind.needed()),
+            },
+            Kind::Count(least, most) => Value::Count(self.whole(entry, least, most, &kind.needed())?),
+            Kind::Vector => match self.one_or_more(entry)? {
+                numbers if numbers.len() == 3 => Value::Numbers(numbers),
+                _ => return self.mistyped(entry, &kind.needed()),
+            },
+            Kind::RandomVelocity => match self.one_or_more(entry)? {
+                numbers if RandomVelocity::of(&numbers).is_some() => Value::Numbers(numbers),
+                _ => return self.mistyped(entry, &kind.needed()),
+            },
+        };
+        Some(vec![one])
     }
 
-    pub(super) fn table<'a, 't>(&mut self, entry: Entry<'a, 't>) -> Option<&'a DeTable<'t>> {
+    /// Whether a word is one of those that a kind has; every text is where it has none.
+    pub(crate) fn is_possible(
+        &mut self,
+        entry: Entry<'_, '_>,
+        text: &str,
+        span: Range<usize>,
+        kind: Kind,
+    ) -> bool {
+        let Kind::Word(words) = kind else { return true };
+        let known: Vec<&str> = words.iter().map(|word| word.0).collect();
+        let found = known.contains(&text);
+        if !found {
+            let remedy = suggestion(text, &known).unwrap_or_default();
+            let element = format!("key `{}`", entry.0.get_ref());
+            self.problem(span, element, format!("`{text}` is not possible"), remedy);
+        }
+        found
+    }
+
+    /// Numbers by name.
+    fn assignments(&mut self, entry: Entry<'_, '_>) -> Option<Vec<Value>> {
+        let table = self.table(entry)?;
+        let mut given = Vec::new();
+        for item in table {
+            if let Some(values) = self.one_or_more(item) {
+                given.push(Value::Assignment(Assignment { name: item.0.get_ref().to_string(), values }));
+            }
+        }
+        Some(given)
+    }
+
+    /// A number or a list of them.
+    fn one_or_more(&mut self, entry: Entry<'_, '_>) -> Option<Vec<f64>> {
+        if let Some(value) = number(entry.1.get_ref()) {
+            return Some(vec![value]);
+        }
+        match entry.1.get_ref() {
+            DeValue::Array(_) => self.numbers(entry),
+            _ => self.mistyped(entry, "a number or a list of numbers"),
+        }
+    }
+
+    fn number_for(&mut self, entry: Entry<'_, '_>, kind: Kind) -> Option<f64> {
+        number(entry.1.get_ref()).or_else(|| self.mistyped(entry, &kind.needed()))
+    }
+
+    pub(crate) fn boolean(&mut self, entry: Entry<'_, '_>) -> Option<bool> {
+        match entry.1.get_ref() {
+            DeValue::Boolean(value) => Some(*value),
+            _ => self.mistyped(entry, "`true` or `false`"),
+        }
+    }
+
+    /// A whole number in a range.
+    fn whole(&mut self, entry: Entry<'_, '_>, least: u64, most: u64, needed: &str) -> Option<u64> {
+        let DeValue::Integer(value) = entry.1.get_ref() else { return self.mistyped(entry, needed) };
+        match u64::from_str_radix(value.as_str(), value.radix()) {
+            Ok(value) if least <= value && value <= most => Some(value),
+            _ => {
+                let value = number(entry.1.get_ref()).unwrap_or(f64::NAN);
+                self.impossible(entry, value, needed)
+            }
+        }
+    }
+
+    pub(crate) fn table<'a, 't>(&mut self, entry: Entry<'a, 't>) -> Option<&'a DeTable<'t>> {
         match entry.1.get_ref() {
             DeValue::Table(table) => Some(table),
             _ => self.mistyped(entry, "a table"),
@@ -116,7 +233,7 @@ impl Values {
     }
 
     /// The tables of a list `[[key]]`.
-    pub(super) fn tables<'a, 't>(&mut self, entry: Entry<'a, 't>) -> Vec<(&'a DeTable<'t>, Range<usize>)> {
+    pub(crate) fn tables<'a, 't>(&mut self, entry: Entry<'a, 't>) -> Vec<(&'a DeTable<'t>, Range<usize>)> {
         let DeValue::Array(list) = entry.1.get_ref() else {
             let _: Option<()> = self.mistyped(entry, &format!("tables headed [[{}]]", entry.0.get_ref()));
             return Vec::new();
@@ -124,51 +241,44 @@ impl Values {
         list.iter().filter_map(|item| self.table((entry.0, item)).map(|table| (table, item.span()))).collect()
     }
 
-    pub(super) fn text(&mut self, entry: Entry<'_, '_>) -> Option<String> {
+    pub(crate) fn text(&mut self, entry: Entry<'_, '_>) -> Option<String> {
         match entry.1.get_ref() {
             DeValue::String(text) => Some(text.to_string()),
             _ => self.mistyped(entry, "text in quotes"),
         }
     }
 
-    pub(super) fn texts(&mut self, entry: Entry<'_, '_>) -> Vec<(String, Range<usize>)> {
+    pub(crate) fn texts(&mut self, entry: Entry<'_, '_>) -> Vec<(String, Range<usize>)> {
         let DeValue::Array(list) = entry.1.get_ref() else {
             return self.text(entry).map(|text| (text, entry.1.span())).into_iter().collect();
         };
         list.iter().filter_map(|item| self.text((entry.0, item)).map(|text| (text, item.span()))).collect()
     }
 
-    pub(super) fn number(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
+    pub(crate) fn number(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
         number(entry.1.get_ref()).or_else(|| self.mistyped(entry, "a finite number"))
     }
 
-    pub(super) fn positive(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
+    pub(crate) fn positive(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
         match self.number(entry)? {
             value if value > 0.0 => Some(value),
             value => self.impossible(entry, value, "a number greater than 0"),
         }
     }
 
-    pub(super) fn not_negative(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
+    pub(crate) fn not_negative(&mut self, entry: Entry<'_, '_>) -> Option<f64> {
         match self.number(entry)? {
             value if value >= 0.0 => Some(value),
             value => self.impossible(entry, value, "zero or a positive number"),
         }
     }
 
-    pub(super) fn count(&mut self, entry: Entry<'_, '_>, lowest: usize) -> Option<usize> {
+    pub(crate) fn count(&mut self, entry: Entry<'_, '_>, lowest: usize) -> Option<usize> {
         let needed = format!("a whole number from {lowest} on");
-        let DeValue::Integer(value) = entry.1.get_ref() else { return self.mistyped(entry, &needed) };
-        match usize::from_str_radix(value.as_str(), value.radix()) {
-            Ok(value) if value >= lowest && value <= 1_000_000 => Some(value),
-            _ => {
-                let value = number(entry.1.get_ref()).unwrap_or(f64::NAN);
-                self.impossible(entry, value, &needed)
-            }
-        }
+        self.whole(entry, lowest as u64, 1_000_000, &needed).map(|n| n as usize)
     }
 
-    pub(super) fn numbers(&mut self, entry: Entry<'_, '_>) -> Option<Vec<f64>> {
+    pub(crate) fn numbers(&mut self, entry: Entry<'_, '_>) -> Option<Vec<f64>> {
         let DeValue::Array(list) = entry.1.get_ref() else {
             return self.mistyped(entry, "a list of numbers");
         };
@@ -177,7 +287,7 @@ impl Values {
     }
 
     /// A list of numbers, or a list of such lists.
-    pub(super) fn rows(&mut self, entry: Entry<'_, '_>) -> Option<Rows> {
+    pub(crate) fn rows(&mut self, entry: Entry<'_, '_>) -> Option<Rows> {
         let DeValue::Array(list) = entry.1.get_ref() else {
             return self.mistyped(entry, "a list of numbers");
         };
@@ -194,19 +304,17 @@ impl Values {
         rows.map(Rows::Many).or_else(|| self.mistyped(entry, "rows of finite numbers"))
     }
 
-    pub(super) fn fixed<const N: usize>(&mut self, entry: Entry<'_, '_>) -> Option<[f64; N]> {
+    pub(crate) fn fixed<const N: usize>(&mut self, entry: Entry<'_, '_>) -> Option<[f64; N]> {
         let values = self.numbers(entry)?;
-        let found = values.len();
-        values.try_into().ok().or_else(|| {
-            let element = format!("key `{}`", entry.0.get_ref());
-            self.problem(entry.1.span(), element, format!("it has {found} numbers"), format!("give {N}"));
-            None
-        })
+        if values.len() != N {
+            self.refuse(entry, format!("it has {} numbers", values.len()), &N.to_string());
+        }
+        values.try_into().ok()
     }
 }
 
 /// A finite number.
-pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
+pub(crate) fn number(value: &DeValue<'_>) -> Option<f64> {
     let value = match value {
         DeValue::Integer(value) if value.radix() == 10 => value.as_str().parse().ok()?,
         DeValue::Float(value) => value.as_str().parse::<f64>().ok()?,
