@@ -117,7 +117,7 @@ impl MinimalIntegrator {
 pub struct MinimalWorkspace(Box<dyn Engine>);
 
 /// A [`Solver`] with its number of lanes hidden.
-trait Engine: std::fmt::Debug {
+trait Engine: std::fmt::Debug + Send {
     fn legendre(&mut self, mechanism: &Mechanism, public: &State, state: &mut MinimalState);
     fn step(
         &mut self,

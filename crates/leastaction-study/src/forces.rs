@@ -1,6 +1,7 @@
 //! Constraint forces of the joints as columns `f.JOINT.{tx,ty,tz,fx,fy,fz}`, and their peaks for the summary.
 
 use leastaction::integrator::{JointForce, Method, Simulator};
+use leastaction::mechanism::Mechanism;
 use leastaction::scalar::maximum;
 use serde_json::{Value, json};
 
@@ -65,7 +66,7 @@ impl ForceLog {
     }
 
     /// Takes the forces of the step just taken, which are those at its start, the time `t`.
-    pub fn take(&mut self, simulator: &mut Simulator<'_>, t: f64) {
+    pub fn take(&mut self, simulator: &mut Simulator<&Mechanism>, t: f64) {
         simulator.joint_forces(&mut self.scratch);
         for (i, force) in self.scratch.iter().enumerate().take(self.names.len()) {
             let size = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();

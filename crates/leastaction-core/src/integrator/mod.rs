@@ -135,11 +135,11 @@ pub enum StepError {
 }
 
 /// A one-step method.
-pub trait Integrator {
+pub trait Integrator: Send {
     /// What a step changes.
-    type State: Clone;
+    type State: Clone + Send;
     /// Memory of the method for one mechanism.
-    type Workspace;
+    type Workspace: Send;
 
     /// Name with order, as written into warm starts: `minimal-4`.
     fn label(&self) -> String;

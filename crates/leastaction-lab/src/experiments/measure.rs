@@ -48,8 +48,8 @@ pub(crate) struct EnergyRun {
 const CURVE_POINTS: u64 = 200;
 
 /// Runs and watches the energy. A run that breaks down is a finding, not a failure.
-pub(crate) fn energy_run(simulator: &mut Simulator<'_>, h: f64, steps: u64) -> EnergyRun {
-    let mechanism = simulator.mechanism();
+pub(crate) fn energy_run(simulator: &mut Simulator<&Mechanism>, h: f64, steps: u64) -> EnergyRun {
+    let mechanism = *simulator.mechanism();
     let mut dynamics = Dynamics::new(mechanism);
     let mut energy = |state: &State| dynamics.observe(mechanism, &state.q, &state.v).total();
     let start = energy(simulator.state());

@@ -2,7 +2,7 @@
 
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, Simulator};
-use leastaction::mechanism::samples;
+use leastaction::mechanism::{Mechanism, samples};
 use leastaction::scalar::maximum;
 
 use super::check::short;
@@ -55,7 +55,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         )
         .map_err(|error| stopped(&name, &error))?;
         let mut dynamics = Dynamics::new(&mechanism);
-        let mut energy = |simulator: &mut Simulator<'_>| {
+        let mut energy = |simulator: &mut Simulator<&Mechanism>| {
             let state = simulator.state();
             dynamics.observe(&mechanism, &state.q, &state.v).total()
         };

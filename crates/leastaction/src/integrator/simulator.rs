@@ -1,5 +1,7 @@
 //! [`Simulator`]: mechanism, integrator, workspace and state in one hand.
 
+use std::ops::Deref;
+
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::maximal::{Maximal, MaximalOptions};
 use super::minimal::{MinimalIntegrator, MinimalOptions, Policy};
@@ -90,51 +92,47 @@ impl MethodOptions {
 /// assert!((simulator.state().t - 1.0).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Simulator<'m> {
-    mechanism: &'m Mechanism,
+///
+/// The mechanism is borrowed (`&Mechanism`) or owned together with others (`Arc<Mechanism>`): anything that derefs to
+/// it. A simulation can be sent to another thread.
+pub struct Simulator<M> {
+    mechanism: M,
     run: Box<dyn Run>,
     state: State,
     fresh: bool,
 }
 
-impl<'m> Simulator<'m> {
+impl<M: Deref<Target = Mechanism>> Simulator<M> {
     /// A simulation of `mechanism` from `start`.
     ///
     /// # Errors
     /// If the method cannot serve the mechanism, an option is out of range, or the state does not fit.
     pub fn new(
-        mechanism: &'m Mechanism,
+        mechanism: M,
         method: Method,
         options: &MethodOptions,
         start: &State,
     ) -> Result<Self, StepError> {
-        match method {
-            Method::Rk4 => Self::with(mechanism, Rk4, start),
-            Method::SemiImplicit => Self::with(mechanism, SemiImplicitEuler, start),
-            Method::Dop853 => Self::with(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
-            Method::Maximal => Self::with(mechanism, options.maximal_engine()?, start),
-            Method::Minimal => Self::with(mechanism, options.minimal_engine()?, start),
-        }
+        let run = by_name(&mechanism, method, options, start)?;
+        Ok(Self { mechanism, run, state: start.clone(), fresh: false })
     }
 
     /// A simulation with an integrator of your own choice.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with<I>(mechanism: &'m Mechanism, integrator: I, start: &State) -> Result<Self, StepError>
+    pub fn with<I>(mechanism: M, integrator: I, start: &State) -> Result<Self, StepError>
     where
         I: Integrator + 'static,
     {
-        let mut workspace = integrator.workspace(mechanism)?;
-        let state = integrator.start(mechanism, &mut workspace, start)?;
-        let run = Box::new(Running { integrator, workspace, state });
+        let run = running(&mechanism, integrator, start)?;
         Ok(Self { mechanism, run, state: start.clone(), fresh: false })
     }
 
     /// The mechanism.
     #[must_use]
-    pub fn mechanism(&self) -> &'m Mechanism {
-        self.mechanism
+    pub fn mechanism(&self) -> &M {
+        &self.mechanism
     }
 
     /// Advances by `h` with the inputs `u` held. Does not allocate.
@@ -143,13 +141,13 @@ impl<'m> Simulator<'m> {
     /// If the step cannot be taken; the simulation is then where it was.
     pub fn step(&mut self, u: &[f64], h: f64) -> Result<StepReport, StepError> {
         self.fresh = false;
-        self.run.step(self.mechanism, Input { u }, h)
+        self.run.step(&self.mechanism, Input { u }, h)
     }
 
     /// The present state in the public convention (without warm start). Does not allocate.
     pub fn state(&mut self) -> &State {
         if !self.fresh {
-            self.run.read_out(self.mechanism, &mut self.state);
+            self.run.read_out(&self.mechanism, &mut self.state);
             self.state.warm = None;
             self.fresh = true;
         }
@@ -159,14 +157,14 @@ impl<'m> Simulator<'m> {
     /// The present state with what the integrator needs to continue bit for bit.
     pub fn checkpoint(&mut self) -> State {
         let mut state = self.state().clone();
-        let (integrator, data) = self.run.warm_start(self.mechanism);
+        let (integrator, data) = self.run.warm_start(&self.mechanism);
         state.warm = Some(WarmStart { integrator, data });
         state
     }
 
     /// Largest gap of a joint, in metres.
     pub fn gap(&mut self) -> f64 {
-        self.run.gap(self.mechanism)
+        self.run.gap(&self.mechanism)
     }
 
     /// Constraint forces at the node that the last step started from; empty for methods that have none.
@@ -182,14 +180,40 @@ impl<'m> Simulator<'m> {
     }
 }
 
-impl std::fmt::Debug for Simulator<'_> {
+impl<M: Deref<Target = Mechanism>> std::fmt::Debug for Simulator<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Simulator").field("mechanism", &self.mechanism.name()).finish_non_exhaustive()
     }
 }
 
+/// The method of that name, at its start. Not generic: compiled once, here.
+fn by_name(
+    mechanism: &Mechanism,
+    method: Method,
+    options: &MethodOptions,
+    start: &State,
+) -> Result<Box<dyn Run>, StepError> {
+    match method {
+        Method::Rk4 => running(mechanism, Rk4, start),
+        Method::SemiImplicit => running(mechanism, SemiImplicitEuler, start),
+        Method::Dop853 => running(mechanism, Dop853::with_tolerance(options.tolerance)?, start),
+        Method::Maximal => running(mechanism, options.maximal_engine()?, start),
+        Method::Minimal => running(mechanism, options.minimal_engine()?, start),
+    }
+}
+
+fn running<I: Integrator + 'static>(
+    mechanism: &Mechanism,
+    integrator: I,
+    start: &State,
+) -> Result<Box<dyn Run>, StepError> {
+    let mut workspace = integrator.workspace(mechanism)?;
+    let state = integrator.start(mechanism, &mut workspace, start)?;
+    Ok(Box::new(Running { integrator, workspace, state }))
+}
+
 /// [`Integrator`] with its associated types hidden.
-trait Run {
+trait Run: Send {
     fn step(&mut self, mechanism: &Mechanism, input: Input<'_>, h: f64) -> Result<StepReport, StepError>;
     fn read_out(&mut self, mechanism: &Mechanism, out: &mut State);
     fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>);
@@ -222,5 +246,30 @@ impl<I: Integrator> Run for Running<I> {
     }
     fn moved_at_start(&self) -> f64 {
         self.integrator.moved_at_start(&self.state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::mechanism::{MechanismBuilder, samples};
+
+    #[test]
+    fn simulations_of_every_method_move_between_threads_with_their_mechanism() {
+        let mechanism = Arc::new(MechanismBuilder::from(samples::chain(2)).build().unwrap());
+        for (name, method) in Method::ALL {
+            let start = mechanism.start_state();
+            let mut here = Simulator::new(&*mechanism, method, &MethodOptions::default(), &start).unwrap();
+            here.step(&[], 0.01).unwrap();
+            let mut there =
+                Simulator::new(Arc::clone(&mechanism), method, &MethodOptions::default(), &start).unwrap();
+            let there = std::thread::spawn(move || {
+                there.step(&[], 0.01).unwrap();
+                there.state().clone()
+            });
+            assert_eq!(&there.join().unwrap(), here.state(), "{name}");
+        }
     }
 }

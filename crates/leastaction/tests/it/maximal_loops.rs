@@ -14,7 +14,7 @@ fn build(model: ModelDescription) -> Mechanism {
     MechanismBuilder::from(model).build().expect("valid")
 }
 
-fn simulator(mechanism: &Mechanism) -> Simulator<'_> {
+fn simulator(mechanism: &Mechanism) -> Simulator<&Mechanism> {
     let options = MethodOptions::default();
     Simulator::new(mechanism, Method::Maximal, &options, &mechanism.start_state()).expect("served")
 }

@@ -77,11 +77,11 @@ impl Field {
 
 /// What tells one baseline from another. The rest of [`Integrator`] is the same for all of them: their state is
 /// time, positions and velocities.
-pub trait Baseline {
+pub trait Baseline: Send {
     /// Name, as written into warm starts.
     const LABEL: &'static str;
     /// Memory of the method for one mechanism.
-    type Workspace;
+    type Workspace: Send;
 
     /// Memory for a mechanism.
     ///
