@@ -4,12 +4,14 @@
 
 pub mod choice;
 pub mod digits;
+pub mod efforts;
 pub mod failure;
 pub mod field;
 pub mod forces;
 pub mod inputs;
 pub mod limits;
 pub mod listener;
+pub mod memory;
 pub mod model;
 pub mod motion_page;
 pub mod output;

@@ -81,6 +81,7 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
         "forces": finished.forces.as_ref().map(crate::forces::ForceLog::to_json),
         "substeps": s.substeps,
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
+        "inputs_cut": finished.efforts.to_json(),
         "policy": finished.nearness.map(|near| json!({
             "feedback": context.feedback,
             "end": near.to_json(),
@@ -147,12 +148,16 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
         }
     }
     lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
+    lines.extend(finished.efforts.sentence(s.steps).map(|sentence| format!("  effort limits  {sentence}")));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));
     lines
 }
 
 /// How a policy fared.
 fn policy_lines(near: &Nearness, context: &Context<'_>) -> Vec<String> {
+    if !near.reached {
+        return vec!["  policy         the run ended before its motion did".to_owned()];
+    }
     let label = if context.feedback { "policy       " } else { "open loop    " };
     let mut lines = vec![format!("  {label}  at its end {}", near.sentence())];
     if near.last.0.is_finite() {
@@ -165,4 +170,28 @@ fn policy_lines(near: &Nearness, context: &Context<'_>) -> Vec<String> {
         lines.push(format!("  open loop      the same inputs without feedback end {}", open.sentence()));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_shorter_than_its_policy_says_so_instead_of_a_distance() {
+        let configuration = Settings::default();
+        let context = Context {
+            model_name: "m",
+            model_hash: "",
+            integrator: "rk4",
+            planned_steps: 1,
+            conservative: false,
+            ignored: &[],
+            configuration: &configuration,
+            open_loop: None,
+            feedback: true,
+        };
+        let lines = policy_lines(&Nearness::default(), &context);
+        assert_eq!(lines, ["  policy         the run ended before its motion did"]);
+        assert_eq!(Nearness::default().to_json()["reached"], false);
+    }
 }

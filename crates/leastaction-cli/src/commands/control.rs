@@ -11,7 +11,7 @@ use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::policy::HOLD_SECONDS;
 use leastaction_study::problem::control_file::{self, ControlFile};
 use leastaction_study::problem::control_solve::{
-    Found, at_limit, median_time, replay_method, solve, to_json,
+    Found, at_limit, far_from_goal, median_time, replay_method, solve, to_json,
 };
 use leastaction_study::problem::{control_results, solution_file};
 use serde_json::json;
@@ -97,6 +97,9 @@ fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mu
         "  end            {:.2e} rad or m and {:.2e} rad/s or m/s from the goal",
         found.planned.0, found.planned.1
     ));
+    if let Some(sentence) = far_from_goal(file, found) {
+        printer.note(sentence);
+    }
     if file.has_limits() {
         printer.line(format!(
             "  limits         inputs at a limit in {} steps, never beyond",

@@ -8,6 +8,7 @@ use leastaction::mechanism::{Mechanism, State};
 use leastaction_study::choice::Choice;
 use leastaction_study::failure::{DONE, Failure};
 use leastaction_study::field::{Field, Kind};
+use leastaction_study::memory::expect_room;
 use leastaction_study::output::cannot_write;
 use leastaction_study::quantity::QuantityChoice;
 use leastaction_study::settings::{DEFAULT_STEP, Group, Settings};
@@ -78,6 +79,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     jets.forward_from_derivatives(&state.q, &slices).map_err(|error| Failure::from_error(&error))?;
 
     let (rows, width) = (jets.jacobian_rows(chosen.quantity), jets.jacobian_columns());
+    let tall = jets.value_count(chosen.quantity) * rows;
+    // The matrix, the same in plain derivatives, and what is printed or written.
+    expect_room(&format!("the Jacobian ({tall} x {width} numbers)"), 6.0 * tall as f64 * width as f64)?;
     let mut dense = vec![0.0; jets.value_count(chosen.quantity) * rows * width];
     let columns = given.choice("columns").unwrap_or(Columns::Tangent);
     let coordinates = match columns {
@@ -105,7 +109,7 @@ fn motion_at(
     settings: &Settings,
     count: usize,
 ) -> Result<(State, Vec<Vec<f64>>), Failure> {
-    let (state, _) = start::resolve(mechanism, settings, DEFAULT_STEP)?;
+    let state = start::resolve(mechanism, settings, DEFAULT_STEP, None)?.state;
     let mut derivatives = vec![vec![0.0; mechanism.nv()]; count];
     derivatives[0].copy_from_slice(&state.v);
     let file = settings.start.as_ref().filter(|at| !mechanism.states().contains_key(*at));

@@ -10,6 +10,7 @@ use leastaction_study::choice::Choice;
 use leastaction_study::failure::{DONE, Failure};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::inputs::Inputs;
+use leastaction_study::memory::expect_room;
 use leastaction_study::output::cannot_write;
 use leastaction_study::serve::{self, Served};
 use leastaction_study::settings::{DEFAULT_STEP, Group};
@@ -78,9 +79,17 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     }
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
-    let (state, _) = start::resolve(&served.mechanism, &settings, step)?;
+    let hash = model::hash(&model.description);
+    let start::Start { state, note, .. } = start::resolve(&served.mechanism, &settings, step, Some(&hash))?;
+    note.iter().for_each(|note| printer.note(note));
     let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
     let u = inputs.at(&served.mechanism, state.t, &state).to_vec();
+    let (n, nu) = (2 * served.mechanism.nv(), served.mechanism.nu());
+    // The matrix, its rows by name, and what is printed or written.
+    expect_room(
+        &format!("the derivative of a step ({n} x {} numbers)", n + nu),
+        6.0 * n as f64 * (n + nu) as f64,
+    )?;
     let slope = match served.method {
         Method::Minimal => of_minimal(&served, &state, &u, step, half)?,
         Method::Maximal => of_maximal(&served, &state, &u, step, half)?,

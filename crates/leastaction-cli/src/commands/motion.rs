@@ -35,7 +35,7 @@ pub(crate) const VERB: Verb = Verb {
         OF,
         FRAME,
         WITH,
-        Field::flag("degree", "P", Kind::Count(1, 1_000_000), "Degree of the spline").default("7"),
+        Field::flag("degree", "P", Kind::Count(1, 30), "Degree of the spline").default("7"),
         Field::flag(
             "control-points",
             "N",
@@ -61,6 +61,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let (mut jets, request) = chosen.prepare(&mechanism)?;
     let degree = given.count("degree").map_or(7, |n| n as usize);
     let control_points = given.count("control-points").map(|n| n as usize);
+    if let Some(n) = control_points.filter(|n| *n > 2 * trajectory.len()) {
+        return Err(Failure::new(format!(
+            "{n} control points are more than {} samples can place",
+            trajectory.len()
+        ))
+        .help(format!("give at most {}", 2 * trajectory.len())));
+    }
     let options = FitOptions { degree, n_control: control_points, ..FitOptions::default() };
     let recorded = RecordedMotion::fit(&mechanism, &trajectory, jets.velocity_count(), &options)
         .map_err(|error| explain(&error, &trajectory, file))?;

@@ -124,7 +124,9 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;
-    let (mut start, mut clock) = start::resolve(&served.mechanism, &settings, step)?;
+    let start::Start { state: mut start, mut clock, note } =
+        start::resolve(&served.mechanism, &settings, step, Some(&model_hash))?;
+    note.iter().for_each(|note| printer.note(note));
     if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
         policy::expect_fit(policy, &served.mechanism, path)?;
         if policy.model_hash != model_hash {
@@ -173,7 +175,11 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
 
     let out = folder.finish()?;
     let state_path = out.join("state.json");
-    let state = StateFile { clock: Some(finished.clock), ..StateFile::of(&served.mechanism, &finished.last) };
+    let state = StateFile {
+        clock: Some(finished.clock),
+        model: Some(model_hash.clone()),
+        ..StateFile::of(&served.mechanism, &finished.last)
+    };
     state.write(&state_path).map_err(|error| cannot_write(&state_path, &error))?;
     let integrator = integrator_label(&served);
     let feedback = settings.open_loop != Some(true);
@@ -217,10 +223,10 @@ fn apply_case(settings: &mut Settings, model: &Model) {
         settings.order = settings.order.or((case.order > 0).then_some(case.order));
     }
     if settings.integrator == Some(Method::Maximal) {
-        let map = case.rotation_map.and_then(|name| MapName::from_word(name));
+        let map = case.rotation_map.and_then(MapName::from_word);
         settings.rotation_map = settings.rotation_map.or(map);
         if settings.order.is_none_or(|order| order == case.order) {
-            let composition = case.composition.and_then(|name| CompositionName::from_word(name));
+            let composition = case.composition.and_then(CompositionName::from_word);
             settings.composition = settings.composition.or(composition);
         }
     }

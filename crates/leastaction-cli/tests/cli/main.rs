@@ -9,5 +9,6 @@ mod maximal;
 mod memory;
 mod outputs;
 mod reference;
+mod refusals;
 mod snapshots;
 mod support;

@@ -46,6 +46,16 @@ pub fn read(path: &Path, mechanism: &Mechanism) -> Result<Recording, Failure> {
         };
         picked.push(index);
     }
+    if let Some(row) =
+        table.rows.iter().position(|row| picked.iter().chain([&time]).any(|i| !row[*i].is_finite()))
+    {
+        return Err(Failure::new(format!(
+            "row {} of `{}` has a value that is not finite",
+            row + 1,
+            path.display()
+        ))
+        .help("leave the row out, or fill in what was not recorded"));
+    }
     let start = table.rows.first().map_or(0.0, |row| row[time]);
     let turns = |c: usize| {
         let joint = mechanism.tree_joints().find(|id| mechanism.q_range(*id).contains(&c));
