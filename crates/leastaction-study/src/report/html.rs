@@ -135,7 +135,7 @@ fn figures(plots: &[Plot]) -> String {
     if plots.is_empty() {
         return String::new();
     }
-    let all: String = plots.iter().map(|plot| svg::figure_over(plot, "iteration")).collect();
+    let all: String = plots.iter().map(|plot| svg::figure(plot, "iteration")).collect();
     format!("<section class=\"plots plain figures\">\n{all}</section>")
 }
 
@@ -149,7 +149,7 @@ fn plain_stage(plots: &[Plot]) -> String {
          <section class=\"plots plain\">\n",
     );
     for plot in plots {
-        html.push_str(&svg::figure(plot));
+        html.push_str(&svg::figure(plot, "t / s"));
     }
     html.push_str("</section>");
     html

@@ -7,6 +7,7 @@
 
 mod bars;
 mod base64;
+pub mod chart;
 mod data;
 mod escape;
 mod fit;
@@ -32,7 +33,6 @@ pub use escape::html as escape_html;
 pub use frame_thinner::FrameThinner;
 pub use html::{STYLE, render};
 pub use plot_thinner::PlotThinner;
-pub use ticks::{linear as linear_ticks, logarithmic as log_ticks};
 
 /// No report is larger, in bytes.
 pub const MAX_BYTES: usize = 10_000_000;

@@ -116,7 +116,7 @@ fn svg_of_a_band_runs_along_both_edges_and_breaks_at_gaps() {
         series: vec![Series { label: "s".into(), values }],
         ..Plot::default()
     };
-    let figure = svg::figure(&plot);
+    let figure = svg::figure(&plot, "t / s");
     let (_, from) = figure.split_once("class=\"curve\" d=\"").unwrap();
     let (path, _) = from.split_once('"').unwrap();
     assert_eq!((path.matches('M').count(), path.matches('Z').count()), (2, 2), "{path}");
