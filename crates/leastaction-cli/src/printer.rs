@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use leastaction::io::{Diagnostic, Severity};
+use leastaction::io::{Diagnostic, ProblemKind, Severity, printable};
 use leastaction_study::listener::Listener;
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ impl Printer {
     /// A line of the result.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         if !self.json {
-            self.write(&format!("{}\n", text.as_ref()));
+            self.write(&format!("{}\n", printable(text.as_ref())));
         }
     }
 
@@ -68,8 +68,16 @@ impl Printer {
     /// The result for machines; printed with `--json` only.
     pub(crate) fn object(&mut self, value: &Value) {
         if self.json {
-            let text = serde_json::to_string_pretty(value).unwrap_or_default();
-            self.write(&(text + "\n"));
+            // JSON may hold the control characters above ASCII as they are, a terminal obeys them.
+            let mut text = String::new();
+            for c in serde_json::to_string_pretty(value).unwrap_or_default().chars() {
+                match c {
+                    '\u{7f}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+                    c => text.push(c),
+                }
+            }
+            text.push('\n');
+            self.write(&text);
         }
     }
 
@@ -77,7 +85,7 @@ impl Printer {
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         if !self.json {
             let label = self.paint(CYAN, "note");
-            let _ = writeln!(io::stderr().lock(), "{label}: {}", text.as_ref());
+            let _ = writeln!(io::stderr().lock(), "{label}: {}", printable(text.as_ref()));
         }
     }
 
@@ -86,16 +94,34 @@ impl Printer {
         if self.json {
             return;
         }
-        let (word, colour) = match diagnostic.severity {
+        let text = self.painted(&diagnostic.to_string(), diagnostic.severity);
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// The text of a problem, its first `error` or `warning` in colour.
+    fn painted(&self, text: &str, severity: Severity) -> String {
+        let (word, colour) = match severity {
             Severity::Error => ("error", RED),
             Severity::Warning => ("warning", YELLOW),
         };
-        let text = diagnostic.to_string().replacen(
-            &format!("{word}: "),
-            &format!("{}: ", self.paint(colour, word)),
-            1,
-        );
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        text.replacen(&format!("{word}: "), &format!("{}: ", self.paint(colour, word)), 1)
+    }
+
+    /// What is odd about a model, in three lines at most: `check` is the place for all of it.
+    pub(crate) fn warnings(&mut self, model: &str, diagnostics: &[Diagnostic]) {
+        if let [one] = diagnostics {
+            return self.diagnostic(one);
+        }
+        let kinds = ProblemKind::group(diagnostics);
+        for kind in kinds.iter().take(2).filter(|_| !self.json) {
+            let _ = writeln!(io::stderr().lock(), "{}", self.painted(&kind.to_string(), kind.first.severity));
+        }
+        if !diagnostics.is_empty() {
+            self.note(format!(
+                "`leastaction check {model}` shows all {} warnings with remedies",
+                diagnostics.len()
+            ));
+        }
     }
 
     /// A failure: its problems, its message, the chain of causes, the remedy.
@@ -113,12 +139,12 @@ impl Printer {
         for diagnostic in &failure.diagnostics {
             self.diagnostic(diagnostic);
         }
-        let mut text = format!("{}: {}\n", self.paint(RED, "error"), failure.message);
+        let mut text = format!("{}: {}\n", self.paint(RED, "error"), printable(&failure.message));
         for cause in &failure.causes {
-            text.push_str(&format!("  cause: {cause}\n"));
+            text.push_str(&format!("  cause: {}\n", printable(cause)));
         }
         if let Some(help) = &failure.help {
-            text.push_str(&format!("  help: {help}\n"));
+            text.push_str(&format!("  help: {}\n", printable(help)));
         }
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

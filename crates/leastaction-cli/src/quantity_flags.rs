@@ -1,6 +1,6 @@
 //! Flags that say which quantity: what `jacobian` and `motion` share.
 
-use leastaction::jet::Quantity;
+use leastaction::jet::QuantityKind;
 use leastaction_study::choice::Choice;
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::quantity::{FrameChoice, QuantityChoice, With};
@@ -8,7 +8,7 @@ use leastaction_study::quantity::{FrameChoice, QuantityChoice, With};
 use crate::verb::Given;
 
 pub(crate) const QUANTITY: Field =
-    Field::flag("quantity", "QUANTITY", Kind::Word(Quantity::WORDS), "What to evaluate").required();
+    Field::flag("quantity", "QUANTITY", Kind::Word(QuantityKind::WORDS), "What to evaluate").required();
 pub(crate) const ORDER: Field = Field::flag(
     "order",
     "K",
@@ -27,7 +27,7 @@ pub(crate) const WITH: Field =
 /// The quantity that the flags name.
 pub(crate) fn quantity(given: &Given<'_>) -> QuantityChoice {
     QuantityChoice {
-        quantity: given.choice("quantity").unwrap_or(Quantity::Torque),
+        quantity: given.choice("quantity").unwrap_or(QuantityKind::Torque),
         order: given.count("order").unwrap_or(0) as usize,
         of: given.text("of").map(str::to_owned),
         frame: given.choice("frame").unwrap_or(FrameChoice::Local),

@@ -6,6 +6,7 @@
 pub mod dynamics;
 pub mod integrator;
 pub mod lie;
+pub mod linalg;
 pub mod mechanism;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;

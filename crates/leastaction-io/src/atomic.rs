@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file under construction. It takes its name only when [`commit`](Self::commit) is called; dropped before, it
-/// disappears. What a killed process leaves behind (`.NAME.partial`) is taken over by the next writer.
+/// disappears. What a killed process leaves behind (`.NAME.partial`) is removed by the next writer.
 #[derive(Debug)]
 pub struct AtomicFile {
     target: PathBuf,
@@ -28,9 +28,7 @@ impl AtomicFile {
         hidden.push(".partial");
         // In the same folder: a rename across file systems is not atomic.
         let partial = path.with_file_name(hidden);
-        let file = open_locked(&partial)?;
-        file.set_len(0)?;
-        let file = Some(BufWriter::with_capacity(1 << 16, file));
+        let file = Some(BufWriter::with_capacity(1 << 16, create_locked(&partial)?));
         Ok(Self { target: path.to_owned(), partial, file })
     }
 
@@ -61,19 +59,31 @@ impl AtomicFile {
     }
 }
 
-/// Opens the partial file and locks it, so that two runs into one folder don't mix.
-fn open_locked(partial: &Path) -> io::Result<File> {
+/// Makes the partial file and locks it, so that two runs into one folder don't mix.
+///
+/// Nothing is ever written into a file that was there before: it may be a link to one that matters.
+fn create_locked(partial: &Path) -> io::Result<File> {
+    let busy = || {
+        let message = "another run is writing this file; give each its own folder";
+        io::Error::new(io::ErrorKind::ResourceBusy, message)
+    };
     loop {
-        let file = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(partial)?;
-        if file.try_lock().is_err() {
-            return Err(io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                "another run is writing this file; give each its own folder",
-            ));
+        match OpenOptions::new().create_new(true).read(true).write(true).open(partial) {
+            // Before it was locked, another run may have taken it for a leftover.
+            Ok(file) if file.try_lock().is_err() || !is_still(&file, partial) => return Err(busy()),
+            Ok(file) => return Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
-        // Between opening and locking, its owner may have given this very file its final name.
-        if is_still(&file, partial) {
-            return Ok(file);
+        // A leftover, if nobody holds it; then we do until it is gone. Links are removed, not followed.
+        let is_file = fs::symlink_metadata(partial).is_ok_and(|meta| meta.is_file());
+        let held = if is_file { File::open(partial).ok() } else { None };
+        if held.as_ref().is_some_and(|file| file.try_lock().is_err() && is_still(file, partial)) {
+            return Err(busy());
+        }
+        match fs::remove_file(partial) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
     }
 }
@@ -81,7 +91,7 @@ fn open_locked(partial: &Path) -> io::Result<File> {
 #[cfg(unix)]
 fn is_still(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
+    match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
         _ => false,
     }
@@ -172,6 +182,27 @@ mod tests {
         drop(first);
         write_atomically(&path, b"short").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"short");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_with_the_name_of_the_partial_file_is_not_followed() {
+        let folder = folder("link");
+        let precious = folder.join("precious");
+        let links: [fn(&Path, &Path) -> io::Result<()>; 2] =
+            [|a, b| std::os::unix::fs::symlink(a, b), |a, b| fs::hard_link(a, b)];
+        for link in links {
+            fs::write(&precious, "keep me").unwrap();
+            link(&precious, &folder.join(".a.txt.partial")).unwrap();
+            write_atomically(&folder.join("a.txt"), b"new").unwrap();
+            assert_eq!(fs::read(&precious).unwrap(), b"keep me");
+            assert_eq!(fs::read(folder.join("a.txt")).unwrap(), b"new");
+            fs::remove_file(folder.join("a.txt")).unwrap();
+        }
+        std::os::unix::fs::symlink(folder.join("nowhere"), folder.join(".a.txt.partial")).unwrap();
+        write_atomically(&folder.join("a.txt"), b"new").unwrap();
+        assert!(!folder.join("nowhere").exists());
         fs::remove_dir_all(folder).unwrap();
     }
 }

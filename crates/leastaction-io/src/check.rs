@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::Findings;
 use super::json::{self, Tree};
 use super::{Diagnostic, Reading, Severity};
-use crate::mechanism::{Mechanism, MechanismBuilder, Origin, Problem};
+use crate::mechanism::{Mechanism, MechanismBuilder, ModelDescription, Origin, Problem};
 
 impl Reading {
     /// Checks the model as a whole and builds it. What is found joins [`Reading::diagnostics`]; the mechanism is
@@ -32,6 +32,14 @@ impl Reading {
             .sort_by_key(|d| d.at.as_ref().map_or((u32::MAX, u32::MAX), |at| (at.line, at.column)));
         mechanism.filter(|_| !self.has_errors())
     }
+}
+
+/// The mechanism of a description that is to be written, or what is wrong with it.
+pub(crate) fn built(model: &ModelDescription) -> Result<Mechanism, Vec<Diagnostic>> {
+    MechanismBuilder::from(model.clone()).build().map_err(|error| {
+        let errors = error.problems.into_iter().filter(|p| p.severity == Severity::Error);
+        errors.map(|p| Diagnostic::error(p.element, p.message, p.remedy)).collect()
+    })
 }
 
 /// Places of elements that carry none of their own (frames, states, constraints, inputs), found again in the text.

@@ -1,9 +1,11 @@
 //! [`Diagnostic`]: one problem of a model, said so that a person can mend it.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::mechanism::{Origin, Problem, Severity};
+use crate::mechanism::{Origin, Problem, Problems, Severity};
 
 /// A place in a text file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,11 @@ impl Diagnostic {
         Self { severity: Severity::Warning, ..Self::error(element, message, remedy) }
     }
 
+    /// All problems of a model, placed in the texts it came from.
+    pub(crate) fn list(problems: Problems, sources: &SourceMap) -> Vec<Self> {
+        problems.finish().iter().map(|problem| Self::from_problem(problem, sources)).collect()
+    }
+
     /// A problem that the builder found, placed in the texts the model came from.
     #[must_use]
     pub fn from_problem(problem: &Problem, sources: &SourceMap) -> Self {
@@ -70,6 +77,25 @@ impl Diagnostic {
         }
     }
 
+    /// `file:line:column: error: element: message`.
+    fn headline(&self) -> String {
+        let place = self.at.as_ref().map_or_else(String::new, |at| {
+            format!("{}:{}:{}: ", printable(&at.file.to_string_lossy()), at.line, at.column)
+        });
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        let element = if self.element.is_empty() { "" } else { &format!("{}: ", printable(&self.element)) };
+        format!("{place}{severity}: {element}{}", printable(&self.message))
+    }
+
+    /// The message without the names and numbers that differ between problems of one kind.
+    fn kind(&self) -> (Severity, String) {
+        let outside = self.message.split('`').step_by(2).flat_map(str::chars);
+        (self.severity, outside.filter(|c| !c.is_ascii_digit()).collect())
+    }
+
     /// The same problem at a place.
     #[must_use]
     pub fn at(mut self, location: Option<Location>) -> Self {
@@ -81,28 +107,72 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     /// `file:line:column: error: element: message`, the source line, then the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(at) = &self.at {
-            write!(f, "{}:{}:{}: ", at.file.display(), at.line, at.column)?;
-        }
-        let severity = match self.severity {
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        };
-        write!(f, "{severity}: ")?;
-        if !self.element.is_empty() {
-            write!(f, "{}: ", self.element)?;
-        }
-        write!(f, "{}", self.message)?;
+        f.write_str(&self.headline())?;
         if let Some(at) = &self.at
             && !at.excerpt.is_empty()
         {
-            write!(f, "\n  {:>5} | {}", at.line, at.excerpt)?;
+            write!(f, "\n  {:>5} | {}", at.line, printable(&at.excerpt))?;
         }
         if !self.remedy.is_empty() {
-            write!(f, "\n  help: {}", self.remedy)?;
+            write!(f, "\n  help: {}", printable(&self.remedy))?;
         }
         Ok(())
     }
+}
+
+/// Problems that differ in names and numbers only: the first of them, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProblemKind<'d> {
+    /// The first.
+    pub first: &'d Diagnostic,
+    /// Number of problems, the first included.
+    pub count: usize,
+}
+
+impl<'d> ProblemKind<'d> {
+    /// The kinds among some problems, in the order of their first ones.
+    #[must_use]
+    pub fn group(diagnostics: &'d [Diagnostic]) -> Vec<Self> {
+        let mut kinds: Vec<Self> = Vec::new();
+        let mut index = HashMap::new();
+        for diagnostic in diagnostics {
+            let kind = *index.entry(diagnostic.kind()).or_insert(kinds.len());
+            match kinds.get_mut(kind) {
+                Some(known) => known.count += 1,
+                None => kinds.push(Self { first: diagnostic, count: 1 }),
+            }
+        }
+        kinds
+    }
+}
+
+impl fmt::Display for ProblemKind<'_> {
+    /// One line, without excerpt and remedy.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.first.headline())?;
+        if self.count > 1 {
+            write!(f, " (and {} more of this kind)", self.count - 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// Text from a file as it may be shown: characters that move the cursor, change colours, begin a new line or reverse
+/// the direction of writing are written as escapes.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| {
+        c.is_control() && c != '\t'
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if acts(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
 }
 
 /// A text, and where its lines begin: problems come by the hundred, and each needs its line.
@@ -199,6 +269,25 @@ mod tests {
         assert_eq!((at.line, at.column, at.excerpt.as_str()), (2, 3, "<two é/>"));
         let end = sources.locate(Some(Origin { file, offset: 10_000 })).unwrap();
         assert_eq!(end.line, 3);
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_shown_as_escapes() {
+        let name = "a\u{1b}[31mred\nerror: b\u{9b}2J\u{202e}";
+        let shown = Diagnostic::error(format!("joint `{name}`"), name, name).to_string();
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+        assert!(shown.contains("`a\\u{1b}[31mred\\nerror: b\\u{9b}2J\\u{202e}`"), "{shown}");
+        assert_eq!(printable("längs\tz"), "längs\tz");
+    }
+
+    #[test]
+    fn problems_are_grouped_by_kind_with_counts() {
+        let unknown = |name: &str| Diagnostic::warning("link", format!("unknown attribute `{name}`"), "");
+        let all = [unknown("a"), Diagnostic::error("x", "mass -1", ""), unknown("b2"), unknown("")];
+        let shown: Vec<String> = ProblemKind::group(&all).iter().map(ToString::to_string).collect();
+        let expected =
+            ["warning: link: unknown attribute `a` (and 2 more of this kind)", "error: x: mass -1"];
+        assert_eq!(shown, expected);
     }
 
     #[test]

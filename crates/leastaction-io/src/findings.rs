@@ -1,40 +1,21 @@
-//! [`Findings`]: what a reader finds wrong, collected in any order and shown in the order of the text.
-
-use std::collections::HashSet;
+//! [`Findings`]: what a reader of one text finds wrong with it, by byte offsets.
 
 use super::{Diagnostic, Severity, SourceMap};
-use crate::mechanism::Origin;
 pub(crate) use crate::mechanism::nearest;
-
-/// More problems than this are counted, not shown: nobody mends a file from a list of ten thousand lines, and
-/// finding the line of each would take quadratic time.
-const SHOWN: usize = 100;
-/// So many names are compared with all others to find out what was meant.
-const SUGGESTED: usize = 20;
-
-/// One problem at a byte offset.
-struct Finding {
-    severity: Severity,
-    offset: usize,
-    element: String,
-    message: String,
-    remedy: String,
-}
+use crate::mechanism::{Origin, Problems};
 
 /// The problems of one text.
 pub(crate) struct Findings<'t> {
     text: &'t str,
     file: u32,
-    found: Vec<Finding>,
-    said: HashSet<String>,
-    suggestions: usize,
     line_starts: Vec<usize>,
+    pub(crate) problems: Problems,
 }
 
 impl<'t> Findings<'t> {
     /// Nothing found yet in `text`, which is file number `file` of the source map.
     pub(crate) fn new(text: &'t str, file: u32) -> Self {
-        Self { text, file, found: Vec::new(), said: HashSet::new(), suggestions: 0, line_starts: Vec::new() }
+        Self { text, file, line_starts: Vec::new(), problems: Problems::default() }
     }
 
     /// The text that is read.
@@ -51,13 +32,7 @@ impl<'t> Findings<'t> {
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.found.push(Finding {
-            severity,
-            offset,
-            element: element.into(),
-            message: message.into(),
-            remedy: remedy.into(),
-        });
+        self.problems.add(severity, self.origin(offset), element, message, remedy);
     }
 
     /// Adds an error.
@@ -71,39 +46,15 @@ impl<'t> Findings<'t> {
         self.add(Severity::Error, offset, element, message, remedy);
     }
 
-    /// True if nothing was said about `key` before.
-    pub(crate) fn is_news(&self, key: &str) -> bool {
-        !self.said.contains(key)
-    }
-
-    /// True for the first few names that are not known; a search for what was meant compares with every name.
-    pub(crate) fn may_suggest(&mut self) -> bool {
-        self.suggestions += 1;
-        self.suggestions <= SUGGESTED
-    }
-
-    /// Adds a warning, unless one with the same `key` was added before.
+    /// Adds a warning, the first with this message; later ones are counted.
     pub(crate) fn warn_once(
         &mut self,
-        key: String,
         offset: usize,
         element: impl Into<String>,
-        message: impl Into<String>,
+        message: &str,
         remedy: impl Into<String>,
     ) {
-        if self.said.insert(key) {
-            self.add(Severity::Warning, offset, element, message, remedy);
-        }
-    }
-
-    /// True if an error was added.
-    pub(crate) fn has_errors(&self) -> bool {
-        self.found.iter().any(|f| f.severity == Severity::Error)
-    }
-
-    /// Number of problems so far.
-    pub(crate) fn len(&self) -> usize {
-        self.found.len()
+        self.problems.of_kind(message, Severity::Warning, self.origin(offset), element, message, remedy);
     }
 
     /// The origin of a byte offset of this text.
@@ -121,38 +72,8 @@ impl<'t> Findings<'t> {
     }
 
     /// The problems with their places, in the order of the text.
-    pub(crate) fn into_diagnostics(mut self, sources: &SourceMap) -> Vec<Diagnostic> {
-        self.found.sort_by_key(|f| f.offset);
-        let (errors, warnings): (Vec<_>, Vec<_>) =
-            self.found.into_iter().partition(|f| f.severity == Severity::Error);
-        let hidden = [("error", errors.len()), ("warning", warnings.len())];
-        let mut shown: Vec<Finding> =
-            errors.into_iter().take(SHOWN).chain(warnings.into_iter().take(SHOWN)).collect();
-        shown.sort_by_key(|f| f.offset);
-        let file = self.file;
-        let mut diagnostics: Vec<Diagnostic> = shown
-            .into_iter()
-            .map(|f| {
-                let offset = u32::try_from(f.offset).unwrap_or(u32::MAX);
-                Diagnostic {
-                    severity: f.severity,
-                    element: f.element,
-                    message: f.message,
-                    remedy: f.remedy,
-                    at: sources.locate(Some(Origin { file, offset })),
-                }
-            })
-            .collect();
-        for (kind, count) in hidden {
-            if count > SHOWN {
-                diagnostics.push(Diagnostic::warning(
-                    "",
-                    format!("{} more {kind}s are not shown", count - SHOWN),
-                    "mend the first ones and read the file again",
-                ));
-            }
-        }
-        diagnostics
+    pub(crate) fn into_diagnostics(self, sources: &SourceMap) -> Vec<Diagnostic> {
+        Diagnostic::list(self.problems, sources)
     }
 }
 
@@ -175,26 +96,5 @@ pub(crate) fn quoted(value: &str) -> String {
         format!("`{head}…`")
     } else {
         format!("`{clean}`")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_findings_are_shortened_and_sorted() {
-        let text = "a\n".repeat(500);
-        let mut sources = SourceMap::new();
-        let file = sources.add("a", text.as_str());
-        let mut findings = Findings::new(&text, file);
-        for i in (0..500).rev() {
-            findings.error(2 * i, "x", "m", "r");
-        }
-        assert_eq!(findings.line(4), 3);
-        let shown = findings.into_diagnostics(&sources);
-        assert_eq!(shown.len(), SHOWN + 1);
-        assert_eq!(shown[1].at.as_ref().unwrap().line, 2);
-        assert!(shown[SHOWN].message.contains("400 more"));
     }
 }

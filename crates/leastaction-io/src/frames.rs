@@ -1,12 +1,15 @@
-//! Rotations as files write them, and the little algebra of [`Placement`]s that readers and writers need.
+//! Rotations and placements as files write them: the algebra of `spatial` on plain arrays.
 
 use crate::mechanism::Placement;
+use crate::spatial::{Mat3, Quat, Vec3};
 
-/// A rotation matrix by rows.
-pub(crate) type Rotation = [[f64; 3]; 3];
+/// Unit quaternion `w, x, y, z`.
+pub(crate) type Quaternion = [f64; 4];
+
+pub(crate) const IDENTITY: Quaternion = [1.0, 0.0, 0.0, 0.0];
 
 /// Unit quaternion `w, x, y, z` of `Rz(yaw) Ry(pitch) Rx(roll)`, the fixed-axis convention of URDF.
-pub(crate) fn quaternion_from_rpy([roll, pitch, yaw]: [f64; 3]) -> [f64; 4] {
+pub(crate) fn quaternion_from_rpy([roll, pitch, yaw]: [f64; 3]) -> Quaternion {
     let (sr, cr) = (0.5 * roll).sin_cos();
     let (sp, cp) = (0.5 * pitch).sin_cos();
     let (sy, cy) = (0.5 * yaw).sin_cos();
@@ -22,8 +25,8 @@ pub(crate) fn quaternion_from_rpy([roll, pitch, yaw]: [f64; 3]) -> [f64; 4] {
 ///
 /// Yaw is taken first and removed from the matrix before roll is read off. Near pitch = ±π/2 only the sum or
 /// difference of the two is well defined, and this way the error of one is made good by the other.
-pub(crate) fn rpy_from_quaternion(q: [f64; 4]) -> [f64; 3] {
-    let r = rotation(q);
+pub(crate) fn rpy_from_quaternion(q: Quaternion) -> [f64; 3] {
+    let r = matrix(q);
     let yaw = r[1][0].atan2(r[0][0]);
     let (s, c) = yaw.sin_cos();
     let pitch = (-r[2][0]).atan2(c * r[0][0] + s * r[1][0]);
@@ -31,60 +34,112 @@ pub(crate) fn rpy_from_quaternion(q: [f64; 4]) -> [f64; 3] {
     [roll, pitch, yaw]
 }
 
-/// The matrix of a unit quaternion.
-pub(crate) fn rotation([w, x, y, z]: [f64; 4]) -> Rotation {
-    [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
+fn quat(q: Quaternion) -> Quat {
+    Quat::from_slice(&q)
 }
 
-/// `R v`.
-pub(crate) fn rotate(r: &Rotation, v: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|i| r[i][0] * v[0] + r[i][1] * v[1] + r[i][2] * v[2])
+/// `a` then `b` in `a`'s frame.
+pub(crate) fn multiply(a: Quaternion, b: Quaternion) -> Quaternion {
+    (quat(a) * quat(b)).to_array()
 }
 
-/// `a b`.
-pub(crate) fn multiply([aw, ax, ay, az]: [f64; 4], [bw, bx, by, bz]: [f64; 4]) -> [f64; 4] {
-    [
-        aw * bw - ax * bx - ay * by - az * bz,
-        aw * bx + ax * bw + ay * bz - az * by,
-        aw * by - ax * bz + ay * bw + az * bx,
-        aw * bz + ax * by - ay * bx + az * bw,
-    ]
+pub(crate) fn conjugate(q: Quaternion) -> Quaternion {
+    quat(q).conj().to_array()
 }
 
-/// `X_AC = X_AB X_BC`.
+pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    Vec3(a).cross(Vec3(b)).0
+}
+
+pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    Vec3(a).dot(Vec3(b))
+}
+
+pub(crate) fn add(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    (Vec3(a) + Vec3(b)).0
+}
+
+pub(crate) fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    (Vec3(a) - Vec3(b)).0
+}
+
+pub(crate) fn scale(a: [f64; 3], s: f64) -> [f64; 3] {
+    (Vec3(a) * s).0
+}
+
+pub(crate) fn norm(a: [f64; 3]) -> f64 {
+    Vec3(a).norm()
+}
+
+/// `v` turned by `q`; exact for the identity.
+pub(crate) fn rotate(q: Quaternion, v: [f64; 3]) -> [f64; 3] {
+    quat(q).rotate(Vec3(v)).0
+}
+
+/// The unit vector along `v`; `None` if it has no direction.
+pub(crate) fn unit(v: [f64; 3]) -> Option<[f64; 3]> {
+    let length = norm(v);
+    // Below this a direction is noise; MuJoCo draws the line at the same place.
+    (length > 1e-14).then(|| scale(v, 1.0 / length))
+}
+
+/// The unit quaternion along `q`; `None` if it has no direction.
+pub(crate) fn unit_quaternion(q: Quaternion) -> Option<Quaternion> {
+    let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if (length - 1.0).abs() < 1e-15 {
+        return Some(q);
+    }
+    (length > 1e-14).then(|| q.map(|x| x / length))
+}
+
+/// Rotation by `angle` about a unit `axis`.
+pub(crate) fn about(axis: [f64; 3], angle: f64) -> Quaternion {
+    Quat::about(Vec3(axis), angle).to_array()
+}
+
+/// The shortest rotation that takes z to the unit vector `to`.
+pub(crate) fn from_z(to: [f64; 3]) -> Quaternion {
+    let axis = cross([0.0, 0.0, 1.0], to);
+    let sine = norm(axis);
+    if sine < 1e-14 {
+        return if to[2] > 0.0 { IDENTITY } else { [0.0, 1.0, 0.0, 0.0] };
+    }
+    about(scale(axis, 1.0 / sine), sine.atan2(to[2]))
+}
+
+/// The rotation whose columns are the given right-handed orthonormal axes.
+pub(crate) fn from_axes(x: [f64; 3], y: [f64; 3], z: [f64; 3]) -> Quaternion {
+    Quat::from_matrix(&Mat3([0, 1, 2].map(|i| [x[i], y[i], z[i]]))).to_array()
+}
+
+/// `a` then `b` in `a`'s frame.
 pub(crate) fn compose(a: &Placement, b: &Placement) -> Placement {
-    let p = rotate(&rotation(a.q), b.p);
-    Placement { p: std::array::from_fn(|i| a.p[i] + p[i]), q: multiply(a.q, b.q) }
+    Placement { p: add(a.p, rotate(a.q, b.p)), q: multiply(a.q, b.q) }
 }
 
-/// `X_BA` of `X_AB`.
+/// The placement that undoes `a`.
 pub(crate) fn inverse(a: &Placement) -> Placement {
-    let q = [a.q[0], -a.q[1], -a.q[2], -a.q[3]];
-    Placement { p: rotate(&rotation(q), a.p).map(|x| -x), q }
+    let q = conjugate(a.q);
+    Placement { p: scale(rotate(q, a.p), -1.0), q }
+}
+
+/// Rotation matrix, rows first.
+pub(crate) fn matrix(q: Quaternion) -> [[f64; 3]; 3] {
+    quat(q).to_matrix().0
 }
 
 /// `R I Rᵀ` of an inertia `xx, yy, zz, xy, xz, yz`. The identity leaves every bit as it was.
-pub(crate) fn rotate_inertia(q: [f64; 4], inertia: [f64; 6]) -> [f64; 6] {
-    if q == [1.0, 0.0, 0.0, 0.0] {
+pub(crate) fn rotate_inertia(q: Quaternion, inertia: [f64; 6]) -> [f64; 6] {
+    if q == IDENTITY {
         return inertia;
     }
-    let r = rotation(q);
+    let r = matrix(q);
     let [xx, yy, zz, xy, xz, yz] = inertia;
     let full = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
     // Column j of `half` is I (Rᵀ eⱼ).
-    let half: [[f64; 3]; 3] = std::array::from_fn(|j| rotate(&full, r[j]));
-    let entry = |i: usize, j: usize| r[i][0] * half[j][0] + r[i][1] * half[j][1] + r[i][2] * half[j][2];
+    let half: [[f64; 3]; 3] = std::array::from_fn(|j| full.map(|row| dot(row, r[j])));
+    let entry = |i: usize, j: usize| dot(r[i], half[j]);
     [entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(0, 2), entry(1, 2)]
-}
-
-/// The unit quaternion along `q`; `None` for one without direction.
-pub(crate) fn normalised(q: [f64; 4]) -> Option<[f64; 4]> {
-    let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt();
-    (norm > 0.0 && norm.is_finite()).then(|| if norm == 1.0 { q } else { q.map(|x| x / norm) })
 }
 
 #[cfg(test)]
@@ -105,10 +160,10 @@ mod tests {
 
     #[test]
     fn yaw_is_applied_last() {
-        let r = rotation(quaternion_from_rpy([FRAC_PI_2, 0.0, FRAC_PI_2]));
+        let r = quaternion_from_rpy([FRAC_PI_2, 0.0, FRAC_PI_2]);
         // e_y → e_z by roll, which yaw leaves alone; e_x → e_y by yaw.
-        let z = rotate(&r, [0.0, 1.0, 0.0]);
-        let y = rotate(&r, [1.0, 0.0, 0.0]);
+        let z = rotate(r, [0.0, 1.0, 0.0]);
+        let y = rotate(r, [1.0, 0.0, 0.0]);
         assert!((z[2] - 1.0).abs() < 1e-15 && (y[1] - 1.0).abs() < 1e-15);
     }
 
@@ -139,6 +194,23 @@ mod tests {
         let expected = [2.0, 1.0, 3.0, -0.1, -0.3, 0.2];
         for (a, b) in turned.iter().zip(expected) {
             assert!((a - b).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn axes_and_matrix_agree() {
+        for q in [[0.1, 0.7, -0.3, 0.5], [-0.9, 0.1, 0.2, 0.1], [0.0, 0.0, 1.0, 0.0], [0.05, 0.1, 0.2, 0.9]] {
+            let q = unit_quaternion(q).unwrap();
+            let [x, y, z] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|e| rotate(q, e));
+            assert!(distance(from_axes(x, y, z), q) < 1e-14);
+        }
+    }
+
+    #[test]
+    fn the_shortest_rotation_takes_z_there() {
+        for v in [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0], [0.6, 0.0, 0.8], [-0.48, 0.64, -0.6]] {
+            let z = rotate(from_z(v), [0.0, 0.0, 1.0]);
+            assert!(norm(sub(z, v)) < 1e-14);
         }
     }
 }

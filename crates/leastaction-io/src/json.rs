@@ -187,11 +187,7 @@ impl<'t> Parser<'t> {
         }
         self.value(None)?;
         while let Some(&holder) = self.open.last() {
-            if self.tree.nodes[holder].value == Value::List {
-                self.next_entry(holder)?;
-            } else {
-                self.next_member(holder)?;
-            }
+            self.next(holder)?;
         }
         self.blanks();
         if self.at < self.text.len() {
@@ -212,39 +208,15 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// After `[` or an entry of a list.
-    fn next_entry(&mut self, list: usize) -> Result<(), Fault> {
+    /// After `[` or `{`, or after an entry or member.
+    fn next(&mut self, holder: usize) -> Result<(), Fault> {
         self.blanks();
-        let first = self.tree.nodes[list].children.is_empty();
+        let is_list = self.tree.nodes[holder].value == Value::List;
+        let (close, what) = if is_list { (']', "entry") } else { ('}', "member") };
+        let closes = |found: Option<u8>| found == Some(close as u8);
+        let first = self.tree.nodes[holder].children.is_empty();
         match self.peek() {
-            Some(b']') => {
-                self.at += 1;
-                self.open.pop();
-                Ok(())
-            }
-            Some(b',') if !first => {
-                self.at += 1;
-                self.blanks();
-                if self.peek() == Some(b']') {
-                    return fault(
-                        self.at,
-                        "a comma stands before `]`",
-                        "remove the comma after the last entry",
-                    );
-                }
-                self.value(None)
-            }
-            _ if first => self.value(None),
-            other => self.unexpected(other, "`,` or `]`", list),
-        }
-    }
-
-    /// After `{` or a member of an object.
-    fn next_member(&mut self, object: usize) -> Result<(), Fault> {
-        self.blanks();
-        let first = self.tree.nodes[object].children.is_empty();
-        match self.peek() {
-            Some(b'}') => {
+            found if closes(found) => {
                 self.at += 1;
                 self.open.pop();
                 return Ok(());
@@ -252,25 +224,25 @@ impl<'t> Parser<'t> {
             Some(b',') if !first => {
                 self.at += 1;
                 self.blanks();
-                if self.peek() == Some(b'}') {
-                    return fault(
-                        self.at,
-                        "a comma stands before `}`",
-                        "remove the comma after the last member",
-                    );
+                if closes(self.peek()) {
+                    let message = format!("a comma stands before `{close}`");
+                    return fault(self.at, message, format!("remove the comma after the last {what}"));
                 }
             }
             _ if first => {}
-            other => return self.unexpected(other, "`,` or `}`", object),
+            other => return self.unexpected(other, &format!("`,` or `{close}`"), holder),
+        }
+        if is_list {
+            return self.value(None);
         }
         let key_at = self.at;
         if self.peek() != Some(b'"') {
-            return self.unexpected(self.peek(), "a key in double quotes", object);
+            return self.unexpected(self.peek(), "a key in double quotes", holder);
         }
         let key = self.string()?;
         self.blanks();
         if self.peek() != Some(b':') {
-            return self.unexpected(self.peek(), "`:` after the key", object);
+            return self.unexpected(self.peek(), "`:` after the key", holder);
         }
         self.at += 1;
         self.blanks();

@@ -13,25 +13,30 @@ mod load;
 pub mod mjcf;
 mod model_json;
 mod npz;
-mod npz_arrays;
+mod npz_read;
 mod state_json;
+mod text_file;
 mod trajectory_csv;
 mod urdf;
 mod xml;
+mod xml_write;
 mod zip;
 
 use leastaction_core::{mechanism, spatial, trajectory};
 
 pub use crate::mechanism::Severity;
 pub use atomic::{AtomicFile, write_atomically};
-pub use diagnostic::{Diagnostic, Location, SourceMap};
-pub use load::{Adapter, LoadError, LoadOptions, MAX_FILE_BYTES, load_model, read_model};
+pub use diagnostic::{Diagnostic, Location, ProblemKind, SourceMap, printable};
+pub use load::{Adapter, LoadError, LoadOptions, load_model, read_model};
 pub use model_json::{read_model_json, write_model_json};
-pub use npz::{NpzWriter, read_trajectory_npz, write_matrix_npz};
-pub use npz_arrays::{NamedArray, write_npz};
+pub use npz::{NamedArray, NpzWriter, write_matrix_npz, write_npz};
+pub use npz_read::read_trajectory_npz;
 pub use state_json::{Clock, STATE_SCHEMA, StateError, StateFile};
+pub use text_file::{MAX_FILE_BYTES, read_text};
 pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
 pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};
+#[doc(hidden)]
+pub use zip::Crc32;
 
 use crate::mechanism::ModelDescription;
 

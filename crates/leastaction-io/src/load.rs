@@ -1,16 +1,13 @@
 //! [`load_model`]: any model file, told apart by its name and content.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::findings::nearest;
 use super::mjcf::{MjcfOptions, read_mjcf};
+use super::text_file::{MAX_FILE_BYTES, read_bytes};
 use super::{Diagnostic, Reading, SourceMap, UrdfOptions, read_model_json, read_urdf};
 use crate::mechanism::{MODEL_SCHEMA, ModelDescription, Origin};
-
-/// Files larger than this are refused before they are read.
-pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// Turns a JSON file of a foreign schema into a model; `None` if it does not know the schema.
 pub type Adapter =
@@ -38,7 +35,7 @@ pub enum LoadError {
         nearest: Option<String>,
     },
     /// The name is that of a folder.
-    #[error("`{}` is a folder, not a model file", path.display())]
+    #[error("`{}` is a folder, not a file", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
@@ -51,8 +48,8 @@ pub enum LoadError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The file is too large to be a model.
-    #[error("`{}` has {bytes} bytes, at most {MAX_FILE_BYTES} are read", path.display())]
+    /// The file is too large.
+    #[error("`{}` has {bytes} bytes or more, at most {MAX_FILE_BYTES} are read", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -103,7 +100,7 @@ impl LoadError {
 /// If the file can't be read as text or is of no known kind. What is wrong inside it is in
 /// [`Reading::diagnostics`].
 pub fn load_model(path: &Path, options: &LoadOptions) -> Result<Reading, LoadError> {
-    read_model(&read_text(path)?, path, options)
+    read_model(&model_text(path)?, path, options)
 }
 
 /// Reads the text of a model file of any kind; `path` tells the kind where the text does not.
@@ -160,7 +157,8 @@ fn read_xml(text: &str, path: &Path, options: &LoadOptions) -> Reading {
         _ => matches!(extension.as_str(), "xml" | "mjcf"),
     };
     if is_mjcf {
-        read_mjcf(text, path, &MjcfOptions::default())
+        let folders = options.urdf.search_paths.clone();
+        read_mjcf(text, path, &MjcfOptions { folders, ..MjcfOptions::default() })
     } else {
         read_urdf(text, path, &options.urdf)
     }
@@ -194,28 +192,20 @@ fn json_schema(text: &str) -> Option<String> {
     serde_json::from_str::<Head>(text.trim_start_matches('\u{feff}')).ok().map(|head| head.schema)
 }
 
-/// The text of a file.
-fn read_text(path: &Path) -> Result<String, LoadError> {
-    let unreadable = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::NotFound => {
-            LoadError::NotFound { path: path.into(), nearest: nearest_file(path) }
-        }
-        _ => LoadError::Unreadable { path: path.into(), source },
-    };
-    let meta = std::fs::metadata(path).map_err(unreadable)?;
-    if meta.is_dir() {
+/// The text of a model file.
+fn model_text(path: &Path) -> Result<String, LoadError> {
+    let meta = std::fs::metadata(path);
+    if meta.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
         return Err(LoadError::Folder { path: path.into() });
     }
-    if meta.len() > MAX_FILE_BYTES {
-        return Err(LoadError::TooLarge { path: path.into(), bytes: meta.len() });
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-    // A pipe has no length, so the limit is kept while reading as well.
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(LoadError::TooLarge { path: path.into(), bytes: bytes.len() as u64 });
-    }
+    let bytes = read_bytes(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => LoadError::NotFound { path: path.into(), nearest: nearest_file(path) },
+        io::ErrorKind::FileTooLarge => LoadError::TooLarge {
+            path: path.into(),
+            bytes: meta.map_or(0, |meta| meta.len()).max(MAX_FILE_BYTES + 1),
+        },
+        _ => LoadError::Unreadable { path: path.into(), source },
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let byte = error.as_bytes().get(offset).copied().unwrap_or(0);

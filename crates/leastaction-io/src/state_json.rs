@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::write_atomically;
+use super::{read_text, write_atomically};
 use crate::mechanism::{Coordinates, Mechanism, State, StateDescription, WarmStart};
 
 /// The schema key of the state format.
@@ -48,15 +48,27 @@ pub struct Clock {
     pub start: f64,
     /// Step length.
     pub step: f64,
-    /// Steps since.
+    /// Steps since, at most [`Clock::MOST_STEPS`].
     pub steps: u64,
 }
 
 impl Clock {
+    /// Up to here each number of steps is a double of its own.
+    pub const MOST_STEPS: u64 = 1 << 53;
+
     /// The time after `more` further steps.
     #[must_use]
     pub fn after(&self, more: u64) -> f64 {
-        (self.steps + more) as f64 * self.step + self.start
+        self.steps.saturating_add(more) as f64 * self.step + self.start
+    }
+
+    /// What is wrong with a clock read from a file.
+    fn fault(&self) -> Option<String> {
+        if !self.start.is_finite() || !self.step.is_finite() || self.step <= 0.0 {
+            return Some(format!("it starts at {} with steps of {} s", self.start, self.step));
+        }
+        let most = Self::MOST_STEPS;
+        (self.steps > most).then(|| format!("it has counted {} steps, at most {most} can be", self.steps))
     }
 }
 
@@ -88,6 +100,14 @@ pub enum StateError {
         /// The schema found.
         found: String,
     },
+    /// The clock could not go on from there.
+    #[error("the clock in `{}` can't be used: {reason}", path.display())]
+    BadClock {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The state does not belong to this mechanism.
     #[error("the state in `{}` does not fit the model: {reason}", path.display())]
     DoesNotFit {
@@ -112,12 +132,14 @@ impl StateFile {
     /// # Errors
     /// If it can't be read or is not one.
     pub fn read(path: &Path) -> Result<Self, StateError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| StateError::Unreadable { path: path.into(), source })?;
+        let text = read_text(path).map_err(|source| StateError::Unreadable { path: path.into(), source })?;
         let file: Self = serde_json::from_str(&text)
             .map_err(|source| StateError::Malformed { path: path.into(), source })?;
         if file.schema != STATE_SCHEMA {
             return Err(StateError::WrongSchema { path: path.into(), found: file.schema });
+        }
+        if let Some(reason) = file.clock.and_then(|clock| clock.fault()) {
+            return Err(StateError::BadClock { path: path.into(), reason });
         }
         Ok(file)
     }
@@ -172,6 +194,14 @@ mod tests {
         for (text, message) in [
             ("{\n \"schema\": \"leastaction/state/1\", \"tt\": 1}", ":2:38: not a state file"),
             ("{\"schema\": \"leastaction/model/1\"}", "a state has `leastaction/state/1`"),
+            (
+                "{\"schema\": \"leastaction/state/1\", \"clock\": {\"start\": 0, \"step\": 0.1, \"steps\": 18446744073709551615}}",
+                "it has counted 18446744073709551615 steps, at most 9007199254740992 can be",
+            ),
+            (
+                "{\"schema\": \"leastaction/state/1\", \"clock\": {\"start\": 0, \"step\": -0.1, \"steps\": 1}}",
+                "it starts at 0 with steps of -0.1 s",
+            ),
         ] {
             std::fs::write(&path, text).unwrap();
             let found = StateFile::read(&path).unwrap_err().to_string();

@@ -1,11 +1,18 @@
 //! Trajectories as CSV: one line of column names, then numbers written so that reading them gives the same bits.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::AtomicFile;
 use crate::trajectory::{Trajectory, TrajectoryLayout};
+
+/// Tables larger than this are refused: they would not fit into memory.
+const MAX_TABLE_BYTES: u64 = 4 << 30;
+/// A line has a name or number for each of at most a few million columns.
+const MAX_LINE_BYTES: u64 = 128 << 20;
 
 /// Writes rows as they come; memory does not grow with their number.
 #[derive(Debug)]
@@ -64,7 +71,7 @@ pub fn push_number(text: &mut String, value: f64) {
 
 /// A column name, in quotes where CSV needs them.
 fn quoted(name: &str) -> String {
-    if name.contains([',', '"', '\n', '\r']) {
+    if name.contains([',', '"', '\n', '\r']) || name.starts_with('#') || name.trim() != name {
         format!("\"{}\"", name.replace('"', "\"\""))
     } else {
         name.to_owned()
@@ -121,6 +128,25 @@ pub enum TableError {
         /// What stands there.
         text: String,
     },
+    /// A time is not a number that can be compared with others.
+    #[error("{}:{line}: the time `{text}` is not finite", path.display())]
+    TimeNotFinite {
+        /// The file.
+        path: PathBuf,
+        /// Line, counted from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// The file is too large.
+    #[error(
+        "`{}` is too large: at most {} GiB of a table are read, {} MiB of a line",
+        path.display(), MAX_TABLE_BYTES >> 30, MAX_LINE_BYTES >> 20
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is not what its name says.
     #[error("`{}` is not a trajectory archive: {what}", path.display())]
     BadArchive {
@@ -134,67 +160,113 @@ pub enum TableError {
 /// Reads a CSV table with a line of column names. Empty lines and lines that begin with `#` are skipped.
 ///
 /// # Errors
-/// If the file can't be read or a value is not a number; the message names the line.
+/// If the file can't be read, a value is not a number, or a time (column `t`) is not finite; the message names the
+/// line.
 pub fn read_trajectory_csv(path: &Path) -> Result<Trajectory, TableError> {
-    let unreadable = |source| TableError::Unreadable { path: path.into(), source };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut header: Option<Vec<String>> = None;
+    let file =
+        std::fs::File::open(path).map_err(|source| TableError::Unreadable { path: path.into(), source })?;
+    let mut records =
+        Records { path, input: io::BufReader::new(file.take(MAX_TABLE_BYTES + 1)), line: 0, bytes: 0 };
+    let Some((_, header)) = records.next()? else { return Err(TableError::NoHeader { path: path.into() }) };
+    let columns: Vec<String> = fields(&header).into_iter().map(Cow::into_owned).collect();
+    let mut known = HashSet::with_capacity(columns.len());
+    if let Some(name) = columns.iter().find(|name| !known.insert(name.as_str())) {
+        return Err(TableError::DuplicateColumn { path: path.into(), name: name.clone() });
+    }
+    let time = columns.iter().position(|name| name == "t");
     let mut data = Vec::new();
-    for (index, line) in io::BufReader::new(file).lines().enumerate() {
-        let text = line.map_err(unreadable)?;
-        let text = text.trim_start_matches('\u{feff}').trim();
-        if text.is_empty() || text.starts_with('#') {
-            continue;
-        }
-        let fields = split(text);
-        let Some(columns) = &header else {
-            if let Some((_, name)) = fields.iter().enumerate().find(|(i, name)| fields[..*i].contains(name)) {
-                return Err(TableError::DuplicateColumn { path: path.into(), name: name.clone() });
-            }
-            header = Some(fields);
-            continue;
-        };
-        let line = index + 1;
+    while let Some((line, record)) = records.next()? {
+        let fields = fields(&record);
         if fields.len() != columns.len() {
-            return Err(TableError::WrongWidth {
-                path: path.into(),
-                line,
-                expected: columns.len(),
-                found: fields.len(),
-            });
+            let (expected, found) = (columns.len(), fields.len());
+            return Err(TableError::WrongWidth { path: path.into(), line, expected, found });
         }
-        for (field, column) in fields.iter().zip(columns) {
-            let value = field.parse::<f64>().map_err(|_| TableError::NotANumber {
-                path: path.into(),
-                line,
-                column: column.clone(),
-                text: field.chars().take(40).collect(),
-            })?;
-            data.push(value);
+        for (i, (field, column)) in fields.iter().zip(&columns).enumerate() {
+            let text = || field.chars().take(40).collect();
+            match field.parse::<f64>() {
+                Ok(value) if Some(i) == time && !value.is_finite() => {
+                    return Err(TableError::TimeNotFinite { path: path.into(), line, text: text() });
+                }
+                Ok(value) => data.push(value),
+                Err(_) => {
+                    let (column, text) = (column.clone(), text());
+                    return Err(TableError::NotANumber { path: path.into(), line, column, text });
+                }
+            }
         }
     }
-    let columns = header.ok_or_else(|| TableError::NoHeader { path: path.into() })?;
     Ok(Trajectory::new(TrajectoryLayout::from_columns(columns), data))
 }
 
-/// The fields of one line; a field in quotes may hold commas.
-fn split(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut in_quotes = false;
-    let mut characters = line.chars().peekable();
+/// The lines of a table; one that ends inside quotes goes on in the next.
+struct Records<'p, R> {
+    path: &'p Path,
+    input: R,
+    line: usize,
+    bytes: u64,
+}
+
+impl<R: BufRead> Records<'_, R> {
+    /// The next record that is neither empty nor a remark, and the line it begins on.
+    fn next(&mut self) -> Result<Option<(usize, String)>, TableError> {
+        let unreadable = |source| TableError::Unreadable { path: self.path.into(), source };
+        let mut record = Vec::new();
+        let mut first = self.line + 1;
+        loop {
+            let before = record.len();
+            let room = (MAX_LINE_BYTES + 1).saturating_sub(before as u64);
+            let read = (&mut self.input).take(room).read_until(b'\n', &mut record).map_err(unreadable)?;
+            self.bytes += read as u64;
+            if self.bytes > MAX_TABLE_BYTES || record.len() as u64 > MAX_LINE_BYTES {
+                return Err(TableError::TooLarge { path: self.path.into() });
+            }
+            if read == 0 && before == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            let open = record.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
+            if open && read > 0 {
+                continue;
+            }
+            let text = String::from_utf8(std::mem::take(&mut record))
+                .map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+            let text = text.trim_start_matches('\u{feff}').trim();
+            if !text.is_empty() && !text.starts_with('#') {
+                return Ok(Some((first, text.to_owned())));
+            }
+            first = self.line + 1;
+        }
+    }
+}
+
+/// The fields of a record, without blanks around them; a field in quotes may hold commas, line breaks and blanks.
+fn fields(record: &str) -> Vec<Cow<'_, str>> {
+    if !record.contains('"') {
+        return record.split(',').map(|field| Cow::Borrowed(field.trim())).collect();
+    }
+    let mut fields = Vec::new();
+    let (mut field, mut quoted_to, mut in_quotes) = (String::new(), 0, false);
+    let mut characters = record.chars().chain([',']).peekable();
     while let Some(c) = characters.next() {
-        let field = fields.len() - 1;
         match c {
             '"' if in_quotes && characters.peek() == Some(&'"') => {
                 characters.next();
-                fields[field].push('"');
+                field.push('"');
             }
-            '"' => in_quotes = !in_quotes,
-            ',' if !in_quotes => fields.push(String::new()),
-            other => fields[field].push(other),
+            '"' => {
+                in_quotes = !in_quotes;
+                quoted_to = field.len();
+            }
+            ',' if !in_quotes || characters.peek().is_none() => {
+                field.truncate(field.trim_end().len().max(quoted_to));
+                fields.push(Cow::Owned(std::mem::take(&mut field)));
+                quoted_to = 0;
+            }
+            blank if !in_quotes && field.is_empty() && blank.is_whitespace() => {}
+            other => field.push(other),
         }
     }
-    fields.iter().map(|field| field.trim().to_owned()).collect()
+    fields
 }
 
 #[cfg(test)]
@@ -219,16 +291,43 @@ mod tests {
     #[test]
     fn a_table_is_read_as_it_was_written() {
         let path = file("round");
-        let layout = TrajectoryLayout::from_columns(["t", "q.a,b \"c\"", "v.x"].map(str::to_owned));
-        let rows = [[0.0, 1.0 / 3.0, -2e-9], [0.1, f64::MIN_POSITIVE, 7.0]];
+        let names = ["t", "q.a,b \"c\"", "q.two\nlines\r\n", "q.# \t", "v. x\u{1b}[31m"];
+        let layout = TrajectoryLayout::from_columns(names.map(str::to_owned));
+        let rows = [[0.0, 1.0 / 3.0, -2e-9, 1.0, -0.0], [0.1, f64::MIN_POSITIVE, 7.0, f64::NAN, 1e300]];
         let mut writer = TrajectoryCsvWriter::create(&path, &layout).unwrap();
         for row in &rows {
             writer.push(row).unwrap();
         }
         writer.finish().unwrap();
         let read = read_trajectory_csv(&path).unwrap();
-        assert_eq!(read, Trajectory::new(layout, rows.concat()));
+        assert_eq!(read.layout(), &layout);
+        let bits = |rows: &mut dyn Iterator<Item = &[f64]>| -> Vec<u64> {
+            rows.flatten().map(|x| x.to_bits()).collect()
+        };
+        assert_eq!(bits(&mut read.rows()), bits(&mut rows.iter().map(|row| &row[..])));
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn two_hundred_thousand_columns_are_read_in_linear_time() {
+        let path = file("wide");
+        let columns = (0..200_000).map(|i| format!("q.joint{i}.of_a_chain"));
+        let layout = TrajectoryLayout::from_columns(std::iter::once("t".to_owned()).chain(columns));
+        let row: Vec<f64> = (0..=200_000).map(f64::from).collect();
+        let mut writer = TrajectoryCsvWriter::create(&path, &layout).unwrap();
+        writer.push(&row).unwrap();
+        writer.finish().unwrap();
+        // Comparing each name with all before it takes minutes.
+        assert_eq!(read_trajectory_csv(&path).unwrap(), Trajectory::new(layout, row));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn an_endless_line_is_refused_with_the_limit() {
+        let endless = io::BufReader::new(io::repeat(0));
+        let mut records = Records { path: Path::new("zero"), input: endless, line: 0, bytes: 0 };
+        let message = records.next().unwrap_err().to_string();
+        assert!(message.contains("at most 4 GiB of a table are read, 128 MiB of a line"), "{message}");
     }
 
     #[test]
@@ -238,6 +337,9 @@ mod tests {
             ("t,u\n0,1\n\n1,x\n", ":4: `x` in column `u` is not a number"),
             ("t,u\n0,1,2\n", ":2: the row has 3 values, the header names 2 columns"),
             ("t,t\n", ":1: column `t` appears twice"),
+            ("t,u\nnan,1\n1,2\n", ":2: the time `nan` is not finite"),
+            ("u,t\n1,0\n# remark\n2,inf\n", ":4: the time `inf` is not finite"),
+            ("\"t\n\",u\n0,1\n0\n", ":4: the row has 1 values, the header names 2 columns"),
             ("# only a remark\n", "is empty: the first line must name the columns"),
         ] {
             std::fs::write(&path, text).unwrap();

@@ -1,8 +1,6 @@
-//! The little of ZIP that NPZ needs: stored entries, with 64-bit sizes so that no trajectory is too long.
+//! The little of ZIP that writing NPZ needs: stored entries, with 64-bit sizes so that no trajectory is too long.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
-
-use super::npz::bad;
 
 const LOCAL: u32 = 0x0403_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
@@ -19,13 +17,12 @@ const FLAGS: u16 = 1 << 11;
 const IN_EXTRA: u32 = u32::MAX;
 
 /// An entry of an archive.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) name: String,
+#[derive(Debug)]
+struct Entry {
+    name: String,
     size: u64,
     offset: u64,
     crc: u32,
-    stored: bool,
 }
 
 /// Writes entries one after the other.
@@ -43,7 +40,7 @@ impl<W: Write + Seek> ZipWriter<W> {
     /// Adds an entry made of a header and all that `data` still holds.
     pub(super) fn add(&mut self, name: &str, header: &[u8], data: &mut impl Read) -> io::Result<()> {
         let offset = self.out.stream_position()?;
-        let mut entry = Entry { name: name.to_owned(), size: 0, offset, crc: 0, stored: true };
+        let mut entry = Entry { name: name.to_owned(), size: 0, offset, crc: 0 };
         self.write_local(&entry)?;
         let mut crc = Crc32::new();
         let mut buffer = vec![0u8; 1 << 16];
@@ -100,115 +97,8 @@ impl<W: Write + Seek> ZipWriter<W> {
 }
 
 fn length(name: &str) -> io::Result<u16> {
-    u16::try_from(name.len()).map_err(|_| bad("the name of an array is too long"))
-}
-
-/// Reads the directory and single entries.
-#[derive(Debug)]
-pub(super) struct ZipReader<R> {
-    file: R,
-    entries: Vec<Entry>,
-}
-
-impl<R: Read + Seek> ZipReader<R> {
-    pub(super) fn new(mut file: R) -> io::Result<Self> {
-        let size = file.seek(SeekFrom::End(0))?;
-        // The end record has a comment of at most 65535 bytes.
-        let tail_start = size.saturating_sub(22 + 20 + 65_535);
-        file.seek(SeekFrom::Start(tail_start))?;
-        let mut tail = Vec::new();
-        file.read_to_end(&mut tail)?;
-        let end = tail
-            .windows(4)
-            .rposition(|w| w == END.to_le_bytes())
-            .ok_or_else(|| bad("it has no ZIP directory at its end"))?;
-        let mut fields = Fields(&tail[end..]);
-        if tail.len() - end < 22 {
-            return Err(bad("its end is cut off"));
-        }
-        fields.skip(10)?;
-        let (mut count, _, mut start) = (u64::from(fields.u16()?), fields.u32()?, u64::from(fields.u32()?));
-        let locator =
-            end.checked_sub(20).map(|at| &tail[at..end]).filter(|l| l[..4] == LOCATOR_64.to_le_bytes());
-        if let Some(locator) = locator {
-            let mut fields = Fields(locator);
-            fields.skip(8)?;
-            let mut record = [0u8; 56];
-            file.seek(SeekFrom::Start(fields.u64()?))?;
-            file.read_exact(&mut record)?;
-            let mut fields = Fields(&record);
-            fields.skip(32)?;
-            count = fields.u64()?;
-            fields.skip(8)?;
-            start = fields.u64()?;
-        }
-        file.seek(SeekFrom::Start(start))?;
-        let mut directory = Vec::new();
-        file.by_ref().take(size.saturating_sub(start)).read_to_end(&mut directory)?;
-        let mut fields = Fields(&directory);
-        let entries = (0..count).map(|_| central(&mut fields)).collect::<io::Result<Vec<_>>>()?;
-        Ok(Self { file, entries })
-    }
-
-    pub(super) fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// The whole content of an entry.
-    pub(super) fn read(&mut self, entry: &Entry) -> io::Result<Vec<u8>> {
-        if !entry.stored {
-            return Err(bad(format!("`{}` is compressed; write it with `numpy.savez`", entry.name)));
-        }
-        let mut header = [0u8; 30];
-        self.file.seek(SeekFrom::Start(entry.offset))?;
-        self.file.read_exact(&mut header)?;
-        if header[..4] != LOCAL.to_le_bytes() {
-            return Err(bad(format!("`{}` is not where the directory says", entry.name)));
-        }
-        let skip = u16::from_le_bytes([header[26], header[27]]) as i64
-            + u16::from_le_bytes([header[28], header[29]]) as i64;
-        self.file.seek(SeekFrom::Current(skip))?;
-        let mut content = Vec::new();
-        self.file.by_ref().take(entry.size).read_to_end(&mut content)?;
-        let mut crc = Crc32::new();
-        crc.update(&content);
-        if content.len() as u64 != entry.size || crc.value() != entry.crc {
-            return Err(bad(format!("`{}` does not fit its checksum", entry.name)));
-        }
-        Ok(content)
-    }
-}
-
-/// One record of the directory.
-fn central(fields: &mut Fields<'_>) -> io::Result<Entry> {
-    if fields.u32()? != CENTRAL {
-        return Err(bad("its ZIP directory is damaged"));
-    }
-    fields.skip(6)?;
-    let stored = fields.u16()? == 0;
-    fields.skip(4)?;
-    let crc = fields.u32()?;
-    let (_, short_size) = (fields.u32()?, fields.u32()?);
-    let (name, extra, comment) = (fields.u16()?, fields.u16()?, fields.u16()?);
-    fields.skip(8)?;
-    let short_offset = fields.u32()?;
-    let name = String::from_utf8_lossy(fields.take(name.into())?).into_owned();
-    let mut extra = Fields(fields.take(extra.into())?);
-    fields.skip(comment.into())?;
-    let (mut size, mut offset) = (u64::from(short_size), u64::from(short_offset));
-    while let (Ok(id), Ok(length)) = (extra.u16(), extra.u16()) {
-        let mut field = Fields(extra.take(length.into())?);
-        if id == 1 {
-            if short_size == IN_EXTRA {
-                size = field.u64()?;
-                field.skip(8)?;
-            }
-            if short_offset == IN_EXTRA {
-                offset = field.u64()?;
-            }
-        }
-    }
-    Ok(Entry { name, size, offset, crc, stored })
+    u16::try_from(name.len())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the name of an array is too long"))
 }
 
 /// Little-endian output.
@@ -234,31 +124,9 @@ impl Bytes {
     }
 }
 
-/// Little-endian input.
-struct Fields<'b>(&'b [u8]);
-
-impl<'b> Fields<'b> {
-    fn take(&mut self, n: usize) -> io::Result<&'b [u8]> {
-        let (head, rest) = self.0.split_at_checked(n).ok_or_else(|| bad("its ZIP directory is cut off"))?;
-        self.0 = rest;
-        Ok(head)
-    }
-    fn skip(&mut self, n: usize) -> io::Result<()> {
-        self.take(n).map(|_| ())
-    }
-    fn u16(&mut self) -> io::Result<u16> {
-        self.take(2).map(|b| u16::from_le_bytes([b[0], b[1]]))
-    }
-    fn u32(&mut self) -> io::Result<u32> {
-        self.take(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-    }
-    fn u64(&mut self) -> io::Result<u64> {
-        self.take(8).map(|b| u64::from_le_bytes(std::array::from_fn(|i| b[i])))
-    }
-}
-
 /// The checksum of ZIP, eight bytes at a time.
-struct Crc32(u32);
+#[derive(Clone, Copy, Debug)]
+pub struct Crc32(u32);
 
 const TABLES: [[u32; 256]; 8] = crc_tables();
 
@@ -289,12 +157,21 @@ const fn crc_tables() -> [[u32; 256]; 8] {
     tables
 }
 
+impl Default for Crc32 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Crc32 {
-    fn new() -> Self {
+    /// Of no bytes.
+    #[must_use]
+    pub fn new() -> Self {
         Self(u32::MAX)
     }
 
-    fn update(&mut self, bytes: &[u8]) {
+    /// Takes in more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
         let mut crc = self.0;
         let mut eights = bytes.chunks_exact(8);
         for b in &mut eights {
@@ -311,7 +188,9 @@ impl Crc32 {
         self.0 = crc;
     }
 
-    fn value(&self) -> u32 {
+    /// The checksum.
+    #[must_use]
+    pub fn value(&self) -> u32 {
         !self.0
     }
 }
@@ -330,17 +209,5 @@ mod tests {
         whole.update(&text);
         text.chunks(13).for_each(|part| parts.update(part));
         assert_eq!(whole.value(), parts.value());
-    }
-
-    #[test]
-    fn entries_come_back_by_name() {
-        let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
-        zip.add("a.npy", b"head", &mut &b"tail"[..]).unwrap();
-        zip.add("ü", b"", &mut &b""[..]).unwrap();
-        let mut zip = ZipReader::new(zip.finish().unwrap()).unwrap();
-        let entries = zip.entries().to_vec();
-        assert_eq!(entries.iter().map(|e| e.name.as_str()).collect::<Vec<_>>(), ["a.npy", "ü"]);
-        assert_eq!(zip.read(&entries[0]).unwrap(), b"headtail");
-        assert_eq!(zip.read(&entries[1]).unwrap(), b"");
     }
 }

@@ -3,8 +3,7 @@
 use std::hint::black_box;
 
 use leastaction::jet::{
-    Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetError, JetWorkspace, Quantity, Request,
-    TorqueJacobian,
+    Coordinates, Cost, CostEvaluator, JetError, JetWorkspace, Quantity, QuantityKind, Target, TorqueJacobian,
 };
 use leastaction::mechanism::{Mechanism, samples};
 use leastaction::scalar::Dual;
@@ -160,7 +159,7 @@ impl JacobianBench {
     /// The forward sweep in dual numbers, one direction at a time: what the Jacobian replaces.
     fn duals(&self, motion: &Motion<'_>, k: usize) -> Result<(f64, f64), Failure> {
         type D = Dual<f64, 1>;
-        let mut jets = JetWorkspace::<D>::new(motion.mechanism, k as i32);
+        let mut jets = JetWorkspace::new(motion.mechanism, k as i32).dual();
         let q: Vec<D> = motion.q.iter().map(|x| D::variable(*x, 0)).collect();
         let rows: Vec<Vec<D>> =
             motion.rows[..k + 2].iter().map(|row| row.iter().map(|x| D::variable(*x, 0)).collect()).collect();
@@ -200,21 +199,22 @@ impl JacobianBench {
     /// One sample, and per sample of a batch.
     #[expect(clippy::type_complexity, reason = "two timings")]
     fn gradient(&self, motion: &Motion<'_>) -> Result<((f64, f64), (f64, f64)), Failure> {
-        let costs = vec![Cost::new(CostTerm::Torque { order: 1 })];
-        let mut one = CostEvaluator::new(motion.mechanism, costs.clone(), 3).map_err(failed)?;
+        let costs = vec![Cost::new(vec![Quantity::torque(1)])];
+        let mut evaluator = CostEvaluator::new(motion.mechanism, costs, 3).map_err(failed)?;
         let x = motion.sample(3);
-        let (mut values, mut gradient) = ([0.0], vec![0.0; one.tangent_len()]);
-        one.gradient_into(&x, &[], &[1.0], &mut values, &mut gradient).map_err(failed)?;
+        let (mut values, mut gradient) = ([0.0], vec![0.0; evaluator.tangent_len()]);
+        evaluator.gradients_into(&x, &[], &[1.0], &mut values, &mut gradient).map_err(failed)?;
         let single = batches(self.calls.batches, &mut || {
-            let _ = black_box(one.gradient_into(black_box(&x), &[], &[1.0], &mut values, &mut gradient));
+            let _ =
+                black_box(evaluator.gradients_into(black_box(&x), &[], &[1.0], &mut values, &mut gradient));
         });
-        let mut many = CostBatch::new(motion.mechanism, costs, 3).map_err(failed)?;
         let x: Vec<f64> = (0..SAMPLES as u64)
             .flat_map(|seed| Motion::new(motion.mechanism, 3, seed + 1).sample(3))
             .collect();
         let (mut values, mut gradients) = (vec![0.0; SAMPLES], vec![0.0; SAMPLES * gradient.len()]);
         let (best, median) = batches((self.calls.batches / 10).max(5), &mut || {
-            let _ = black_box(many.gradients_into(black_box(&x), &[], &[1.0], &mut values, &mut gradients));
+            let _ =
+                black_box(evaluator.gradients_into(black_box(&x), &[], &[1.0], &mut values, &mut gradients));
         });
         Ok((single, (best / SAMPLES as f64, median / SAMPLES as f64)))
     }
@@ -223,10 +223,10 @@ impl JacobianBench {
     fn last_link(&self, motion: &Motion<'_>, orders: usize) -> Result<Option<(f64, f64)>, Failure> {
         let Some(last) = motion.mechanism.body_ids().last() else { return Ok(None) };
         let mut jets = JetWorkspace::<f64>::new(motion.mechanism, orders as i32 - 2);
-        let request = Request::local(Quantity::Velocity, jets.body(last));
+        let request = Quantity::local(QuantityKind::Velocity, Target::body(last));
         let rows = motion.rows(orders);
         jets.forward_motion(&motion.q, &rows).map_err(failed)?;
-        let size = jets.value_count(Quantity::Velocity) * jets.jacobian_rows(Quantity::Velocity);
+        let size = jets.value_count(QuantityKind::Velocity) * jets.jacobian_rows(QuantityKind::Velocity);
         let mut out = vec![0.0; size * jets.jacobian_columns()];
         jets.jacobian_into(&request, Coordinates::Tangent, &mut out).map_err(failed)?;
         Ok(Some(batches(self.calls.batches, &mut || {
@@ -261,12 +261,12 @@ impl JacobianBench {
                 black_box(&xi);
             }
             Count::Gradient => {
-                let costs = vec![Cost::new(CostTerm::Torque { order: 1 })];
+                let costs = vec![Cost::new(vec![Quantity::torque(1)])];
                 let mut one = CostEvaluator::new(mechanism, costs, 3).map_err(failed)?;
                 let (x, mut values) = (motion.sample(3), [0.0]);
                 let mut gradient = vec![0.0; one.tangent_len()];
                 for _ in 0..calls {
-                    one.gradient_into(black_box(&x), &[], &[1.0], &mut values, &mut gradient)
+                    one.gradients_into(black_box(&x), &[], &[1.0], &mut values, &mut gradient)
                         .map_err(failed)?;
                 }
                 black_box(&gradient);

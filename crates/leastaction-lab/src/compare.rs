@@ -15,7 +15,7 @@ pub(crate) struct Baseline(Vec<Value>);
 impl Baseline {
     /// Reads them.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(path)
+        let text = leastaction::io::read_text(path)
             .map_err(|error| Failure::caused_by(format!("can't read `{}`", path.display()), &error))?;
         let lines = text.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str);
         let values = lines.collect::<Result<Vec<Value>, _>>().map_err(|error| {

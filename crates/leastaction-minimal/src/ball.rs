@@ -12,8 +12,8 @@
 //! `τ_A = φ τ_b`, `τ_b = u − d ω_b − k vee(R)` (5.5). The chart's generalised force is `Bᵀ τ_A`.
 
 use super::lanes::Lanes;
-use super::lobatto::Scheme;
-use super::residual::{Point, Residual};
+use super::residual::{Point, Residual, at_points};
+use super::scheme::Scheme;
 use super::segments::{Law, Segment, Segments};
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
@@ -28,6 +28,8 @@ pub(crate) struct BallNode<T, const N: usize> {
     pub(crate) b: Mat3<Lanes<T, N>>,
     /// `φ(ξ)`.
     pub(crate) phi: Mat3<Lanes<T, N>>,
+    /// `B` and `φ` at the end of the step, if no point stands there.
+    end: (Mat3<T>, Mat3<T>),
     /// Joint torque in the anchor frame.
     pub(crate) torque: Vec3<Lanes<T, N>>,
     /// `p_A`.
@@ -43,10 +45,22 @@ impl<T: Real, const N: usize> Default for BallNode<T, N> {
             axis_rates: [Twist::zero(); 3],
             b: Mat3::identity(),
             phi: Mat3::identity(),
+            end: (Mat3::identity(), Mat3::identity()),
             torque: Vec3::zero(),
             p_anchor: Vec3::zero(),
             tilt: 0.0,
         }
+    }
+}
+
+impl<T: Real, const N: usize> BallNode<T, N> {
+    /// `B` and `φ` at the end of the step.
+    #[inline(always)]
+    pub(crate) fn end(&self, scheme: &Scheme<N>) -> (Mat3<T>, Mat3<T>) {
+        if scheme.gauss {
+            return self.end;
+        }
+        (node_matrix(&self.b, scheme.s), node_matrix(&self.phi, scheme.s))
     }
 }
 
@@ -62,6 +76,13 @@ pub(super) fn chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>, T) {
         [s1 * s3 - c1 * s2 * c3, s1 * c3 + c1 * s2 * s3, c1 * c2],
     ]);
     (b, phi, s2)
+}
+
+/// `B` and `φ` at the end of a step. Not inlined: the common case is that a point stands there.
+#[inline(never)]
+fn end_chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>) {
+    let (b, phi, _) = chart(xi);
+    (b, phi)
 }
 
 /// The chart coordinates of a rotation: the inverse of `φ` for `|ξ₂| < π/2`.
@@ -104,10 +125,13 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let c = segment.coordinate;
         let anchor = spread(&point.anchors[segment.ball]);
         let frame = before.rot * anchor;
-        let xi: [_; 3] = by_entry(|a| point.delta[c + a]);
+        let xi: [_; 3] = by_entry(|a| at_points(scheme, point.delta[c + a]));
         let (b, phi, _) = chart(xi);
         let ball = &mut self.balls[segment.ball];
-        ball.tilt = xi[1].0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
+        if scheme.gauss {
+            ball.end = end_chart(by_entry(|a| point.delta[c + a].0[scheme.s]));
+        }
+        ball.tilt = point.delta[c + 1].0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
         for j in 0..3 {
             let axis = frame.column(j);
             ball.axes[j] = Twist::new(axis, before.pos.cross(axis));
@@ -119,7 +143,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         for a in 0..3 {
             let axis = frame * b.column(a);
             let column = Twist::new(axis, before.pos.cross(axis));
-            let rate = self.rate(scheme, xi[a]);
+            let rate = self.rate(scheme, point.delta[c + a]);
             self.rates[c + a] = rate;
             self.columns[c + a] = column;
             self.column_rates[c + a] = v.cross(column);
@@ -163,8 +187,9 @@ impl<T: Real, const N: usize> Residual<T, N> {
             rows[a] = self.chart_row(scheme, c + a, conjugate, mu, gamma, force[a]).0;
         }
         let last = Vec3(by_entry(|a| rows[a].0[s]));
-        let p_anchor = solve_transposed(&node_matrix(&ball.b, s), last);
-        let p_next = node_matrix(&ball.phi, s).tr_mul(p_anchor);
+        let (b, phi) = ball.end(scheme);
+        let p_anchor = solve_transposed(&b, last);
+        let p_next = phi.tr_mul(p_anchor);
         #[cfg(feature = "sabotage")]
         let p_next =
             if crate::sabotage::chosen(crate::sabotage::Fault::FrozenAnchor) { p_anchor } else { p_next };
@@ -184,7 +209,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
             rows[j].0[s] = p_next[j];
         }
         self.rows[c..c + 3].copy_from_slice(&rows);
-        let carried = node_matrix(&ball.phi, s).tr_mul(after); // (5.4) with the balance in place of p_A
+        let carried = phi.tr_mul(after); // (5.4) with the balance in place of p_A
         #[cfg(feature = "sabotage")]
         let carried =
             if crate::sabotage::chosen(crate::sabotage::Fault::FrozenAnchor) { after } else { carried };

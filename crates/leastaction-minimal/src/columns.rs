@@ -1,4 +1,4 @@
-//! Columns of the one-step map's derivative: the block solver of `newton.rs` with shifts, inputs and the momentum after
+//! Columns of the one-step map's derivative: the block solver of `block_factor.rs` with shifts, inputs and the momentum after
 //! the step.
 //!
 //! With a shift ζ of the start (`shift.rs`) and `o`, `L`, `N` for the rows of the momentum after the step, a joint has
@@ -12,14 +12,13 @@
 //!
 //! so a column costs one inward and one outward sweep. Inward, only ancestors of what varies take part.
 
-use super::lobatto::Scheme;
-use super::newton::{NewtonFactor, Place, Sizes};
-use super::residual::{Point, Residual};
+use super::block_factor::{NewtonFactor, Place, Sizes};
+use super::residual::Evaluated;
 use super::rows::MOST_AXES;
+use super::scheme::Scheme;
 use super::segments::{GROUND, Segments};
 use super::shift::ShiftColumns;
 use super::six::{axpy, dot};
-use super::wrench::{BodyForces, WrenchDerivatives};
 use crate::scalar::Real;
 
 /// What a joint keeps besides [`Place`], as offsets into one array.
@@ -66,8 +65,8 @@ pub(super) struct ColumnMemory<T> {
 }
 
 impl StepSlope {
-    pub(super) fn new(segments: &Segments, s: usize) -> Self {
-        let sizes = Sizes::extended(s);
+    pub(super) fn new<const N: usize>(segments: &Segments, scheme: &Scheme<N>) -> Self {
+        let (s, sizes) = (scheme.s, Sizes::extended(scheme));
         let factor = NewtonFactor::with_sizes(segments, sizes);
         let Sizes { nx, ny, .. } = sizes;
         let mut length = 0;
@@ -115,23 +114,15 @@ impl StepSlope {
         }
     }
 
-    /// Factors at the point where `residual` was last evaluated.
+    /// Factors at a point.
     ///
     /// # Errors
     /// The segment whose Λ is singular.
-    pub(super) fn factor<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        forces: &BodyForces,
-        derivatives: &WrenchDerivatives<N>,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
-    ) -> Result<(), usize> {
+    pub(super) fn factor<const N: usize>(&mut self, at: Evaluated<'_, N>) -> Result<(), usize> {
         for i in (0..self.extras.len()).rev() {
-            self.factor.factor_joint(segments, scheme, forces, derivatives, point, residual, i)?;
-            self.factor.rows.fill_momentum(segments, scheme, point, residual, i);
-            self.shift.fill(segments, point, residual, i);
+            self.factor.factor_joint(at, i)?;
+            self.factor.rows.fill_momentum(at, i);
+            self.shift.fill(at, i);
             self.keep(i);
         }
         Ok(())
@@ -226,7 +217,7 @@ impl StepSlope {
             memory.k[own..own + ny].fill(T::zero());
         }
         if !memory.impulse.is_empty() {
-            for node in 0..=s {
+            for node in 0..self.factor.sizes.points {
                 let at = own + self.factor.sizes.gamma(node);
                 for (k, x) in memory.k[at..at + 6].iter_mut().zip(&memory.impulse[i * (s + 1) + node]) {
                     *k += *x;

@@ -5,8 +5,9 @@
 //! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`.
 
 use super::ball::{chart, chart_coordinates};
-use super::lobatto::{MAX_DEGREE, Scheme, lagrange};
+use super::lobatto::{MAX_DEGREE, lagrange};
 use super::residual::Point;
+use super::scheme::Scheme;
 use super::segments::{Motion, Segments};
 use super::state::MinimalState;
 

@@ -18,7 +18,7 @@
 //! δv = D⁻¹ (e − Uᵀ δ̄V_p),   δ̄V = δ̄V_p + Ṡ δq + S δv                                                 (7.5)
 //! ```
 
-use super::mass::{MassFactor, MassMemory};
+use super::mass_factor::{MassFactor, MassMemory};
 use super::segments::{GROUND, Motion, Segments};
 use super::six::add_dual;
 use crate::scalar::Real;

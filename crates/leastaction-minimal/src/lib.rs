@@ -1,16 +1,19 @@
 //! Variational integrators of any even order in joint coordinates, in linear time.
 //!
 //! Within a step the motion is a polynomial of degree `s` through `s + 1` Lobatto nodes; the action is summed at the
-//! same nodes and made stationary. The order is `2 s`, the map is symplectic, and momentum is conserved to rounding.
+//! same nodes (or, where springs or weight are stiff for the step, at Gauss points) and made stationary. The order is
+//! `2 s`, the map is symplectic, and momentum is conserved to rounding.
 //! The page `docs/theory/02-minimal.md` derives every formula; numbers in comments are its equations.
 //!
-//! One step, given `q` and `p`:
+//! One step, given `q` and `p`, is `Solver::step` (`step.rs`):
 //!
-//! 1. put the origin at the root and guess the node increments `Δ^1..Δ^s` (`guess.rs`);
-//! 2. residual `r` of all nodes by one outward and one inward sweep (`residual.rs`, `ball.rs`);
-//! 3. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass.rs`) or the exact Newton matrix
-//!    (`newton.rs`);
-//! 4. repeat until `r` is at its rounding scale (`scale.rs`) and `δ` is small; then `q⁺ = q + Δ^s`, `p⁺ = P^s`.
+//! 1. choose the points of the sum by mechanism and step length (`stiffness.rs`, `scheme.rs`);
+//! 2. put the origin at the root and guess the node increments `Δ^1..Δ^s` (`guess.rs`);
+//! 3. residual `r` at all points by one outward and one inward sweep (`residual.rs`, `ball.rs`);
+//! 4. direction `δ = −J⁻¹ r`, with the mass matrix in place of `J` (`mass_factor.rs`) or the exact Newton matrix, by blocks
+//!    (`block_factor.rs`, `rows.rs`) or written out (`dense_factor.rs`);
+//! 5. repeat until `r` is at its rounding scale (`scale.rs`) and `δ` is small; then `q⁺ = q + Δ^s`, and `p⁺` is `p` and the
+//!    impulses over the step (2.6).
 //!
 //! ```
 //! use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
@@ -26,17 +29,16 @@
 //! ```
 
 pub(crate) mod ball;
+mod block_factor;
 mod columns;
-mod dense;
+mod dense_factor;
 mod guess;
-mod hessian;
 pub(crate) mod lanes;
 mod legendre;
 mod linearize;
 mod linearized;
 pub(crate) mod lobatto;
-mod mass;
-mod newton;
+mod mass_factor;
 mod options;
 #[cfg(feature = "reference")]
 pub mod reference;
@@ -44,19 +46,19 @@ pub(crate) mod residual;
 mod rows;
 mod sample;
 mod scale;
+pub(crate) mod scheme;
 pub(crate) mod segments;
 mod shift;
 pub(crate) mod six;
-mod solver;
 pub(crate) mod state;
-mod tangent;
+mod step;
+mod stiffness;
 pub(crate) mod wrench;
 
-pub use hessian::{EnergyHessians, energy_hessians};
 pub use linearize::{Coordinates, Linearization};
 pub use lobatto::{Lobatto, MAX_DEGREE};
-pub use options::{MinimalOptions, Policy};
-pub use sample::{StepDirection, StepPoint, StepSample, StepTangent};
+pub use options::{MinimalOptions, Policy, Quadrature};
+pub use sample::{StepPoint, StepSample};
 pub use state::MinimalState;
 pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 
@@ -66,8 +68,8 @@ use leastaction_core::{integrator, mechanism, scalar, spatial};
 
 use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
 use crate::mechanism::{BodyId, Mechanism, State};
-use solver::Solver;
 use std::sync::Arc;
+use step::Solver;
 
 /// The engine: options, and the user's own wrench laws.
 #[derive(Clone, Debug, Default)]
@@ -134,12 +136,13 @@ trait Engine: std::fmt::Debug + Send {
         at: &StepPoint,
         recentred: bool,
     ) -> Result<StepSample, StepError>;
+    #[cfg(feature = "reference")]
     fn tangent(
         &mut self,
         mechanism: &Mechanism,
         at: &StepPoint,
-        direction: &StepDirection,
-    ) -> Result<StepTangent, StepError>;
+        direction: &reference::StepDirection,
+    ) -> Result<reference::StepTangent, StepError>;
     fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError>;
     fn linearize(
         &mut self,
@@ -178,12 +181,13 @@ impl<const N: usize> Engine for Solver<N> {
     ) -> Result<StepSample, StepError> {
         Self::sample(self, mechanism, at, recentred)
     }
+    #[cfg(feature = "reference")]
     fn tangent(
         &mut self,
         mechanism: &Mechanism,
         at: &StepPoint,
-        direction: &StepDirection,
-    ) -> Result<StepTangent, StepError> {
+        direction: &reference::StepDirection,
+    ) -> Result<reference::StepTangent, StepError> {
         Self::tangent(self, mechanism, at, direction)
     }
     fn residual(&mut self, mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
@@ -222,13 +226,14 @@ impl MinimalWorkspace {
     /// (with shifts, momenta and inputs beside it) and a vector, without the matrix.
     ///
     /// # Errors
-    /// If a vector has the wrong length, or the curve turns too far.
+    /// If a vector has the wrong length, the curve turns too far, or the action is not summed at the nodes.
+    #[cfg(feature = "reference")]
     pub fn tangent(
         &mut self,
         mechanism: &Mechanism,
         at: &StepPoint,
-        direction: &StepDirection,
-    ) -> Result<StepTangent, StepError> {
+        direction: &reference::StepDirection,
+    ) -> Result<reference::StepTangent, StepError> {
         self.0.tangent(mechanism, at, direction)
     }
 
@@ -240,16 +245,14 @@ impl MinimalWorkspace {
         self.0.residual(mechanism, at)
     }
 
-    /// Exact lane counts where speed matters; the others run with an unused lane, which keeps builds short.
-    fn new(mechanism: &Mechanism, s: usize, wrenches: &[AppliedWrench]) -> Result<Self, StepError> {
-        Ok(Self(match s {
-            1 => Box::new(Solver::<2>::new(mechanism, s, wrenches)?),
-            2 => Box::new(Solver::<3>::new(mechanism, s, wrenches)?),
-            3 => Box::new(Solver::<4>::new(mechanism, s, wrenches)?),
-            4 => Box::new(Solver::<5>::new(mechanism, s, wrenches)?),
-            5 | 6 => Box::new(Solver::<7>::new(mechanism, s, wrenches)?),
-            7 | 8 => Box::new(Solver::<9>::new(mechanism, s, wrenches)?),
-            _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, s, wrenches)?),
+    /// Exact lane counts up to order 8, where speed matters; the others share one copy, which keeps builds short.
+    fn new(mechanism: &Mechanism, integrator: &MinimalIntegrator) -> Result<Self, StepError> {
+        Ok(Self(match integrator.degree() {
+            1 => Box::new(Solver::<2>::new(mechanism, integrator)?),
+            2 => Box::new(Solver::<3>::new(mechanism, integrator)?),
+            3 => Box::new(Solver::<4>::new(mechanism, integrator)?),
+            4 => Box::new(Solver::<5>::new(mechanism, integrator)?),
+            _ => Box::new(Solver::<{ MAX_DEGREE + 1 }>::new(mechanism, integrator)?),
         }))
     }
 }
@@ -263,7 +266,7 @@ impl Integrator for MinimalIntegrator {
     }
 
     fn workspace(&self, mechanism: &Mechanism) -> Result<MinimalWorkspace, StepError> {
-        MinimalWorkspace::new(mechanism, self.degree(), &self.wrenches)
+        MinimalWorkspace::new(mechanism, self)
     }
 
     fn start(
@@ -273,8 +276,14 @@ impl Integrator for MinimalIntegrator {
         state: &State,
     ) -> Result<MinimalState, StepError> {
         let mut out = MinimalState::new(mechanism, self.degree(), state)?;
-        if !out.take_warm(&self.label(), state.warm.as_ref()) {
+        let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) else {
             workspace.0.legendre(mechanism, state, &mut out);
+            return Ok(out);
+        };
+        if !(out.take_warm(warm) && self.agrees(mechanism, workspace, &out, state)) {
+            out.reset(mechanism, state)?;
+            workspace.0.legendre(mechanism, state, &mut out);
+            out.warm_start_dropped = true;
         }
         Ok(out)
     }
@@ -308,9 +317,32 @@ impl Integrator for MinimalIntegrator {
     fn warm_start(&self, _mechanism: &Mechanism, state: &MinimalState) -> Vec<f64> {
         state.to_warm()
     }
+
+    fn warm_start_dropped(&self, state: &MinimalState) -> bool {
+        state.warm_start_dropped
+    }
 }
 
+/// How far the velocities of a warm start may be from those of the state it came with, relative to the largest. A state that
+/// was written and read again agrees to the bit.
+const AGREEMENT: f64 = 1e-9;
+
 impl MinimalIntegrator {
+    /// True if the momenta taken from a warm start give the velocities of the public state at its positions: they do not
+    /// if either was edited, or comes from a model with other masses.
+    fn agrees(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        warm: &MinimalState,
+        state: &State,
+    ) -> bool {
+        let mut v = vec![0.0; mechanism.nv()];
+        workspace.0.public_velocity(mechanism, warm, &mut v);
+        let largest = v.iter().chain(&state.v).fold(0.0, |m: f64, x| m.max(x.abs()));
+        v.iter().zip(&state.v).all(|(a, b)| (a - b).abs() <= AGREEMENT * largest)
+    }
+
     /// As [`start`](Integrator::start) without warm start, into a state of this engine that is already there. Does not
     /// allocate.
     ///

@@ -4,15 +4,15 @@
 //! factored once; every batch of columns costs one inward and one outward sweep (`columns.rs`), and in velocities one
 //! Legendre tangent before (7.4) and one after (7.5).
 
-use super::ball::node_matrix;
+use super::ball::BallNode;
 use super::columns::{ColumnMemory, StepSlope};
 use super::lanes::Lanes;
 use super::legendre::{LegendreSlope, VelocitySlope};
-use super::mass::MassMemory;
+use super::mass_factor::MassMemory;
 use super::options::MinimalOptions;
 use super::segments::Motion;
-use super::solver::{Failure, Solver};
 use super::state::{MinimalState, split_position};
+use super::step::{Failure, Solver};
 use crate::integrator::StepError;
 use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Mat3, Quat, Vec3, Wrench};
@@ -149,7 +149,7 @@ fn cross_columns(x: [Columns; 3], a: Vec3) -> [Columns; 3] {
 impl<const N: usize> Solver<N> {
     fn linearize_memory(&self) -> LinearizeMemory {
         let n = self.segments.n;
-        let slope = StepSlope::new(&self.segments, self.scheme.s);
+        let slope = StepSlope::new(&self.segments, &self.scheme);
         LinearizeMemory {
             columns: slope.memory(&self.segments),
             slope,
@@ -173,6 +173,7 @@ impl<const N: usize> Solver<N> {
     ) -> Result<(), StepError> {
         let options = MinimalOptions { halve: false, ..options.clone() };
         let time = state.t;
+        self.choose_points(h);
         let mut memory = self.linearized.take().unwrap_or_else(|| Box::new(self.linearize_memory()));
         let mut moved = state.clone();
         let outcome = self.slopes(mechanism, &options, &mut moved, u, h, coordinates, &mut memory);
@@ -217,23 +218,14 @@ impl<const N: usize> Solver<N> {
         self.differentiate_forces();
         memory
             .slope
-            .factor(
-                &self.segments,
-                &self.scheme,
-                &self.forces,
-                &self.derivatives,
-                &self.point,
-                &self.residual,
-            )
+            .factor(self.evaluated())
             .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
         let inputs = (0..self.segments.nu).map(|j| self.input_change(j)).collect();
-        let s = self.scheme.s;
-        let balls = self
-            .residual
-            .balls
-            .iter()
-            .map(|b| (node_matrix(&b.b, s), node_matrix(&b.phi, s), b.p_anchor))
-            .collect();
+        let end = |ball: &BallNode<f64, N>| {
+            let (b, phi) = ball.end(&self.scheme);
+            (b, phi, ball.p_anchor)
+        };
+        let balls = self.residual.balls.iter().map(end).collect();
         // Leaves the mass matrix of the end factored, which turns momenta into velocities.
         let (frame_after, slope_after) = self.end(mechanism, state, coordinates)?;
         let slope_after = slope_after.map(|slope| slope.inverse(&self.segments, &self.mass));

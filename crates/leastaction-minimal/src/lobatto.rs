@@ -1,4 +1,4 @@
-//! Lobatto nodes, weights and the differentiation matrix of any degree.
+//! Lobatto nodes, weights and the differentiation matrix of any degree; Gauss points.
 //!
 //! On `[0, 1]`: nodes `c`, weights `w` with `Σ w = 1`, and `b` with `q̇^α = (1/h) Σ_β b^{αβ} q^β` for the polynomial
 //! through the node values (2.2). `a^{αβ} = w^β b^{βα}` is what the discrete Lagrangian's derivative needs (2.4).
@@ -65,6 +65,27 @@ impl Lobatto {
     }
 }
 
+/// The roots of `P_s` on `[0, 1]`, and the weights that make their sum exact to degree `2s − 1`.
+pub(crate) fn gauss(s: usize) -> (Vec<f64>, Vec<f64>) {
+    let root = |k: usize| {
+        // Near enough for Newton.
+        let mut x = -(std::f64::consts::PI * (k as f64 + 0.75) / (s as f64 + 0.5)).cos();
+        for _ in 0..20 {
+            let (p, dp) = legendre(s, x);
+            let step = p / dp;
+            x -= step;
+            if step.abs() < 1e-16 {
+                break;
+            }
+        }
+        x
+    };
+    // The nodes are symmetric; rounding is not.
+    let x: Vec<f64> = (0..s).map(|k| 0.5 * (root(k) - root(s - 1 - k))).collect();
+    let weights = x.iter().map(|x| 1.0 / ((1.0 - x * x) * legendre(s, *x).1.powi(2))).collect();
+    (x.iter().map(|x| 0.5 * (1.0 + x)).collect(), weights)
+}
+
 /// `P_s(x)` and `P_s'(x)` by the three-term recursion (`|x| < 1` for the derivative).
 fn legendre(s: usize, x: f64) -> (f64, f64) {
     let (mut p0, mut p1) = (1.0, x);
@@ -96,50 +117,6 @@ fn nodes_on_minus_one_to_one(s: usize) -> Vec<f64> {
     (0..=s).map(|k| 0.5 * (x[k] - x[s - k])).collect()
 }
 
-/// A table in fixed arrays for the kernels: `N` lanes, of which the first `s + 1` are nodes and the rest are zero.
-#[derive(Clone, Debug)]
-pub(crate) struct Scheme<const N: usize> {
-    pub(crate) s: usize,
-    pub(crate) c: [f64; N],
-    pub(crate) w: [f64; N],
-    pub(crate) b: [[f64; N]; N],
-    /// `a_columns[β][α] = a^{αβ}`.
-    pub(crate) a_columns: [[f64; N]; N],
-    /// Lagrange basis at the middle of the step.
-    pub(crate) middle: [f64; N],
-    /// Inverse of `C^{αγ} h = Σ_β w^β b^{βα} b^{βγ}`, `α = 0..s−1`, `γ = 1..s`, stored as `[γ][α]`.
-    pub(crate) c_inverse: [[f64; N]; N],
-}
-
-impl<const N: usize> Scheme<N> {
-    pub(crate) fn new(s: usize) -> Self {
-        assert!(s < N, "{N} lanes hold degrees below {N}");
-        let t = Lobatto::new(s);
-        let lanes = |f: &dyn Fn(usize) -> f64| -> [f64; N] {
-            std::array::from_fn(|i| if i <= s { f(i) } else { 0.0 })
-        };
-        let matrix = |f: &dyn Fn(usize, usize) -> f64| -> [[f64; N]; N] {
-            std::array::from_fn(|i| std::array::from_fn(|j| if i <= s && j <= s { f(i, j) } else { 0.0 }))
-        };
-        let middle = t.basis_at(0.5);
-        let stiffness: Vec<Vec<f64>> = (0..s)
-            .map(|al| {
-                (1..=s).map(|ga| (0..=s).map(|be| t.weights[be] * t.b[be][al] * t.b[be][ga]).sum()).collect()
-            })
-            .collect();
-        let inverse = invert(stiffness);
-        Self {
-            s,
-            c: lanes(&|i| t.nodes[i]),
-            w: lanes(&|i| t.weights[i]),
-            b: matrix(&|i, j| t.b[i][j]),
-            a_columns: matrix(&|i, j| t.a[j][i]),
-            middle: lanes(&|i| middle[i]),
-            c_inverse: matrix(&|i, j| if i >= 1 && j < s { inverse[i - 1][j] } else { 0.0 }),
-        }
-    }
-}
-
 /// Value at `x` of the Lagrange polynomial of `points` that is one at point `j`.
 pub(crate) fn lagrange(points: &[f64], j: usize, x: f64) -> f64 {
     let mut value = 1.0;
@@ -149,27 +126,6 @@ pub(crate) fn lagrange(points: &[f64], j: usize, x: f64) -> f64 {
         }
     }
     value
-}
-
-/// Inverse of a small regular matrix, with pivoting.
-fn invert(mut m: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    let n = m.len();
-    for (i, row) in m.iter_mut().enumerate() {
-        row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
-    }
-    for k in 0..n {
-        let pivot = (k..n).max_by(|a, b| m[*a][k].abs().total_cmp(&m[*b][k].abs())).unwrap_or(k);
-        m.swap(k, pivot);
-        let p = 1.0 / m[k][k];
-        m[k].iter_mut().for_each(|x| *x *= p);
-        for i in (0..n).filter(|i| *i != k) {
-            let f = m[i][k];
-            for j in 0..2 * n {
-                m[i][j] -= f * m[k][j];
-            }
-        }
-    }
-    m.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
 #[cfg(test)]
@@ -194,22 +150,9 @@ mod tests {
             for k in 0..2 * s {
                 let sum: f64 = l.weights.iter().zip(&l.nodes).map(|(w, c)| w * c.powi(k as i32)).sum();
                 assert!((sum - 1.0 / (k + 1) as f64).abs() < 1e-14, "s = {s}, degree {k}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_inverse_of_the_mass_coupling_is_an_inverse() {
-        let scheme = Scheme::<5>::new(4);
-        for al in 0..4 {
-            for be in 0..4 {
-                let sum: f64 = (1..=4)
-                    .map(|ga| {
-                        let c: f64 = (0..5).map(|k| scheme.w[k] * scheme.b[k][al] * scheme.b[k][ga]).sum();
-                        c * scheme.c_inverse[ga][be]
-                    })
-                    .sum();
-                assert!((sum - f64::from(u8::from(al == be))).abs() < 1e-12);
+                let (nodes, weights) = gauss(s);
+                let sum: f64 = weights.iter().zip(&nodes).map(|(w, c)| w * c.powi(k as i32)).sum();
+                assert!((sum - 1.0 / (k + 1) as f64).abs() < 1e-14, "Gauss, s = {s}, degree {k}");
             }
         }
     }

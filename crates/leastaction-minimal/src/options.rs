@@ -1,6 +1,9 @@
 //! What the engine can be told.
 
-use super::solver::{FLOOR, FLOOR_Q, STALLED};
+/// Contraction above which directions no longer fall.
+const STALLED: f64 = 0.5;
+/// Iterations spent below what rounding allows before a tolerance that asks for more is given up.
+const EXTRA: u32 = 2;
 
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +19,18 @@ pub enum Policy {
     Mass,
 }
 
+/// Where the action of a step is summed (2.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quadrature {
+    /// At the nodes, unless the mechanism is stiff for the step length: then at Gauss points.
+    #[default]
+    Automatic,
+    /// At the Lobatto nodes of the curve: cheapest, but linearly unstable for stiff springs and long chains.
+    Nodes,
+    /// At Gauss points: stable for any stiffness, with a Newton matrix in every step.
+    Gauss,
+}
+
 /// Options of the engine in joint coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinimalOptions {
@@ -29,6 +44,8 @@ pub struct MinimalOptions {
     pub max_iterations: u32,
     /// Iteration policy.
     pub policy: Policy,
+    /// Where the action is summed.
+    pub quadrature: Quadrature,
     /// If true, a step that does not converge is taken in 2, 4, 8, … equal parts.
     pub halve: bool,
     /// How often it is halved at most.
@@ -43,6 +60,7 @@ impl Default for MinimalOptions {
             tolerance_q: 1e-11,
             max_iterations: 30,
             policy: Policy::Automatic,
+            quadrature: Quadrature::Automatic,
             halve: false,
             max_halvings: 8,
         }
@@ -55,29 +73,60 @@ impl MinimalOptions {
     pub fn tight(order: u32) -> Self {
         Self { order, tolerance: 2e-15, tolerance_q: 1e-13, ..Self::default() }
     }
+}
 
-    /// The stopping rule (8.2). `extra` counts the iterations spent below the rounding floor.
+/// The stopping rule of one solve (8.2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopping {
+    /// Largest scaled residual and direction accepted.
+    tolerance: f64,
+    tolerance_q: f64,
+    /// What is noise for the line search: above what rounding can do to a scaled residual and to a direction.
+    floor: f64,
+    floor_q: f64,
+    /// A direction that is rounding of the positions themselves.
+    negligible: f64,
+    extra: u32,
+}
+
+impl Stopping {
+    /// For a tree of the given depth, with the largest coordinate in it.
+    ///
+    /// A pose at depth d is a product of d rotations and a sum of d positions, each of which adds at most ε to its relative
+    /// error, and so does a composite: beyond `4 ε d` no residual falls, and none is asked to.
+    pub(crate) fn new(options: &MinimalOptions, depth: usize, largest: f64) -> Self {
+        let rounding = 4.0 * f64::EPSILON * depth as f64;
+        Self {
+            tolerance: options.tolerance.max(rounding),
+            tolerance_q: options.tolerance_q,
+            floor: rounding.max(1e-12),
+            floor_q: 1e-10,
+            negligible: 4.0 * f64::EPSILON * (1.0 + largest),
+            extra: 0,
+        }
+    }
+
+    /// True if a residual and the direction at hand are small enough.
     ///
     /// Where residuals are at rounding but directions are not small and no longer fall, the mass matrix is too
-    /// ill-conditioned for `tolerance_q`: what there is, is the solution of the equations as they can be evaluated.
-    pub(crate) fn accepts(
-        &self,
-        merit: f64,
-        norm: f64,
-        largest: f64,
-        previous: f64,
-        extra: &mut u32,
-    ) -> bool {
-        if norm <= 4.0 * f64::EPSILON * (1.0 + largest) {
+    /// ill-conditioned for the tolerance of positions: what there is, is the solution of the equations as they can be
+    /// evaluated.
+    pub(crate) fn accepts(&mut self, merit: f64, norm: f64, previous: f64) -> bool {
+        if norm <= self.negligible {
             return true;
         }
         if merit <= self.tolerance && (norm <= self.tolerance_q || norm > STALLED * previous) {
             return true;
         }
-        if self.tolerance < FLOOR && merit <= FLOOR && norm <= FLOOR_Q {
-            *extra += 1;
-            return *extra > 2;
+        if self.tolerance < self.floor && self.is_noise(merit, norm) {
+            self.extra += 1;
+            return self.extra > EXTRA;
         }
         false
+    }
+
+    /// True where further comparisons would compare noise.
+    pub(crate) fn is_noise(&self, merit: f64, norm: f64) -> bool {
+        merit <= self.floor && norm <= self.floor_q
     }
 }

@@ -1,6 +1,6 @@
 //! The discrete Euler–Lagrange residual in O(s n), over all nodes at once.
 //!
-//! Outward, per segment i with parent p (all nodes in lanes, world axes, origin at the root):
+//! Outward, per segment i with parent p (all points in lanes, world axes, origin at the root):
 //!
 //! ```text
 //! S = Ad_g E,   Ṡ = ad_{V_p} S,   V = V_p + S q̇,   μ_i = G_i V_i                                  (3.1)
@@ -9,7 +9,7 @@
 //! Inward, with composite momentum `μ_i += Σ μ_child` and impulse `Γ_i = w h F_i + Σ Γ_child`:
 //!
 //! ```text
-//! P^α = w^α h Ṡᵀμ_i + SᵀΓ_i + w^α h Q + Σ_β a^{αβ} (Sᵀμ_i + armature q̇)^β                          (3.2)
+//! P^α = Σ_g ℓ_α(ĉ_g) [w h (Ṡᵀμ_i + Q) + SᵀΓ_i]^g + Σ_g a^{αg} (Sᵀμ_i + armature q̇)^g               (3.2)
 //! r^0 = p + P^0,   r^α = P^α,   p⁺ = P^s                                                            (2.5)
 //! ```
 //!
@@ -18,9 +18,9 @@
 
 use super::ball::BallNode;
 use super::lanes::Lanes;
-use super::lobatto::Scheme;
+use super::scheme::Scheme;
 use super::segments::{GROUND, Motion, Segment, Segments};
-use super::wrench::Impulses;
+use super::wrench::{BodyForces, Impulses, WrenchDerivatives};
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
 
@@ -201,8 +201,8 @@ impl<T: Real, const N: usize> Residual<T, N> {
         v: Twist<Lanes<T, N>>,
     ) {
         let c = segment.coordinate;
-        let delta = point.delta[c];
-        let rate = self.rate(scheme, delta);
+        let rate = self.rate(scheme, point.delta[c]);
+        let delta = at_points(scheme, point.delta[c]);
         let axis = before.rot.column(2);
         let column = if segment.motion == Motion::Turn {
             self.poses[i] = turn_about_z(&before, delta + Lanes::splat(point.base[c]));
@@ -264,7 +264,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
                 let mut q = Lanes::default();
                 let mut conjugate = self.columns[c].dot_momentum(mu);
                 if segment.forced {
-                    q = self.coordinate_force(segments, point, c);
+                    q = self.coordinate_force(segments, scheme, point, c);
                 }
                 let armature = segments.laws[c].armature;
                 if armature != 0.0 {
@@ -302,6 +302,9 @@ impl<T: Real, const N: usize> Residual<T, N> {
         for x in &row.0[1..] {
             impulse += *x;
         }
+        if scheme.gauss {
+            row = to_rows(scheme, row);
+        }
         for beta in 0..N {
             row.add_spread(conjugate.0[beta], &scheme.a_columns[beta]);
         }
@@ -310,11 +313,54 @@ impl<T: Real, const N: usize> Residual<T, N> {
 
     /// Spring, damper and actuators of a coordinate that is an ordinary number.
     #[inline(always)]
-    fn coordinate_force(&self, segments: &Segments, point: &Point<T, N>, c: usize) -> Lanes<T, N> {
+    pub(super) fn coordinate_force(
+        &self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        point: &Point<T, N>,
+        c: usize,
+    ) -> Lanes<T, N> {
         let law = &segments.laws[c];
-        let q = point.delta[c] + Lanes::splat(point.base[c] - T::from_f64(law.rest));
+        let q = at_points(scheme, point.delta[c]) + Lanes::splat(point.base[c] - T::from_f64(law.rest));
         self.efforts[c] - self.rates[c] * law.damping - q * law.stiffness
     }
+}
+
+/// Everything known at the point where the residual was last evaluated: what linearisations are made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Evaluated<'a, const N: usize> {
+    pub(crate) segments: &'a Segments,
+    pub(crate) scheme: &'a Scheme<N>,
+    pub(crate) forces: &'a BodyForces,
+    pub(crate) derivatives: &'a WrenchDerivatives<N>,
+    pub(crate) point: &'a Point<f64, N>,
+    pub(crate) residual: &'a Residual<f64, N>,
+}
+
+/// The increments of a coordinate at the points where the action is summed.
+#[inline(always)]
+pub(super) fn at_points<T: Real, const N: usize>(scheme: &Scheme<N>, delta: Lanes<T, N>) -> Lanes<T, N> {
+    if scheme.gauss { between_nodes(scheme, delta) } else { delta }
+}
+
+/// `Σ_γ ℓ_γ(ĉ_g) Δ^γ`. Not inlined: the common case is the other one.
+#[inline(never)]
+fn between_nodes<T: Real, const N: usize>(scheme: &Scheme<N>, delta: Lanes<T, N>) -> Lanes<T, N> {
+    let mut out = Lanes::default();
+    for ga in 1..=scheme.s.min(N - 1) {
+        out.add_spread(delta.0[ga], &scheme.values[ga]);
+    }
+    out
+}
+
+/// What the points give, gathered into rows: `Σ_g ℓ_α(ĉ_g) x^g`.
+#[inline(never)]
+pub(super) fn to_rows<T: Real, const N: usize>(scheme: &Scheme<N>, x: Lanes<T, N>) -> Lanes<T, N> {
+    let mut rows = Lanes::default();
+    for g in 0..scheme.points.min(N) {
+        rows.add_spread(x.0[g], &scheme.value_rows[g]);
+    }
+    rows
 }
 
 /// `A B` with a constant `B`.

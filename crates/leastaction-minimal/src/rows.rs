@@ -1,22 +1,21 @@
 //! The linearised equations of one joint: T, C^y, C^x and C^q of the block solver.
 //!
-//! Chart row of axis a at node α (4.5), with `S = S_a`, `ad* = adD_μ`:
+//! Chart row of axis a at node α, from every point g (4.5), with `S = S_a`, `ad* = adD_μ`, `ℓ_γ` for `ℓ_γ(ĉ_g)`:
 //!
 //! ```text
-//! C^y: μ^α += w h Ṡ;   μ^β += a^{αβ} S^β;   Γ^α += S
-//! C^x: V^α += w h Sᵀ ad*
-//! C^q: b ≤ a:  w h Sᵀ ad* (b^{αγ}/h S_b + δ_{αγ} Ṡ_b)
-//!      b > a:  −δ_{αγ} (w h Ṡᵀ ad* + Sᵀ adD_Γ) S_b − a^{αγ} S^γᵀ adD_{μ^γ} S_b^γ
-//!      all b:  w h (Q_v b^{αγ}/h + δ_{αγ} Q_x) + armature Σ_β a^{αβ} b^{βγ}/h
+//! C^y: μ^g += ℓ_α w h Ṡ + a^{αg} S;   Γ^g += ℓ_α S
+//! C^x: V^g += ℓ_α w h Sᵀ ad*
+//! C^q: b ≤ a:  ℓ_α w h Sᵀ ad* (b^{gγ}/h S_b + ℓ_γ Ṡ_b)
+//!      b > a:  −ℓ_γ (ℓ_α w h Ṡᵀ ad* + ℓ_α Sᵀ adD_Γ + a^{αg} Sᵀ ad*) S_b
+//!      all b:  ℓ_α w h (Q_v b^{gγ}/h + ℓ_γ Q_x) + armature a^{αg} b^{gγ}/h
 //! ```
 //!
 //! Row 0 of a ball is (5.6).
 
 use super::ball::node_matrix;
-use super::lobatto::Scheme;
-use super::newton::Sizes;
-use super::residual::{Point, Residual};
-use super::segments::{Law, Motion, Segment, Segments};
+use super::block_factor::Sizes;
+use super::residual::{Evaluated, Point, Residual};
+use super::segments::{Law, Motion, Segment};
 use super::six::{add_dual, momentum_at, twist_at, vec_at, wrench_at};
 use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 
@@ -123,14 +122,8 @@ impl JointRows {
     }
 
     /// The equations of segment `i` at the point of `residual`.
-    pub(crate) fn fill<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
-        i: usize,
-    ) {
+    pub(crate) fn fill<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize) {
+        let Evaluated { segments, scheme, residual, .. } = at;
         let segment = &segments.list[i];
         let Sizes { s, nx, ny, .. } = self.sizes;
         let m = segment.freedom();
@@ -143,37 +136,34 @@ impl JointRows {
             for ga in 1..=s {
                 let column = &mut self.t[(a * s + ga - 1) * nx..][..nx];
                 let c = segment.coordinate + a;
-                for rho in 0..=s {
-                    let axis = twist_at(&residual.columns[c], rho).to_array();
-                    add(&mut column[6 * rho..6 * rho + 6], residual.rate_columns[ga][rho], axis);
+                for point in 0..scheme.points {
+                    let axis = twist_at(&residual.columns[c], point).to_array();
+                    let velocity = &mut column[6 * point..6 * point + 6];
+                    add(velocity, residual.rate_columns[ga][point], axis);
+                    let value = scheme.values[ga][point];
+                    if value != 0.0 {
+                        add(velocity, value, twist_at(&residual.column_rates[c], point).to_array());
+                        if let Some(eta) = self.sizes.eta_of(point) {
+                            add(&mut column[eta..eta + 6], value, axis);
+                        }
+                    }
                 }
-                let axis = twist_at(&residual.columns[c], ga).to_array();
-                let axis_rate = twist_at(&residual.column_rates[c], ga).to_array();
-                add(&mut column[6 * ga..6 * ga + 6], 1.0, axis_rate);
-                let at = self.sizes.eta(ga);
-                add(&mut column[at..at + 6], 1.0, axis);
             }
         }
         let ball = segment.motion == Motion::Ball;
         for a in 0..m {
             for al in usize::from(ball)..s {
-                self.add_chart_row(segments, scheme, point, residual, i, a * s + al, al, a, 1.0);
+                self.add_chart_row(at, i, a * s + al, al, a, 1.0);
             }
         }
         if ball {
-            self.add_ball_rows(segments, scheme, point, residual, i);
+            self.add_ball_rows(at, i);
         }
     }
 
     /// Behind the equations of segment `i`: its momentum after the step, for a ball in the anchor's axes (5.8).
-    pub(super) fn fill_momentum<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
-        i: usize,
-    ) {
+    pub(super) fn fill_momentum<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize) {
+        let Evaluated { segments, scheme, residual, .. } = at;
         let segment = &segments.list[i];
         let Sizes { s, nx, ny, .. } = self.sizes;
         let m = segment.freedom();
@@ -182,17 +172,17 @@ impl JointRows {
         self.cx[k * nx..(k + m) * nx].fill(0.0);
         self.cq[k * k..(k + m) * k].fill(0.0);
         if segment.motion != Motion::Ball {
-            self.add_chart_row(segments, scheme, point, residual, i, k, s, 0, 1.0);
+            self.add_chart_row(at, i, k, s, 0, 1.0);
             return;
         }
         // δp_A = B⁻ᵀ (δP^s − W δξ^s).
         let ball = &residual.balls[segment.ball];
-        let b = node_matrix(&ball.b, s);
+        let (b, _) = ball.end(scheme);
         let inverse = b.inverse().transpose();
         let turn = inverse * momentum_turn(&b, ball.p_anchor);
         for j in 0..3 {
             for a in 0..3 {
-                self.add_chart_row(segments, scheme, point, residual, i, k + j, s, a, inverse.0[j][a]);
+                self.add_chart_row(at, i, k + j, s, a, inverse.0[j][a]);
                 self.cq[(k + j) * k + a * s + s - 1] -= turn.0[j][a];
             }
         }
@@ -201,102 +191,86 @@ impl JointRows {
     /// Adds `factor` times the chart row of axis `a` at node `al` to equation `row`.
     fn add_chart_row<const N: usize>(
         &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
+        at: Evaluated<'_, N>,
         i: usize,
         row: usize,
         al: usize,
         a: usize,
         factor: f64,
     ) {
+        let Evaluated { segments, scheme, point, residual, .. } = at;
         let segment = &segments.list[i];
         let z = self.sizes;
         let (s, m, first) = (z.s, segment.freedom(), segment.coordinate);
-        let k = s * m;
-        let c = first + a;
-        let w = residual.weights[al] * factor;
-        let axis = |b: usize, node: usize| twist_at(&residual.columns[first + b], node);
-        let (own, own_rate) = (axis(a, al), twist_at(&residual.column_rates[c], al));
-        let mu = momentum_at(&residual.momenta[i], al).as_wrench();
-        let gamma = wrench_at(&residual.impulses[i], al);
+        let (k, c) = (s * m, first + a);
+        let law = &segments.laws[c];
         let out = Row {
             y: &mut self.cy[row * z.ny..(row + 1) * z.ny],
             x: &mut self.cx[row * z.nx..(row + 1) * z.nx],
             q: &mut self.cq[row * k..(row + 1) * k],
         };
-        add(&mut out.y[6 * al..6 * al + 6], w, own_rate.to_array());
-        for be in 0..=s {
-            add(&mut out.y[6 * be..6 * be + 6], factor * scheme.a_columns[be][al], axis(a, be).to_array());
-        }
-        let at = z.gamma(al);
-        add(&mut out.y[at..at + 6], factor, own.to_array());
-        // Sᵀ adD_μ = −(adD_μ S)ᵀ.
-        let turned = -add_dual(mu, own);
-        add(&mut out.x[6 * al..6 * al + 6], w, turned.to_array());
-        let turned_rate = -add_dual(mu, own_rate).scale(w) - add_dual(gamma, own).scale(factor);
-        for b in 0..m {
-            for ga in 1..=s {
-                let q = &mut out.q[b * s + ga - 1];
-                if b <= a {
-                    if b < a {
-                        *q += w * residual.rate_columns[ga][al] * axis(b, al).dot(turned);
-                    }
-                    if ga == al {
-                        *q += w * twist_at(&residual.column_rates[first + b], al).dot(turned);
-                    }
+        for g in 0..scheme.points {
+            let axis = |b: usize| twist_at(&residual.columns[first + b], g);
+            let own = axis(a);
+            let mu = momentum_at(&residual.momenta[i], g).as_wrench();
+            // Sᵀ adD_μ = −(adD_μ S)ᵀ.
+            let turned = -add_dual(mu, own);
+            let conjugate = factor * scheme.a_columns[g][al];
+            add(&mut out.y[6 * g..6 * g + 6], conjugate, own.to_array());
+            // What moves the axis: the joint's later axes by the shares of the unknowns.
+            let mut moved = turned.scale(conjugate);
+            let share = factor * scheme.values[al][g];
+            let w = residual.weights[g] * share;
+            if share != 0.0 {
+                let own_rate = twist_at(&residual.column_rates[c], g);
+                let gamma = wrench_at(&residual.impulses[i], g);
+                add(&mut out.y[6 * g..6 * g + 6], w, own_rate.to_array());
+                let at = z.gamma(g);
+                add(&mut out.y[at..at + 6], share, own.to_array());
+                add(&mut out.x[6 * g..6 * g + 6], w, turned.to_array());
+                moved = moved - add_dual(mu, own_rate).scale(w) - add_dual(gamma, own).scale(share);
+            }
+            for b in 0..m {
+                let (by_rate, by_value) = if b > a {
+                    (0.0, -axis(b).dot(moved))
                 } else {
-                    if ga == al {
-                        *q -= axis(b, al).dot(turned_rate);
-                    }
-                    let mu = momentum_at(&residual.momenta[i], ga).as_wrench();
-                    *q += factor * scheme.a_columns[ga][al] * axis(b, ga).dot(add_dual(mu, axis(a, ga)));
+                    let rate = twist_at(&residual.column_rates[first + b], g);
+                    (if b < a { w * axis(b).dot(turned) } else { 0.0 }, w * rate.dot(turned))
+                };
+                for ga in 1..=s {
+                    out.q[b * s + ga - 1] +=
+                        by_rate * residual.rate_columns[ga][g] + by_value * scheme.values[ga][g];
                 }
             }
-        }
-        let law = &segments.laws[c];
-        if segment.motion == Motion::Ball {
-            if segment.forced {
-                let slopes = torque_slopes(residual, point, segment, law, al);
-                for b in 0..3 {
-                    for ga in 1..=s {
-                        out.q[b * s + ga - 1] += w
-                            * (slopes.chart_v.0[a][b] * residual.rate_columns[ga][al]
-                                + if ga == al { slopes.chart_x.0[a][b] } else { 0.0 });
+            if segment.motion == Motion::Ball {
+                if segment.forced && share != 0.0 {
+                    let slopes = torque_slopes(residual, point, segment, law, g);
+                    for b in 0..3 {
+                        for ga in 1..=s {
+                            out.q[b * s + ga - 1] += w
+                                * (slopes.chart_v.0[a][b] * residual.rate_columns[ga][g]
+                                    + slopes.chart_x.0[a][b] * scheme.values[ga][g]);
+                        }
                     }
                 }
-            }
-        } else {
-            for ga in 1..=s {
-                let mut q = -w * law.damping * residual.rate_columns[ga][al];
-                if ga == al {
-                    q -= w * law.stiffness;
+            } else {
+                let by_rate = conjugate * law.armature - w * law.damping;
+                let by_value = -w * law.stiffness;
+                for ga in 1..=s {
+                    out.q[ga - 1] += by_rate * residual.rate_columns[ga][g] + by_value * scheme.values[ga][g];
                 }
-                if law.armature != 0.0 {
-                    for be in 0..=s {
-                        q += factor * law.armature * scheme.a_columns[be][al] * residual.rate_columns[ga][be];
-                    }
-                }
-                out.q[ga - 1] += q;
             }
         }
     }
 
     /// Row 0 of a ball (5.6): balance of anchor-frame momentum.
-    fn add_ball_rows<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        scheme: &Scheme<N>,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
-        i: usize,
-    ) {
+    fn add_ball_rows<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize) {
+        let Evaluated { segments, scheme, point, residual, .. } = at;
         let segment = &segments.list[i];
         let z = self.sizes;
         let (s, k, first) = (z.s, 3 * z.s, segment.coordinate);
         let ball = &residual.balls[segment.ball];
-        for al in 0..=s {
+        for al in 0..scheme.points {
             let w = residual.weights[al];
             let mu = momentum_at(&residual.momenta[i], al).as_wrench();
             let gamma = wrench_at(&residual.impulses[i], al);
@@ -316,27 +290,26 @@ impl JointRows {
                 // −(w h Żᵀ adD_μ + Zᵀ adD_Γ) S_b = S_b · (w h adD_μ Ż + adD_Γ Z) with the sign of the skew form.
                 let rebased = add_dual(mu, axis_rate).scale(w) + add_dual(gamma, axis);
                 for b in 0..3 {
-                    if al >= 1 {
-                        let column = twist_at(&residual.columns[first + b], al);
-                        q[b * s + al - 1] += column.dot(rebased);
-                    }
-                    if let Some(slopes) = &slopes {
-                        for ga in 1..=s {
+                    let turned = twist_at(&residual.columns[first + b], al).dot(rebased);
+                    for ga in 1..=s {
+                        let value = scheme.values[ga][al];
+                        q[b * s + ga - 1] += value * turned;
+                        if let Some(slopes) = &slopes {
                             q[b * s + ga - 1] += w
                                 * (slopes.torque_v.0[j][b] * residual.rate_columns[ga][al]
-                                    + if ga == al { slopes.torque_x.0[j][b] } else { 0.0 });
+                                    + value * slopes.torque_x.0[j][b]);
                         }
                     }
                 }
             }
         }
         // −δp_A = −B⁻ᵀ (δP^s − W δξ^s).
-        let b = node_matrix(&ball.b, s);
+        let (b, _) = ball.end(scheme);
         let inverse = b.inverse().transpose();
         let turn = inverse * momentum_turn(&b, ball.p_anchor);
         for j in 0..3 {
             for a in 0..3 {
-                self.add_chart_row(segments, scheme, point, residual, i, j * s, s, a, -inverse.0[j][a]);
+                self.add_chart_row(at, i, j * s, s, a, -inverse.0[j][a]);
                 self.cq[j * s * k + a * s + s - 1] += turn.0[j][a];
             }
         }

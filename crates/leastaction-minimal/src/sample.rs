@@ -1,11 +1,8 @@
-//! The equations of a step at any point, and their derivative in any direction: what tests, reference data and twins
-//! look at.
+//! The equations of a step at any point: what benches, reference data and twins look at.
 
 use super::lanes::Lanes;
-use super::segments::Motion;
-use super::solver::Solver;
 use super::state::split_position;
-use super::tangent::{Geometry, Tangent, times3};
+use super::step::Solver;
 use crate::integrator::{StepError, expect_length};
 use crate::mechanism::Mechanism;
 
@@ -38,28 +35,6 @@ pub struct StepSample {
     pub direction: Vec<Vec<f64>>,
 }
 
-/// A direction at a [`StepPoint`], engine order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct StepDirection {
-    /// Change of the start, which moves the whole curve; balls: of the anchor, child axes.
-    pub shift: Vec<f64>,
-    /// Change of the increments of nodes `1..=s`.
-    pub increments: Vec<Vec<f64>>,
-    /// Change of the momenta at the start.
-    pub p: Vec<f64>,
-    /// Change of the inputs, the same at all nodes.
-    pub u: Vec<f64>,
-}
-
-/// How the equations change along a [`StepDirection`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct StepTangent {
-    /// Change of residual rows `0..s`.
-    pub residual: Vec<Vec<f64>>,
-    /// Change of the momenta at the end.
-    pub p_next: Vec<f64>,
-}
-
 fn by_node<const N: usize>(rows: &[Lanes<f64, N>], node: usize) -> Vec<f64> {
     rows.iter().map(|row| row.0[node]).collect()
 }
@@ -87,6 +62,7 @@ impl<const N: usize> Solver<N> {
                 lanes.0[al] = *u;
             }
         }
+        self.choose_points(at.h);
         self.residual.prepare(&self.segments, &self.scheme, at.h, &self.point.u);
         Ok(())
     }
@@ -134,62 +110,5 @@ impl<const N: usize> Solver<N> {
                 .map(|ga| (0..self.segments.n).map(|c| self.next_direction[c * s + ga]).collect())
                 .collect(),
         })
-    }
-
-    /// The derivative of the equations along a direction, in O(s² n) (4.6).
-    pub(crate) fn tangent(
-        &mut self,
-        mechanism: &Mechanism,
-        at: &StepPoint,
-        direction: &StepDirection,
-    ) -> Result<StepTangent, StepError> {
-        let (s, n) = (self.scheme.s, self.segments.n);
-        let nodes = s + 1;
-        expect_length("shift", direction.shift.len(), n)?;
-        expect_length("p", direction.p.len(), n)?;
-        expect_length("u", direction.u.len(), self.segments.nu)?;
-        expect_length("increments", direction.increments.len(), s)?;
-        self.load(mechanism, at)?;
-        if let Err(failure) = self.evaluate() {
-            return Err(self.explain(mechanism, &super::MinimalOptions::default(), failure, 0.0, at.h));
-        }
-        self.differentiate_forces();
-        let mut geometry = Geometry::new(&self.segments, s);
-        geometry.fill(&self.segments, &self.scheme, &self.derivatives, &self.point, &self.residual);
-        let mut x = Tangent::<f64>::new(&self.segments, s);
-        x.shift.copy_from_slice(&direction.shift);
-        for (ga, change) in direction.increments.iter().enumerate() {
-            expect_length("increments", change.len(), n)?;
-            for (c, change) in change.iter().enumerate() {
-                x.delta[c * s + ga] = *change;
-            }
-        }
-        for (j, du) in direction.u.iter().enumerate() {
-            let change = self.input_change(j);
-            for (c, gear) in change.efforts {
-                x.effort[c] += gear * du;
-            }
-            for (to, f) in x.impulse.iter_mut().zip(change.impulses) {
-                for (to, f) in to.iter_mut().zip(f.to_array()) {
-                    *to += f * du;
-                }
-            }
-        }
-        geometry.outward(&self.segments, &mut x);
-        geometry.inward(&self.segments, &self.forces, &mut x);
-        let mut p_next: Vec<f64> = (0..n).map(|c| x.rows[c * nodes + s]).collect();
-        for segment in self.segments.list.iter().filter(|segment| segment.motion == Motion::Ball) {
-            // (5.8)
-            let c = segment.coordinate;
-            let (b, phi, p) = geometry.ball_end(segment.ball);
-            let turn = times3(&b, std::array::from_fn(|a| x.delta[(c + a) * s + s - 1]));
-            let carried = crate::spatial::Vec3(turn).cross(p);
-            let momentum = std::array::from_fn(|j| x.p_anchor[segment.ball][j] - carried[j]);
-            p_next[c..c + 3].copy_from_slice(&times3(&phi.transpose(), momentum));
-        }
-        let mut residual: Vec<Vec<f64>> =
-            (0..s).map(|al| (0..n).map(|c| x.rows[c * nodes + al]).collect()).collect();
-        residual[0].iter_mut().zip(&direction.p).for_each(|(r, p)| *r += p);
-        Ok(StepTangent { residual, p_next })
     }
 }

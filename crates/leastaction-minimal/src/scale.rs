@@ -7,9 +7,9 @@
 //! Row 0 of a ball: `|p| + |p_A| + Σ_α (w h |Ż|ᵀ|μ| + |Z|ᵀ|Γ|)` plus the scale of its chart row at the last node.
 
 use super::lanes::Lanes;
-use super::lobatto::Scheme;
-use super::residual::{Point, Residual};
-use super::segments::{Motion, Segments};
+use super::residual::Evaluated;
+use super::scheme::Scheme;
+use super::segments::Motion;
 use crate::spatial::{Momentum, Twist, Vec3, Wrench};
 
 type L<const N: usize> = Lanes<f64, N>;
@@ -33,14 +33,18 @@ fn with_impulse<const N: usize>(s: &Twist<L<N>>, gamma: &Wrench<L<N>>) -> L<N> {
     magnitude(s.ang, gamma.ang) + magnitude(s.lin, gamma.lin)
 }
 
+/// `Σ_g |ℓ_α(ĉ_g)| x^g`.
+fn to_rows<const N: usize>(scheme: &Scheme<N>, x: L<N>) -> L<N> {
+    let mut rows = Lanes::default();
+    for g in 0..scheme.points {
+        rows.add_spread(x.0[g], &scheme.value_rows[g].map(f64::abs));
+    }
+    rows
+}
+
 /// Fills `scale` at the point of the residual: lane α < s belongs to row α. Does not allocate.
-pub(crate) fn rounding_scale<const N: usize>(
-    segments: &Segments,
-    scheme: &Scheme<N>,
-    point: &Point<f64, N>,
-    residual: &Residual<f64, N>,
-    scale: &mut [Lanes<f64, N>],
-) {
+pub(crate) fn rounding_scale<const N: usize>(at: Evaluated<'_, N>, scale: &mut [Lanes<f64, N>]) {
+    let Evaluated { segments, scheme, point, residual, .. } = at;
     let s = scheme.s;
     let a_columns: [[f64; N]; N] = scheme.a_columns.map(|column| column.map(f64::abs));
     for (i, segment) in segments.list.iter().enumerate() {
@@ -49,23 +53,24 @@ pub(crate) fn rounding_scale<const N: usize>(
         for c in first..first + segment.freedom() {
             let mut force = Lanes::default();
             if segment.forced {
-                let law = &segments.laws[c];
                 force = if segment.motion == Motion::Ball {
                     let ball = &residual.balls[segment.ball];
                     ball.b.column(c - first).dot(ball.torque)
                 } else {
-                    let q = point.delta[c] + Lanes::splat(point.base[c] - law.rest);
-                    residual.efforts[c] - residual.rates[c] * law.damping - q * law.stiffness
+                    residual.coordinate_force(segments, scheme, point, c)
                 };
             }
             let slope = with_momentum(&residual.column_rates[c], mu) + Lanes(force.0.map(f64::abs));
             let conjugate = with_momentum(&residual.columns[c], mu);
             let mut row = slope.weighted(&residual.weights) + with_impulse(&residual.columns[c], gamma);
-            for beta in 0..=s {
+            if scheme.gauss {
+                row = to_rows(scheme, row);
+            }
+            for beta in 0..scheme.points {
                 row.add_spread(conjugate.0[beta], &a_columns[beta]);
             }
             if segments.laws[c].armature != 0.0 {
-                for beta in 0..=s {
+                for beta in 0..scheme.points {
                     let x = (residual.rates[c].0[beta] * segments.laws[c].armature).abs();
                     row.add_spread(x, &a_columns[beta]);
                 }

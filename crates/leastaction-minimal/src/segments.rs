@@ -127,6 +127,8 @@ pub(crate) struct Segments {
     /// Number of coordinates.
     pub(crate) n: usize,
     pub(crate) balls: usize,
+    /// Segments on the longest way from the ground to a tip.
+    pub(crate) depth: usize,
     pub(crate) nu: usize,
 }
 
@@ -166,6 +168,7 @@ impl Segments {
             wind: mechanism.wind(),
             n: mechanism.nv(),
             balls: 0,
+            depth: 0,
             nu: mechanism.nu(),
         };
         for node in &tree.nodes {
@@ -210,6 +213,13 @@ impl Segments {
             last.massless = last.mass == 0.0 && last.inertia.rot.0 == [0.0; 6];
             out.nodes.push(map);
             out.add_laws(mechanism, node, &map)?;
+        }
+        let mut depths = vec![1; out.list.len()];
+        for (i, segment) in out.list.iter().enumerate() {
+            if segment.parent != GROUND {
+                depths[i] = depths[segment.parent] + 1;
+            }
+            out.depth = out.depth.max(depths[i]);
         }
         for drag in &tree.drags {
             let at = out.nodes[drag.node];

@@ -5,10 +5,10 @@
 //! stand before its own (5.8). Rows: `C₀` on ζ.
 
 use super::ball::node_matrix;
-use super::newton::Sizes;
-use super::residual::{Point, Residual};
+use super::block_factor::Sizes;
+use super::residual::Evaluated;
 use super::rows::{MOST_AXES, torque_slopes};
-use super::segments::{Motion, Segments};
+use super::segments::Motion;
 use super::six::{add_dual, momentum_at, twist_at, wrench_at};
 use crate::spatial::{Mat3, Twist};
 
@@ -42,13 +42,8 @@ impl ShiftColumns {
     }
 
     /// The columns of segment `i` at the point of `residual`.
-    pub(super) fn fill<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
-        i: usize,
-    ) {
+    pub(super) fn fill<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize) {
+        let Evaluated { segments, scheme, residual, .. } = at;
         let segment = &segments.list[i];
         let z = self.sizes;
         let (m, first) = (segment.freedom(), segment.coordinate);
@@ -65,7 +60,7 @@ impl ShiftColumns {
             let (t, e) = (&mut self.t[j * z.nx..(j + 1) * z.nx], &mut self.e[j * z.ny..(j + 1) * z.ny]);
             t.fill(0.0);
             e.fill(0.0);
-            for node in 0..=z.s {
+            for node in 0..z.points {
                 let (s, s_dot) = axis(j, node);
                 put(t, z.v(node), s_dot.to_array());
                 if let Some(at) = z.eta_of(node) {
@@ -81,32 +76,30 @@ impl ShiftColumns {
         self.rows[..k + m].fill([0.0; MOST_AXES]);
         self.effort[..k + m].fill([0.0; MOST_AXES]);
         if ball {
-            self.fill_ball(segments, point, residual, i);
+            self.fill_ball(at, i);
             return;
         }
         // w h (Sᵀ adD_μ Ṡ − stiffness), and w h per unit of effort.
-        for node in 0..=z.s {
-            let row = if node == z.s { k } else { node };
+        for node in 0..z.points {
             let mu = momentum_at(&residual.momenta[i], node).as_wrench();
             let (s, s_dot) = axis(0, node);
-            let w = residual.weights[node];
-            self.rows[row][0] = -w * (s_dot.dot(add_dual(mu, s)) + segments.laws[first].stiffness);
-            self.effort[row][0] = w;
+            let force = s_dot.dot(add_dual(mu, s)) + segments.laws[first].stiffness;
+            for row in 0..=z.s {
+                let w = residual.weights[node] * scheme.values[row][node];
+                self.rows[row][0] -= w * force;
+                self.effort[row][0] += w;
+            }
         }
     }
 
-    fn fill_ball<const N: usize>(
-        &mut self,
-        segments: &Segments,
-        point: &Point<f64, N>,
-        residual: &Residual<f64, N>,
-        i: usize,
-    ) {
+    fn fill_ball<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize) {
+        let Evaluated { segments, scheme, point, residual, .. } = at;
         let segment = &segments.list[i];
         let (s, first) = (self.sizes.s, segment.coordinate);
         let k = 3 * s;
         let ball = &residual.balls[segment.ball];
-        for node in 0..=s {
+        let inverse = ball.end(scheme).0.inverse().transpose();
+        for node in 0..scheme.points {
             let w = residual.weights[node];
             let mu = momentum_at(&residual.momenta[i], node).as_wrench();
             let (b, phi) = (node_matrix(&ball.b, node), node_matrix(&ball.phi, node));
@@ -130,22 +123,24 @@ impl ShiftColumns {
                 for c in 0..3 {
                     self.rows[j * s][c] += balance[c];
                     self.effort[j * s][c] += w * phi.0[j][c];
-                    if node >= 1 && node < s {
-                        self.rows[j * s + node][c] = chart[j][c];
-                        self.effort[j * s + node][c] = w * chart_effort.0[j][c];
+                    for row in 1..s {
+                        let value = scheme.values[row][node];
+                        self.rows[j * s + row][c] += value * chart[j][c];
+                        self.effort[j * s + row][c] += value * w * chart_effort.0[j][c];
                     }
                 }
             }
-            if node == s {
+            let value = scheme.values[s][node];
+            if value != 0.0 {
                 // δp_A, which the balance loses.
-                let inverse = b.inverse().transpose();
+                let effort = inverse * chart_effort;
                 for j in 0..3 {
                     for c in 0..3 {
                         let momentum: f64 = (0..3).map(|a| inverse.0[j][a] * chart[a][c]).sum();
-                        self.rows[k + j][c] = momentum;
-                        self.rows[j * s][c] -= momentum;
-                        self.effort[k + j][c] = w * phi.0[j][c];
-                        self.effort[j * s][c] -= w * phi.0[j][c];
+                        self.rows[k + j][c] += value * momentum;
+                        self.rows[j * s][c] -= value * momentum;
+                        self.effort[k + j][c] += value * w * effort.0[j][c];
+                        self.effort[j * s][c] -= value * w * effort.0[j][c];
                     }
                 }
             }

@@ -23,6 +23,8 @@ pub struct MinimalState {
     pub(crate) steps: [f64; HISTORY],
     /// Steps for which the cheap iteration is not tried, because it failed lately.
     pub(crate) caution: f64,
+    /// True if a warm start came with the start but did not agree with its positions and velocities.
+    pub(crate) warm_start_dropped: bool,
 }
 
 /// How many previous steps are kept.
@@ -49,6 +51,7 @@ impl MinimalState {
             history: vec![0.0; HISTORY * s * mechanism.nv()],
             steps: [0.0; HISTORY],
             caution: 0.0,
+            warm_start_dropped: false,
         })
     }
 
@@ -61,6 +64,7 @@ impl MinimalState {
         self.history.fill(0.0);
         self.steps = [0.0; HISTORY];
         self.caution = 0.0;
+        self.warm_start_dropped = false;
         Ok(())
     }
 
@@ -74,8 +78,7 @@ impl MinimalState {
     }
 
     /// Takes over a warm start of the same method; false if it does not fit.
-    pub(crate) fn take_warm(&mut self, label: &str, warm: Option<&WarmStart>) -> bool {
-        let Some(warm) = warm.filter(|w| w.integrator == label) else { return false };
+    pub(crate) fn take_warm(&mut self, warm: &WarmStart) -> bool {
         let (n, k) = (self.p.len(), self.history.len());
         if warm.data.len() != n + HISTORY + 1 + k || warm.data.iter().any(|x| !x.is_finite()) {
             return false;
@@ -95,6 +98,7 @@ impl MinimalState {
         self.history.copy_from_slice(&other.history);
         self.steps = other.steps;
         self.caution = other.caution;
+        self.warm_start_dropped = other.warm_start_dropped;
     }
 }
 

@@ -5,7 +5,7 @@
 use leastaction_core::dynamics;
 #[cfg(feature = "sabotage")]
 use leastaction_core::sabotage;
-use leastaction_core::{lie, mechanism, scalar, simd, spatial, trajectory};
+use leastaction_core::{lie, linalg, mechanism, scalar, simd, spatial, trajectory};
 
 pub mod jet;
 pub mod optimize;

@@ -1,7 +1,7 @@
 //! [`Choice`]: one of a few things, chosen by a word in flags and files.
 
 use leastaction::integrator::Method;
-use leastaction::jet::Quantity;
+use leastaction::jet::QuantityKind;
 
 /// A word and, for the help, what it means.
 pub type Word = (&'static str, &'static str);
@@ -67,7 +67,7 @@ macro_rules! named_by_the_library {
     )+};
 }
 
-named_by_the_library!(Method Quantity);
+named_by_the_library!(Method QuantityKind);
 
 choices! {
     /// How the root link of a URDF is held.

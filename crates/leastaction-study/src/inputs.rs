@@ -1,5 +1,6 @@
 //! [`Inputs`]: what acts from outside, held over each step.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use leastaction::io::read_trajectory_csv;
@@ -94,6 +95,8 @@ impl Inputs {
         }
         // A trajectory of ours may serve as table: its other columns are no inputs.
         let is_trajectory = table.column_index("energy.total").is_some();
+        let known: HashMap<&str, usize> =
+            mechanism.inputs().iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
         let mut columns = Vec::new();
         for (column, name) in table.layout().columns().enumerate() {
             let input = match name.strip_prefix("u.") {
@@ -101,7 +104,7 @@ impl Inputs {
                 None if name == "t" || is_trajectory => continue,
                 None => name,
             };
-            self.targets.push(index_of(mechanism, input)?);
+            self.targets.push(known.get(input).copied().map_or_else(|| index_of(mechanism, input), Ok)?);
             columns.push(column);
         }
         if columns.is_empty() {

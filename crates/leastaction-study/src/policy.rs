@@ -14,7 +14,7 @@ pub const HOLD_SECONDS: f64 = 5.0;
 
 /// Reads a policy file.
 pub fn read(path: &Path) -> Result<Policy, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = leastaction::io::read_text(path).map_err(|error| {
         Failure::caused_by(format!("can't read the policy `{}`", path.display()), &error)
             .help("name the `policy.json` that `leastaction control` wrote")
     })?;

@@ -1,6 +1,6 @@
 //! Quantities of comprehensive motion by name: what `jacobian` and `motion` share.
 
-use leastaction::jet::{JetWorkspace, Quantity, QuantityFrame, Request};
+use leastaction::jet::{JetWorkspace, Quantity, QuantityFrame, QuantityKind, Target};
 use leastaction::mechanism::Mechanism;
 
 use crate::choices;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 #[derive(Clone, Debug)]
 pub struct QuantityChoice {
     /// What to evaluate.
-    pub quantity: Quantity,
+    pub quantity: QuantityKind,
     /// Order of the time derivative: 0 the quantity itself, 1 its rate.
     pub order: usize,
     /// Body or frame it belongs to.
@@ -40,8 +40,11 @@ choices! {
 const MAX_ORDER: usize = 12;
 
 impl QuantityChoice {
-    /// A workspace of the right order, and the request.
-    pub fn prepare(&self, mechanism: &Mechanism) -> Result<(JetWorkspace<f64>, Request), Failure> {
+    /// A workspace of the right order, and the quantity.
+    ///
+    /// # Errors
+    /// If the order is too high or the target does not exist.
+    pub fn prepare(&self, mechanism: &Mechanism) -> Result<(JetWorkspace<f64>, Quantity), Failure> {
         if self.order > MAX_ORDER {
             return Err(Failure::new(format!("order {} is not supported", self.order))
                 .help(format!("take an order of at most {MAX_ORDER}")));
@@ -54,8 +57,9 @@ impl QuantityChoice {
         };
         let target = match &self.of {
             Some(name) if self.quantity.needs_target() => {
-                let body = mechanism.body_by_name(name).map(|id| jets.body(id));
-                let target = body.or_else(|| mechanism.frame_by_name(name).map(|id| jets.frame(id)));
+                let body = mechanism.body_by_name(name).map(Target::body);
+                let target =
+                    body.or_else(|| mechanism.frame_by_name(name).map(|id| Target::frame(mechanism, id)));
                 Some(target.ok_or_else(|| unknown(mechanism, name))?)
             }
             Some(_) => {
@@ -68,7 +72,7 @@ impl QuantityChoice {
             }
             None => None,
         };
-        Ok((jets, Request { quantity: self.quantity, frame, target }))
+        Ok((jets, Quantity { kind: self.quantity, order: self.order, frame, target }))
     }
 
     /// Unit of a value at one order, for plots.
@@ -79,11 +83,11 @@ impl QuantityChoice {
             order => format!("/s^{order}"),
         };
         let parts: &[&str] = match self.quantity {
-            Quantity::Pose => &["1", "m"],
-            Quantity::Orientation => &["1"],
-            Quantity::Point | Quantity::Com => &["m"],
-            Quantity::Velocity => &["rad/s", "m/s"],
-            Quantity::Torque | Quantity::LinkForce | Quantity::JointForce => &["N m", "N"],
+            QuantityKind::Pose => &["1", "m"],
+            QuantityKind::Orientation => &["1"],
+            QuantityKind::Point | QuantityKind::Com => &["m"],
+            QuantityKind::Velocity => &["rad/s", "m/s"],
+            QuantityKind::Torque | QuantityKind::LinkForce | QuantityKind::JointForce => &["N m", "N"],
             _ => &["kg m²/s", "kg m/s"],
         };
         parts.iter().map(|part| format!("{part}{per}")).collect::<Vec<_>>().join(", ")
@@ -92,17 +96,19 @@ impl QuantityChoice {
     /// Names of the rows of a value (or of its Jacobian) at one order.
     pub fn rows(&self, mechanism: &Mechanism, order: usize, of_jacobian: bool) -> Vec<String> {
         let parts: Vec<String> = match (self.quantity, of_jacobian) {
-            (Quantity::Torque, _) => mechanism.v_labels(),
-            (Quantity::Point | Quantity::Com, _) => named(&["x", "y", "z"]),
-            (Quantity::Orientation, true) => named(&["wx", "wy", "wz"]),
-            (Quantity::Pose, false) => {
+            (QuantityKind::Torque, _) => mechanism.v_labels(),
+            (QuantityKind::Point | QuantityKind::Com, _) => named(&["x", "y", "z"]),
+            (QuantityKind::Orientation, true) => named(&["wx", "wy", "wz"]),
+            (QuantityKind::Pose, false) => {
                 named(&["r00", "r01", "r02", "r10", "r11", "r12", "r20", "r21", "r22", "px", "py", "pz"])
             }
-            (Quantity::Orientation, false) => {
+            (QuantityKind::Orientation, false) => {
                 named(&["r00", "r01", "r02", "r10", "r11", "r12", "r20", "r21", "r22"])
             }
-            (Quantity::Pose | Quantity::Velocity, _) => named(&["wx", "wy", "wz", "vx", "vy", "vz"]),
-            (Quantity::LinkForce | Quantity::JointForce, _) => named(&["nx", "ny", "nz", "fx", "fy", "fz"]),
+            (QuantityKind::Pose | QuantityKind::Velocity, _) => named(&["wx", "wy", "wz", "vx", "vy", "vz"]),
+            (QuantityKind::LinkForce | QuantityKind::JointForce, _) => {
+                named(&["nx", "ny", "nz", "fx", "fy", "fz"])
+            }
             _ => named(&["lx", "ly", "lz", "px", "py", "pz"]),
         };
         let name = self.quantity.name();

@@ -14,7 +14,7 @@ use crate::values::Values;
 /// # Errors
 /// Everything that is wrong with it, each with its place.
 pub fn load(path: &Path) -> Result<Settings, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = leastaction::io::read_text(path).map_err(|error| {
         Failure::caused_by(format!("can't read the scenario `{}`", path.display()), &error)
     })?;
     let settings = parse(&text, path).map_err(|diagnostics| {

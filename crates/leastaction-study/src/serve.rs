@@ -7,7 +7,7 @@ use leastaction::integrator::minimal::Policy;
 use leastaction::integrator::{Method, MethodOptions};
 use leastaction::io::{Diagnostic, SourceMap};
 use leastaction::mechanism::{
-    JointRole, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
+    JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
 use crate::choice::{Choice, CompositionName, Ignore, IterationName, LimitMode, MapName};
@@ -150,7 +150,8 @@ pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Specia
                 joint.origin,
             );
         }
-        if let Some(mimic) = &joint.mimic {
+        // A fixed joint has no coordinate that could follow another.
+        if let Some(mimic) = joint.mimic.as_ref().filter(|_| joint.kind != JointType::Fixed) {
             add(Ignore::Mimic, element.clone(), format!("mimic of joint `{}`", mimic.joint), joint.origin);
         }
         let id = built.joint_by_name(&joint.name);

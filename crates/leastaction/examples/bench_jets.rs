@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use leastaction::io::{LoadOptions, UrdfBase, UrdfOptions, load_model};
 use leastaction::jet::{
-    Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetWorkspace, Quantity, Request, TorqueJacobian,
+    Coordinates, Cost, CostEvaluator, JetWorkspace, Quantity, QuantityKind, Target, TorqueJacobian,
 };
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
@@ -112,8 +112,8 @@ fn main() {
 
         for (k, orders) in [(-1, 1), (0, 2)] {
             let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
-            let last = jets.body(mechanism.body_ids().last().expect("bodies"));
-            let request = Request::local(Quantity::Velocity, last);
+            let last = Target::body(mechanism.body_ids().last().expect("bodies"));
+            let request = Quantity::local(QuantityKind::Velocity, last);
             let mut out = vec![0.0; orders * 6 * jets.jacobian_columns()];
             let variant = ["last-link velocity Jacobian", "last-link acceleration Jacobian"][orders - 1];
             let time = micros(|| {
@@ -124,13 +124,13 @@ fn main() {
         }
 
         if mechanism.nq() == nv {
-            let cost = vec![Cost::new(CostTerm::Torque { order: 1 })];
+            let cost = vec![Cost::new(vec![Quantity::torque(1)])];
             let mut evaluator = CostEvaluator::new(&mechanism, cost, 3).expect("served");
             let x: Vec<f64> = q.iter().chain(rows[..3].iter().flat_map(|r| r.iter())).copied().collect();
             let (mut value, mut gradient) = ([0.0], vec![0.0; x.len()]);
             let time = micros(|| {
                 evaluator
-                    .gradient_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient)
+                    .gradients_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient)
                     .expect("finite");
             });
             report(&label, nv, "gradient of torque-rate cost", time);
@@ -138,7 +138,7 @@ fn main() {
                 let mut hessian = vec![0.0; x.len() * x.len()];
                 let time = micros(|| {
                     evaluator
-                        .hessian_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient, &mut hessian)
+                        .hessians_into(black_box(&x), &[], &[1.0], &mut value, &mut gradient, &mut hessian)
                         .expect("finite");
                 });
                 report(&label, nv, "exact Hessian of torque-rate cost", time);
@@ -146,8 +146,8 @@ fn main() {
         }
 
         if mechanism.nq() == nv && nv <= 40 {
-            let cost = vec![Cost::new(CostTerm::Torque { order: 1 })];
-            let mut batch = CostBatch::new(&mechanism, cost, 3).expect("served");
+            let cost = vec![Cost::new(vec![Quantity::torque(1)])];
+            let mut batch = CostEvaluator::new(&mechanism, cost, 3).expect("served");
             let n = batch.sample_len();
             let x: Vec<f64> = (0..256 * n).map(|_| rng.range(-1.0, 1.0)).collect();
             let (mut values, mut gradients) = (vec![0.0; 256], vec![0.0; 256 * n]);
@@ -167,7 +167,7 @@ fn main() {
         // The baseline of the k = 1 bar: one-direction duals over our own forward sweep, once per column.
         if nv <= 10 {
             type D = Dual<f64, 1>;
-            let mut dual = JetWorkspace::<D>::new(&mechanism, 1);
+            let mut dual = JetWorkspace::new(&mechanism, 1).dual();
             let qd: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
             let yd: Vec<D> = rows[..3].iter().flat_map(|r| r.iter()).map(|x| D::constant(*x)).collect();
             let (best, median) = micros(|| dual.forward(black_box(&qd), &yd).expect("finite"));

@@ -54,6 +54,7 @@
 pub mod control;
 pub mod integrator;
 
+use leastaction_core::linalg;
 pub use leastaction_core::{dynamics, lie, mechanism, scalar, spatial, trajectory};
 pub use leastaction_io as io;
 pub use leastaction_motion::{jet, optimize, spline};

@@ -69,9 +69,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
             .help("end it in `.json`, `.urdf` or `.xml` (MJCF), or say `--to FORMAT`")
     })?;
     let (model, _) = model::load(input, &given.settings().reading())?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(input, &model.reading.diagnostics);
     let (text, lost) = format.write(&model.description);
     if lost.iter().any(|d| d.severity == Severity::Error) {
         return Err(Failure::new(format!("`{}` can't be written as {}", input, format.word()))

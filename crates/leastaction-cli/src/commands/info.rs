@@ -30,9 +30,7 @@ const COUNTED: usize = 600;
 fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let settings = given.settings();
     let (model, mechanism) = model::load(given.model(), &settings.reading())?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(given.model(), &model.reading.diagnostics);
     let loops = gaps(&mechanism, &settings)?;
     if printer.is_json() {
         let mut value = object(&model, &mechanism, &loops);

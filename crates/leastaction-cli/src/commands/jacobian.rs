@@ -69,9 +69,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let mut settings = given.settings();
     settings.start = given.text("at").map(str::to_owned);
     let (model, mechanism) = model::load(given.model(), &settings.reading())?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(given.model(), &model.reading.diagnostics);
     let chosen = quantity(given);
     let (mut jets, request) = chosen.prepare(&mechanism)?;
     let (state, derivatives) = motion_at(&mechanism, &settings, jets.velocity_count())?;

@@ -74,9 +74,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         settings.order = settings.order.or(Some(case.order));
         settings.step = settings.step.or(Some(case.step));
     }
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(given.model(), &model.reading.diagnostics);
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let hash = model::hash(&model.description);

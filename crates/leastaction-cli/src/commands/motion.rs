@@ -52,9 +52,7 @@ pub(crate) const VERB: Verb = Verb {
 
 fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(given.model(), &given.settings().reading())?;
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(given.model(), &model.reading.diagnostics);
     let file = given.path("trajectory").unwrap_or(Path::new(""));
     let trajectory = read(file)?;
     let chosen = quantity(given);

@@ -118,9 +118,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         }
         return Ok(DONE);
     }
-    for warning in &model.reading.diagnostics {
-        printer.diagnostic(warning);
-    }
+    printer.warnings(&name, &model.reading.diagnostics);
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;

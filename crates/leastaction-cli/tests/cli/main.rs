@@ -2,6 +2,7 @@
 
 mod comprehensive;
 mod continuation;
+mod distrust;
 mod endings;
 mod experiments;
 mod linearize;

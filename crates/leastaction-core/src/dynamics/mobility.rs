@@ -37,7 +37,7 @@ pub fn mobility(mechanism: &Mechanism, state: &State) -> usize {
             rows.push(of_child.iter().zip(&of_parent).map(|(c, p)| along(c) - along(p)).collect());
         }
     }
-    nv - rank(rows).min(nv)
+    nv - crate::linalg::rank(rows, RANK_TOLERANCE).min(nv)
 }
 
 /// Directions of relative twist, in the child's joint frame, that a joint does not allow.
@@ -63,38 +63,6 @@ fn held(kind: JointType, relative: &Pose) -> Vec<[f64; 6]> {
         JointType::PointOnLine => vec![linear(seen(0)), linear(seen(1))],
         JointType::Floating => Vec::new(),
     }
-}
-
-/// Rank by elimination with full pivoting.
-fn rank(mut rows: Vec<Vec<f64>>) -> usize {
-    let mut largest = 0.0;
-    for done in 0..rows.len() {
-        let mut best = (0.0, done, 0);
-        for (i, row) in rows.iter().enumerate().skip(done) {
-            for (j, x) in row.iter().enumerate() {
-                if x.abs() > best.0 {
-                    best = (x.abs(), i, j);
-                }
-            }
-        }
-        largest = f64::max(largest, best.0);
-        if best.0 <= RANK_TOLERANCE * largest {
-            return done;
-        }
-        let (_, i, j) = best;
-        rows.swap(done, i);
-        let (pivot, rest) = rows.split_at_mut(done + 1);
-        let pivot = &pivot[done];
-        for row in rest {
-            let factor = row[j] / pivot[j];
-            for (x, p) in row.iter_mut().zip(pivot) {
-                *x -= factor * p;
-            }
-            // Exactly, so that it is never a pivot again.
-            row[j] = 0.0;
-        }
-    }
-    rows.len()
 }
 
 #[cfg(test)]

@@ -213,6 +213,11 @@ pub trait Integrator: Send {
     fn moved_at_start(&self, _state: &Self::State) -> f64 {
         0.0
     }
+
+    /// True if the start had a warm start of this method that did not agree with its positions and velocities.
+    fn warm_start_dropped(&self, _state: &Self::State) -> bool {
+        false
+    }
 }
 
 /// Refuses a vector of the wrong length.

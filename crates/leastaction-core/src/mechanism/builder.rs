@@ -7,10 +7,10 @@ use super::description::{
     PerCoordinate, Placement, StateDescription,
 };
 use super::joint::alignment;
-use super::problem::{ModelError, Problem, Severity};
+use super::problem::{ModelError, Problem};
 use super::topology::spanning_tree;
 use super::tree::Tree;
-use super::validate::Checker;
+use super::validate::{Checker, unit_length};
 use super::{
     Actuator, Body, BodyId, Coupling, Frame, Joint, JointId, Limits, Mechanism, Nonholonomic,
     NonholonomicKind, State, Thruster,
@@ -113,12 +113,12 @@ fn six(list: &PerCoordinate, nv: usize) -> [f64; 6] {
 
 fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelError> {
     let mut checker = Checker::run(model);
-    if checker.has_errors() {
-        return Err(ModelError { problems: checker.problems });
+    if checker.problems.has_errors() {
+        return Err(ModelError { problems: checker.problems.finish() });
     }
     let topology = spanning_tree(model, &mut checker);
-    if checker.has_errors() {
-        return Err(ModelError { problems: checker.problems });
+    if checker.problems.has_errors() {
+        return Err(ModelError { problems: checker.problems.finish() });
     }
 
     // Bodies and tree joints share one numbering: body i is moved by joint i, parents come first.
@@ -212,20 +212,28 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
             }
         }
     }
+    for (name, holder) in mechanism.shared_labels() {
+        let joint = &mechanism.joints[mechanism.joint_index[name].index()];
+        checker.error(
+            joint.origin,
+            format!("joint `{name}`"),
+            format!("a coordinate of the {} joint `{}` has the same name", holder.kind.name(), holder.name),
+            "rename one of the two joints: their columns of a trajectory could not be told apart",
+        );
+    }
     for joint in mechanism.degenerate_joints() {
         let joint = &mechanism.joints[joint.index()];
-        checker.push(
-            Severity::Warning,
+        checker.problems.warning(
             joint.origin,
             format!("joint `{}`", joint.name),
             "it moves no inertia: the mass matrix is singular, so the mechanism cannot be simulated",
             "give the body behind it mass, or the joint armature",
         );
     }
-    if checker.has_errors() {
-        return Err(ModelError { problems: checker.problems });
+    if checker.problems.has_errors() {
+        return Err(ModelError { problems: checker.problems.finish() });
     }
-    Ok((mechanism, checker.problems))
+    Ok((mechanism, checker.problems.finish()))
 }
 
 fn body(b: &BodyDescription, input_id: &impl Fn(&str) -> usize) -> Body {
@@ -367,10 +375,9 @@ impl Mechanism {
                     return Err(format!("{which} of joint `{name}` has the value {bad}"));
                 }
                 if which == "q" && j.kind.nq() > j.kind.nv() {
-                    let norm = value[..4].iter().map(|x| x * x).sum::<f64>().sqrt();
-                    if norm < 1e-6 {
-                        return Err(format!("q of joint `{name}` has a quaternion of length {norm}"));
-                    }
+                    let norm = unit_length(&value[..4]).map_err(|norm| {
+                        format!("q of joint `{name}` has a quaternion of length {norm}; give one of length 1")
+                    })?;
                     let target = &mut state.q[range];
                     target.copy_from_slice(value);
                     // Scaled only if it needs it, so that stored states survive bit for bit.
@@ -385,6 +392,17 @@ impl Mechanism {
             }
         }
         Ok(state)
+    }
+
+    /// Joints with one coordinate, called like a coordinate of another joint, and that joint.
+    fn shared_labels(&self) -> impl Iterator<Item = (&str, &Joint)> {
+        self.tree_joints().map(|id| self.joint(id)).filter(|joint| joint.kind.nv() == 1).filter_map(|joint| {
+            let (stem, part) = joint.name.rsplit_once('.')?;
+            let holder = self.joint_by_name(stem).map(|id| self.joint(id))?;
+            let parts = [holder.kind.position_parts(), holder.kind.velocity_parts()];
+            let shared = holder.role == JointRole::Tree && parts.iter().any(|parts| parts.contains(&part));
+            shared.then_some((joint.name.as_str(), holder))
+        })
     }
 
     /// Tree joints that move no inertia at all, where the mass matrix is singular in every pose.

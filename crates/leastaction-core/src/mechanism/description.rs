@@ -15,7 +15,7 @@ pub const MODEL_SCHEMA: &str = "leastaction/model/1";
 pub const WORLD: &str = "world";
 
 /// Where an element stands in the files a model was read from; `None` when it was made by code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     /// Index of the file in the reader's list of sources (0 is the file the user named).
     pub file: u32,

@@ -21,6 +21,8 @@ pub use builder::MechanismBuilder;
 pub use description::*;
 pub use id::{BodyId, FrameId, JointId};
 pub use joint::triad;
+#[doc(hidden)]
+pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
 pub use state::{State, WarmStart};
 pub use tree::{Attachment, Node, NodeDrag, NodeThruster, Tree};

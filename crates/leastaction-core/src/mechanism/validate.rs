@@ -8,21 +8,28 @@ use super::description::{
     BodyDescription, ConstraintDescription, Coordinates, JointDescription, JointType, ModelDescription,
     PerCoordinate, WORLD,
 };
-use super::problem::{Problem, Severity, nearest};
+use super::problem::Problems;
 use super::{Origin, Placement};
-
-/// At most so many problems are listed; more would not be read.
-const MAX_PROBLEMS: usize = 200;
-/// So many names are compared for a suggestion before suggestions stop.
-const MAX_SUGGESTIONS: usize = 20;
+use crate::spatial::principal;
 
 pub(super) struct Checker<'a> {
     model: &'a ModelDescription,
     pub(super) bodies: HashMap<&'a str, usize>,
     pub(super) joints: HashMap<&'a str, usize>,
     pub(super) inputs: HashMap<&'a str, usize>,
-    pub(super) problems: Vec<Problem>,
-    suggestions: usize,
+    pub(super) problems: Problems,
+    leads: HashMap<&'a str, Lead>,
+}
+
+/// Where a chain of mimics ends.
+#[derive(Clone, Copy)]
+enum Lead {
+    /// At a joint that moves on its own.
+    Free,
+    /// At this joint, which has not one coordinate.
+    Several(usize),
+    /// Nowhere.
+    Circle,
 }
 
 impl<'a> Checker<'a> {
@@ -32,10 +39,11 @@ impl<'a> Checker<'a> {
             bodies: HashMap::with_capacity(model.bodies.len()),
             joints: HashMap::with_capacity(model.joints.len()),
             inputs: HashMap::new(),
-            problems: Vec::new(),
-            suggestions: 0,
+            problems: Problems::default(),
+            leads: HashMap::new(),
         };
         checker.names();
+        checker.follow_mimics();
         checker.model_numbers();
         for body in &model.bodies {
             checker.body(body);
@@ -52,30 +60,6 @@ impl<'a> Checker<'a> {
         checker
     }
 
-    pub(super) fn has_errors(&self) -> bool {
-        self.problems.iter().any(|p| p.severity == Severity::Error)
-    }
-
-    pub(super) fn push(
-        &mut self,
-        severity: Severity,
-        origin: Option<Origin>,
-        element: impl Into<String>,
-        message: impl Into<String>,
-        remedy: impl Into<String>,
-    ) {
-        if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(Problem {
-                severity,
-                element: element.into(),
-                message: message.into(),
-                remedy: remedy.into(),
-                origin,
-                related: None,
-            });
-        }
-    }
-
     pub(super) fn error(
         &mut self,
         origin: Option<Origin>,
@@ -83,33 +67,26 @@ impl<'a> Checker<'a> {
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.push(Severity::Error, origin, element, message, remedy);
+        self.problems.error(origin, element, message, remedy);
     }
 
     fn duplicate(&mut self, origin: Option<Origin>, first: Option<Origin>, element: String) {
-        self.error(origin, element, "the name is used twice", "give each its own name");
-        if let Some(problem) = self.problems.last_mut() {
-            problem.related = first;
-        }
+        self.problems.conflict([origin, first], element, "the name is used twice", "give each its own name");
     }
 
-    /// The remedy for a name that does not exist.
-    fn suggestion(&mut self, name: &str, bodies: bool) -> String {
-        self.suggestions += 1;
-        let what = if bodies { "body" } else { "joint" };
-        let near = (self.suggestions <= MAX_SUGGESTIONS)
-            .then(|| {
-                if bodies {
-                    nearest(name, self.model.bodies.iter().map(|b| b.name.as_str()).chain([WORLD]))
-                } else {
-                    nearest(name, self.model.joints.iter().map(|j| j.name.as_str()))
-                }
-            })
-            .flatten();
-        match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("add the {what} or correct the name"),
-        }
+    /// The remedy for a name that does not exist: the nearest of those that do.
+    fn suggest(&mut self, name: &str, known: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
+        self.problems.did_you_mean(name, known, || otherwise.to_owned())
+    }
+
+    fn suggest_body(&mut self, name: &str) -> String {
+        let known = self.model.bodies.iter().map(|b| b.name.as_str()).chain([WORLD]);
+        self.suggest(name, known, "add the body or correct the name")
+    }
+
+    fn suggest_joint(&mut self, name: &str) -> String {
+        let known = self.model.joints.iter().map(|j| j.name.as_str());
+        self.suggest(name, known, "add the joint or correct the name")
     }
 
     fn names(&mut self) {
@@ -186,53 +163,45 @@ impl<'a> Checker<'a> {
             self.error(at, element, format!("inertia {i:?} is not finite"), "give xx, yy, zz, xy, xz, yz");
             return;
         }
-        let [xx, yy, zz, xy, xz, yz] = i;
-        // Files made by CAD programs hold entries like -5e-20: below 1e-15 kg·m² they are rounding, not a defect.
-        let scale = xx.abs().max(yy.abs()).max(zz.abs()).max(1e-6);
-        // Positive semidefinite by its principal minors, with room for the rounding of a file.
-        let slack = 1e-9 * scale;
-        let minors = [xx * yy - xy * xy, xx * zz - xz * xz, yy * zz - yz * yz];
-        let det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
-        if xx < -slack
-            || yy < -slack
-            || zz < -slack
-            || minors.iter().any(|m| *m < -slack * scale)
-            || det < -slack * scale * scale
-        {
+        // Files are rounded, and CAD programs write entries like -5e-20 for a body of a kilogram: what is below the
+        // moment of its mass at a tenth of a micrometre is no defect.
+        let largest = i.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let slack = |digits: f64| digits * largest + 1e-14 * body.mass.max(0.0);
+        let moments @ [a, b, c] = principal_moments(i);
+        let heaviest = a.max(b).max(c);
+        if moments.iter().any(|moment| *moment < -slack(1e-9)) {
             self.error(
                 at,
                 element,
                 format!("inertia {i:?} is not positive semidefinite"),
                 "check signs and units: it is about the centre of mass, in kg·m²",
             );
-        } else if xx + yy < zz - slack || xx + zz < yy - slack || yy + zz < xx - slack {
-            self.push(
-                Severity::Warning,
+        } else if a + b + c - heaviest < heaviest - slack(1e-6) {
+            self.problems.warning(
                 at,
                 element,
-                format!("moments of inertia {xx}, {yy}, {zz} violate the triangle inequality"),
+                format!("moments of inertia {a}, {b}, {c} violate the triangle inequality"),
                 "no real body has them; check the file",
             );
         }
         if body.mass == 0.0 && i != [0.0; 6] {
             let message = "it has inertia but no mass";
-            self.push(Severity::Warning, at, element, message, "give it a mass or no inertia");
+            self.problems.warning(at, element, message, "give it a mass or no inertia");
         }
     }
 
     fn input(&mut self, at: Option<Origin>, element: &str, name: &str) {
         if !self.inputs.contains_key(name) {
-            let remedy = nearest(name, self.model.inputs.iter().map(String::as_str))
-                .map_or_else(|| "list it in `inputs`".to_owned(), |near| format!("did you mean `{near}`?"));
+            let known = self.model.inputs.iter().map(String::as_str);
+            let remedy = self.suggest(name, known, "list it in `inputs`");
             self.error(at, element, format!("input `{name}` is not in the list of inputs"), remedy);
         }
     }
 
     fn placement(&mut self, at: Option<Origin>, element: &str, which: &str, x: &Placement) {
-        let norm = x.q.iter().map(|c| c * c).sum::<f64>().sqrt();
         if x.p.iter().chain(&x.q).any(|c| !c.is_finite()) {
             self.error(at, element, format!("{which} is not finite"), "give finite numbers");
-        } else if (norm - 1.0).abs() > 1e-3 {
+        } else if let Err(norm) = unit_length(&x.q) {
             let message = format!("{which} has a quaternion of length {norm}");
             self.error(at, element, message, "give a unit quaternion w, x, y, z");
         }
@@ -243,7 +212,7 @@ impl<'a> Checker<'a> {
         let at = joint.origin;
         for (which, name) in [("parent", &joint.parent), ("child", &joint.child)] {
             if name != WORLD && !self.bodies.contains_key(name.as_str()) {
-                let remedy = self.suggestion(name, true);
+                let remedy = self.suggest_body(name);
                 self.error(at, &element, format!("{which} body `{name}` does not exist"), remedy);
             }
         }
@@ -275,42 +244,66 @@ impl<'a> Checker<'a> {
                 self.error(at, &element, message, "give a number");
             }
         }
-        if let Some(mimic) = &joint.mimic {
-            if !self.joints.contains_key(mimic.joint.as_str()) {
-                let remedy = self.suggestion(&mimic.joint, false);
-                let message = format!("it mimics joint `{}`, which does not exist", mimic.joint);
-                self.error(at, &element, message, remedy);
-            }
-            if !mimic.multiplier.is_finite() || !mimic.offset.is_finite() {
-                self.error(at, &element, "mimic numbers are not finite", "give finite numbers");
-            }
-            self.mimic_chain(joint, &element);
+        if joint.mimic.is_some() {
+            self.mimic(joint, &element);
         }
     }
 
     /// A mimic relation must tie single coordinates and lead somewhere.
-    fn mimic_chain(&mut self, joint: &JointDescription, element: &str) {
+    fn mimic(&mut self, joint: &JointDescription, element: &str) {
+        let Some(mimic) = &joint.mimic else { return };
+        let at = joint.origin;
         if joint.kind == JointType::Fixed {
             let message = "mimic on a fixed joint does nothing";
-            self.push(Severity::Warning, joint.origin, element, message, "leave `mimic` out");
+            self.problems.warning(at, element, message, "leave `mimic` out");
             return;
         }
-        let mut leader = joint;
-        for _ in 0..=self.model.joints.len() {
-            if leader.kind.nv() != 1 {
+        if !self.joints.contains_key(mimic.joint.as_str()) {
+            let remedy = self.suggest_joint(&mimic.joint);
+            let message = format!("it mimics joint `{}`, which does not exist", mimic.joint);
+            self.error(at, element, message, remedy);
+        }
+        if !mimic.multiplier.is_finite() || !mimic.offset.is_finite() {
+            self.error(at, element, "mimic numbers are not finite", "give finite numbers");
+        }
+        match self.leads.get(joint.name.as_str()) {
+            Some(Lead::Several(leader)) => {
+                let leader = &self.model.joints[*leader];
                 let message = format!("mimic ties `{}`, a {} joint", leader.name, leader.kind.name());
-                self.error(joint.origin, element, message, "mimic is for joints with one coordinate");
-                return;
+                self.error(at, element, message, "mimic is for joints with one coordinate");
             }
-            let next = leader.mimic.as_ref().and_then(|m| self.joints.get(m.joint.as_str()));
-            match next {
-                None => return,
-                Some(&i) if self.model.joints[i].name == joint.name => break,
-                Some(&i) => leader = &self.model.joints[i],
+            Some(Lead::Circle) => {
+                let remedy = "let one joint of the circle move on its own";
+                self.error(at, element, "it mimics itself, directly or in a circle", remedy);
+            }
+            Some(Lead::Free) | None => {}
+        }
+    }
+
+    /// Where each chain of mimics leads; every joint is visited once, however long the chains are.
+    fn follow_mimics(&mut self) {
+        for start in self.model.joints.iter().filter(|joint| joint.mimic.is_some()) {
+            let mut path: Vec<&str> = Vec::new();
+            let mut next = self.joints.get(start.name.as_str());
+            let lead = loop {
+                let Some(&index) = next else { break Lead::Free };
+                let joint = &self.model.joints[index];
+                if let Some(known) = self.leads.get(joint.name.as_str()) {
+                    break *known;
+                }
+                if joint.kind.nv() != 1 {
+                    break Lead::Several(index);
+                }
+                path.push(&joint.name);
+                // Until the end of the chain is known, who comes by again walks in a circle.
+                self.leads.insert(&joint.name, Lead::Circle);
+                next = joint.mimic.as_ref().and_then(|mimic| self.joints.get(mimic.joint.as_str()));
+            };
+            self.leads.extend(path.into_iter().map(|name| (name, lead)));
+            if start.kind.nv() != 1 {
+                self.leads.insert(&start.name, lead);
             }
         }
-        let remedy = "let one joint of the circle move on its own";
-        self.error(joint.origin, element, "it mimics itself, directly or in a circle", remedy);
     }
 
     fn axes(&mut self, joint: &JointDescription, element: &str) {
@@ -421,7 +414,7 @@ impl<'a> Checker<'a> {
     fn constraint(&mut self, constraint: &ConstraintDescription) {
         let element = format!("constraint `{}`", constraint.name());
         if !self.bodies.contains_key(constraint.body()) {
-            let remedy = self.suggestion(constraint.body(), true);
+            let remedy = self.suggest_body(constraint.body());
             self.error(None, &element, format!("body `{}` does not exist", constraint.body()), remedy);
         }
         let (direction, radius) = match constraint {
@@ -444,7 +437,7 @@ impl<'a> Checker<'a> {
             let element = format!("coupling `{}`", coupling.name);
             for name in [Some(&coupling.joint), coupling.of.as_ref()].into_iter().flatten() {
                 if !self.joints.contains_key(name.as_str()) {
-                    let remedy = self.suggestion(name, false);
+                    let remedy = self.suggest_joint(name);
                     let message = format!("joint `{name}` does not exist");
                     self.error(coupling.origin, &element, message, remedy);
                 }
@@ -464,7 +457,7 @@ impl<'a> Checker<'a> {
                 self.duplicate(None, None, element.clone());
             }
             if frame.body != WORLD && !self.bodies.contains_key(frame.body.as_str()) {
-                let remedy = self.suggestion(&frame.body, true);
+                let remedy = self.suggest_body(&frame.body);
                 self.error(None, &element, format!("body `{}` does not exist", frame.body), remedy);
             }
             self.placement(None, &element, "placement", &frame.placement);
@@ -489,7 +482,7 @@ impl<'a> Checker<'a> {
         let Some(&index) = self.joints.get(joint) else {
             // A floating joint that the builder adds has no description yet: checked when states are resolved.
             if !joint.ends_with(super::builder::ADDED_FLOATING) {
-                let remedy = self.suggestion(joint, false);
+                let remedy = self.suggest_joint(joint);
                 self.error(None, element, format!("joint `{joint}` does not exist"), remedy);
             }
             return;
@@ -502,12 +495,32 @@ impl<'a> Checker<'a> {
             self.error(None, element, message, "see the table of coordinates in docs/conventions.md");
         } else if found.iter().any(|x| !x.is_finite()) {
             self.error(None, element, format!("{which} of `{joint}` is not finite"), "give finite numbers");
-        } else if which == "q" && kind.nq() > kind.nv() {
-            let norm = found[..4].iter().map(|x| x * x).sum::<f64>().sqrt();
-            if (norm - 1.0).abs() > 1e-3 {
-                let message = format!("q of `{joint}` has a quaternion of length {norm}");
-                self.error(None, element, message, "give a unit quaternion w, x, y, z");
-            }
+        } else if which == "q"
+            && kind.nq() > kind.nv()
+            && let Err(norm) = unit_length(&found[..4])
+        {
+            let message = format!("q of `{joint}` has a quaternion of length {norm}");
+            self.error(None, element, message, "give a unit quaternion w, x, y, z");
         }
     }
+}
+
+/// The length of a quaternion; an error if it is not a rotation rounded to a few digits.
+pub(super) fn unit_length(q: &[f64]) -> Result<f64, f64> {
+    let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if (norm - 1.0).abs() <= 1e-3 { Ok(norm) } else { Err(norm) }
+}
+
+/// Principal moments of `xx, yy, zz, xy, xz, yz`; scaled, so that no square overflows or vanishes.
+fn principal_moments(inertia: [f64; 6]) -> [f64; 3] {
+    let scale = inertia.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    if scale == 0.0 {
+        return [0.0; 3];
+    }
+    let [xx, yy, zz, xy, xz, yz] = inertia;
+    if [xy, xz, yz] == [0.0; 3] {
+        return [xx, yy, zz];
+    }
+    let [xx, yy, zz, xy, xz, yz] = [xx, yy, zz, xy, xz, yz].map(|x| x / scale);
+    principal([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).0.map(|x| x * scale)
 }

@@ -11,12 +11,15 @@
 
 mod inertia;
 mod pose;
+mod principal;
 mod quat;
 mod sixd;
 mod vec3;
 
 pub use inertia::{ArticulatedInertia, Inertia, Sym3};
 pub use pose::Pose;
+#[doc(hidden)]
+pub use principal::principal;
 pub use quat::Quat;
 pub use sixd::{Momentum, Twist, Wrench};
 pub use vec3::{Mat3, Vec3};

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::document::ElementId;
 use super::equality::{is_world, joint_named, site_named};
 use super::joint::symmetric;
-use super::placement::{add, cross, rotate, scale};
 use super::reader::{Item, JointRecord, Reader};
+use crate::frames::{add, cross, rotate, scale};
 use crate::mechanism::{
     ActuatorDescription, JointType, LimitsDescription, PerCoordinate, ThrusterDescription,
 };
@@ -22,19 +22,14 @@ pub(super) fn read(reader: &mut Reader) {
         let new = names.insert(name.to_owned());
         if !new {
             let remedy = "give one of the two another name";
-            reader.problems.error(
-                reader.at(id),
-                document.label(id),
-                "an actuator of this name exists already",
-                remedy,
-            );
+            reader.error(id, "an actuator of this name exists already", remedy);
         }
         new
     });
     for (number, id) in actuators.into_iter().enumerate() {
         if !reader.settings.actuation {
             let what = "actuators are switched off by `flag` and left out";
-            reader.left_out("actuation off", id, what, "remove the flag to have them");
+            reader.left_out(id, what, "remove the flag to have them");
             continue;
         }
         let item = reader.item(id, "actuator", 0);
@@ -79,13 +74,12 @@ fn gain(reader: &mut Reader, item: &Item) -> Option<f64> {
     };
     if gain.is_none() {
         reader.left_out(
-            &format!("actuator {tag}"),
             item.id,
             format!("actuators of the kind `{tag}` with their own law of force are left out"),
             "use `motor` and close the loop where you make the inputs",
         );
     } else if reader.number(item, "delay").is_some_and(|d| d > 0.0) {
-        reader.left_out("delay", item.id, "the delay of the actuator is left out", "delay the input itself");
+        reader.left_out(item.id, "the delay of the actuator is left out", "delay the input itself");
     }
     gain
 }
@@ -105,12 +99,12 @@ fn reflected(reader: &mut Reader, item: &Item) {
     };
     if damping[1] != 0.0 || damping[2] != 0.0 {
         let what = "nonlinear `damping` is not served";
-        reader.refused("nonlinear damping", item.id, what, "keep the first of its numbers only");
+        reader.refused(item.id, what, "keep the first of its numbers only");
     }
     let record = reader.joints[joint].clone();
     if record.kind.nv() != 1 {
         let what = "`armature` and `damping` of an actuator on a ball or free joint are left out";
-        reader.left_out("reflected inertia", item.id, what, "give them to the joint");
+        reader.left_out(item.id, what, "give them to the joint");
         return;
     }
     let gear: [f64; 6] = reader.overlaid(item, "gear", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
@@ -135,27 +129,17 @@ fn transmission(reader: &mut Reader, item: &Item, gain: f64, name: &str) -> bool
         ["site"] => at_site(reader, item, gear, gain, name),
         [] => {
             let remedy = "add `joint=\"NAME\"` or `site=\"NAME\"`";
-            reader.problems.error(
-                reader.at(item.id),
-                document.label(item.id),
-                "the actuator acts on nothing",
-                remedy,
-            );
+            reader.error(item.id, "the actuator acts on nothing", remedy);
             false
         }
         ["tendon" | "body"] | ["cranksite" | "slidersite", ..] => {
             let what = format!("actuators on a `{}` are left out", given[0]);
-            reader.left_out(
-                &format!("transmission {}", given[0]),
-                item.id,
-                what,
-                "act on a `joint` or at a `site`",
-            );
+            reader.left_out(item.id, what, "act on a `joint` or at a `site`");
             false
         }
         _ => {
             let message = format!("both `{}` and `{}` say what it acts on", given[0], given[1]);
-            reader.problems.error(reader.at(item.id), document.label(item.id), message, "keep one of them");
+            reader.error(item.id, message, "keep one of them");
             false
         }
     }
@@ -170,7 +154,7 @@ fn on_joint(reader: &mut Reader, item: &Item, way: &str, gear: [f64; 6], gain: f
             if gear[..3].iter().any(|g| *g != 0.0) {
                 let what = "a force along world axes on a free joint is not served";
                 let remedy = "set the first three numbers of `gear` to zero, or act at a `site` of the body";
-                reader.refused("free force", item.id, what, remedy);
+                reader.refused(item.id, what, remedy);
                 return false;
             }
             gear[3..].iter().copied().enumerate().collect()
@@ -179,7 +163,7 @@ fn on_joint(reader: &mut Reader, item: &Item, way: &str, gear: [f64; 6], gain: f
     };
     if record.kind.nv() != 1 && way == "jointinparent" {
         let what = "a torque along parent axes (`jointinparent`) is not served";
-        reader.refused("torque in parent", item.id, what, "use `joint`, whose axes are the child's");
+        reader.refused(item.id, what, "use `joint`, whose axes are the child's");
         return false;
     }
     if record.kind.nv() == 1 {
@@ -201,7 +185,7 @@ fn on_joint(reader: &mut Reader, item: &Item, way: &str, gear: [f64; 6], gain: f
 
 fn no_gear(reader: &mut Reader, id: ElementId) {
     let remedy = "give `gear` a number that is not zero";
-    reader.left_out("no gear", id, "the actuator has no effect: its gear is zero", remedy);
+    reader.left_out(id, "the actuator has no effect: its gear is zero", remedy);
 }
 
 /// A wrench fixed in the body of the site, about the body's origin.
@@ -209,13 +193,13 @@ fn at_site(reader: &mut Reader, item: &Item, gear: [f64; 6], gain: f64, name: &s
     let document = Rc::clone(&reader.document);
     if document.elements[item.id].text("refsite").is_some() {
         let what = "actuators between two sites (`refsite`) are left out";
-        reader.left_out("refsite", item.id, what, "remove `refsite` to have a wrench at the site");
+        reader.left_out(item.id, what, "remove `refsite` to have a wrench at the site");
         return false;
     }
     let Some((body, site)) = site_named(reader, item.id, "site") else { return false };
     if is_world(reader, body) {
         let what = "the actuator pushes the world and has no effect";
-        reader.left_out("push world", item.id, what, "choose a site of a body");
+        reader.left_out(item.id, what, "choose a site of a body");
         return false;
     }
     unclamped(reader, item);
@@ -258,6 +242,6 @@ fn unclamped(reader: &mut Reader, item: &Item) {
     if control.is_some() || force.is_some() {
         let what =
             "`ctrlrange` and `forcerange` of actuators on ball joints, free joints and sites are not kept";
-        reader.left_out("unclamped", item.id, what, "keep the input within its range where you make it");
+        reader.left_out(item.id, what, "keep the input within its range where you make it");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::document::{Document, ElementId};
-use super::problems::Problems;
+use crate::mechanism::Problems;
 
 /// Classes inside classes: more is a mistake.
 const MAX_CLASS_DEPTH: usize = 100;
@@ -50,12 +50,10 @@ impl Defaults {
                 continue;
             }
             if let Some(name) = document.elements[id].get("class").filter(|a| a.value != "main") {
-                problems.error(
-                    Some(name.at),
-                    document.label(id),
-                    format!("the outermost default class is `{}`", name.value),
-                    "the outermost class is always `main`: put yours inside `<default> ... </default>`",
-                );
+                let message = format!("the outermost default class is `{}`", name.value);
+                let remedy =
+                    "the outermost class is always `main`: put yours inside `<default> ... </default>`";
+                problems.error(Some(name.at), document.label(id), message, remedy);
             }
             defaults.read_class(document, id, problems);
         }
@@ -66,12 +64,9 @@ impl Defaults {
         let mut stack: Vec<(ElementId, ClassId, usize)> = vec![(top, 0, 0)];
         while let Some((id, class, depth)) = stack.pop() {
             if depth > MAX_CLASS_DEPTH {
-                problems.error(
-                    Some(document.elements[id].at),
-                    document.label(id),
-                    format!("default classes are nested more than {MAX_CLASS_DEPTH} deep"),
-                    "put some of them side by side",
-                );
+                let at = Some(document.elements[id].at);
+                let message = format!("default classes are nested more than {MAX_CLASS_DEPTH} deep");
+                problems.error(at, document.label(id), message, "put some of them side by side");
                 continue;
             }
             // First this class's own elements, so that the classes below inherit all of them.
@@ -105,12 +100,8 @@ impl Defaults {
     ) -> Option<ClassId> {
         let element = &document.elements[id];
         let Some(name) = element.text("class") else {
-            problems.error(
-                Some(element.at),
-                "default",
-                "a default class inside another has no name",
-                "add `class=\"NAME\"`",
-            );
+            let message = "a default class inside another has no name";
+            problems.error(Some(element.at), "default", message, "add `class=\"NAME\"`");
             return None;
         };
         if let Some(&first) = self.by_name.get(name) {
@@ -120,12 +111,8 @@ impl Defaults {
             } else {
                 format!("class `{name}` exists already")
             };
-            problems.error(
-                Some(element.at),
-                document.label(id),
-                where_,
-                "give one of the two another name, or join them",
-            );
+            let remedy = "give one of the two another name, or join them";
+            problems.error(Some(element.at), document.label(id), where_, remedy);
             return None;
         }
         let chains = self.classes[around].chains.clone();

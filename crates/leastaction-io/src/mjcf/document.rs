@@ -4,13 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::MjcfOptions;
-use super::problems::Problems;
 use crate::findings::Findings;
-use crate::mechanism::Origin;
+use crate::mechanism::{Origin, Problems};
 use crate::{SourceMap, xml};
 
-/// Deepest nesting of elements that is read. Real models stay below 100; a chain of 20,000 bodies still loads.
-const MAX_DEPTH: usize = 30_000;
+/// Deepest nesting of elements that is read. Real models stay below 100; a chain of 100,000 bodies still loads.
+const MAX_DEPTH: usize = 250_000;
 
 /// Includes inside includes: more is a mistake.
 const MAX_INCLUDE_DEPTH: usize = 32;
@@ -155,9 +154,7 @@ impl Loader<'_> {
         }
         let mut findings = Findings::new(text, file);
         let Some(parsed) = xml::parse(&mut findings, MAX_DEPTH) else {
-            for diagnostic in findings.into_diagnostics(self.sources) {
-                self.problems.placed(at(0), diagnostic);
-            }
+            self.problems.append(findings.problems);
             return false;
         };
         self.copy(&parsed, file, parent, depth, path)
@@ -249,6 +246,22 @@ impl Loader<'_> {
         );
     }
 
+    /// True for files below the folder of the main file and below the folders the caller trusts, links followed: a
+    /// model from elsewhere must not read, or quote in a message, what it likes.
+    fn may_read(&self, file: &Path) -> bool {
+        let absolute = |path: &Path| std::path::absolute(path).map(|path| clean(&path));
+        let main = if self.directory == Path::new("") { Path::new(".") } else { &self.directory };
+        let mut folders = std::iter::once(main).chain(self.options.folders.iter().map(PathBuf::as_path));
+        folders.any(|folder| {
+            let below = |file: std::io::Result<PathBuf>, folder: std::io::Result<PathBuf>| {
+                file.and_then(|file| folder.map(|folder| file.starts_with(folder)))
+            };
+            // Texts from memory have no links.
+            below(absolute(file), absolute(folder)).unwrap_or(false)
+                && below(file.canonicalize(), folder.canonicalize()).unwrap_or(true)
+        })
+    }
+
     fn include(
         &mut self,
         node: roxmltree::Node<'_, '_>,
@@ -259,12 +272,8 @@ impl Loader<'_> {
     ) {
         let at = Some(at);
         for attribute in node.attributes().filter(|a| a.name() != "file") {
-            self.problems.error(
-                at,
-                "include",
-                format!("unknown attribute `{}`", attribute.name()),
-                "`include` has the attribute `file` only",
-            );
+            let message = format!("unknown attribute `{}`", attribute.name());
+            self.problems.error(at, "include", message, "`include` has the attribute `file` only");
         }
         let Some(name) = node.attribute("file").filter(|name| !name.is_empty()) else {
             self.problems.error(at, "include", "no file is named", "write `<include file=\"NAME.xml\"/>`");
@@ -287,14 +296,19 @@ impl Loader<'_> {
         let beside_main = clean(&self.directory.join(name));
         let beside_this = clean(&path.parent().unwrap_or(Path::new("")).join(name));
         let mut found = Err(None);
-        for candidate in [&beside_main, &beside_this] {
+        let candidates =
+            [&beside_main, &beside_this].map(|path| Some(path).filter(|path| self.may_read(path)));
+        if candidates == [None, None] {
+            let remedy =
+                "move it there, or name its folder as one whose files may be read (`--package-path FOLDER`)";
+            self.problems.error(at, element, "the file lies outside the folder of the model", remedy);
+            return;
+        }
+        for candidate in candidates.into_iter().flatten() {
             if self.included.contains(candidate) {
-                self.problems.error(
-                    at,
-                    element,
-                    "this file is part of the model already",
-                    "each file can be included once: remove this include, or the cycle it is part of",
-                );
+                let remedy =
+                    "each file can be included once: remove this include, or the cycle it is part of";
+                self.problems.error(at, element, "this file is part of the model already", remedy);
                 return;
             }
             match (self.options.read_file)(candidate) {
@@ -309,27 +323,19 @@ impl Loader<'_> {
         match found {
             Ok((file, text)) => {
                 self.included.insert(file.clone());
-                let errors_before = self.problems.any_error();
+                let errors_before = self.problems.has_errors();
                 if !self.append(&text, &file, above, depth + 1)
                     && !errors_before
-                    && !self.problems.any_error()
+                    && !self.problems.has_errors()
                 {
-                    self.problems.error(
-                        at,
-                        element,
-                        "the included file holds no element",
-                        "put what is to be included inside its outermost element",
-                    );
+                    let remedy = "put what is to be included inside its outermost element";
+                    self.problems.error(at, element, "the included file holds no element", remedy);
                 }
             }
             Err(error) => {
                 let why = error.map_or_else(String::new, |e| format!(": {e}"));
-                self.problems.error(
-                    at,
-                    element,
-                    format!("cannot read `{}`{why}", beside_main.display()),
-                    "give the path relative to the main file",
-                );
+                let message = format!("cannot read `{}`{why}", beside_main.display());
+                self.problems.error(at, element, message, "give the path relative to the main file");
             }
         }
     }

@@ -3,10 +3,9 @@
 use std::rc::Rc;
 
 use super::document::ElementId;
-use super::placement::{compose, inverse, unit_quaternion};
-use super::problems::did_you_mean;
 use super::reader::{Item, Reader};
 use super::tree::body_named;
+use crate::frames::{compose, inverse, unit_quaternion};
 use crate::mechanism::{CouplingDescription, JointDescription, JointRole, JointType, Placement, WORLD};
 
 /// One side of a loop joint: body record and joint frame in that body.
@@ -19,12 +18,12 @@ pub(super) fn read(reader: &mut Reader) {
         let item = reader.item(id, "equality", 0);
         if !reader.settings.equalities {
             let what = "equality constraints are switched off by `flag` and left out";
-            reader.left_out("equality off", id, what, "remove the flag to have them");
+            reader.left_out(id, what, "remove the flag to have them");
             continue;
         }
         if reader.text(&item, "active") == Some("false") {
             let what = "the constraint is not active and left out";
-            reader.left_out("inactive equality", id, what, "write `active=\"true\"` to have it");
+            reader.left_out(id, what, "write `active=\"true\"` to have it");
             continue;
         }
         match tag.as_str() {
@@ -36,7 +35,6 @@ pub(super) fn read(reader: &mut Reader) {
             }
             "joint" => coupling(reader, &item),
             _ => reader.left_out(
-                &format!("equality {tag}"),
                 id,
                 format!("equality constraints of the kind `{tag}` are left out"),
                 "use `connect`, `weld` or `joint`, or remove it",
@@ -55,7 +53,7 @@ fn loop_joint(reader: &mut Reader, item: &Item, kind: JointType) {
     if one.0 == two.0 {
         let message = format!("both ends are on `{}`", reader.bodies[one.0].name);
         let remedy = "a loop needs two different bodies";
-        reader.problems.error(reader.at(item.id), reader.document.label(item.id), message, remedy);
+        reader.error(item.id, message, remedy);
         return;
     }
     // The world can only be a parent.
@@ -97,7 +95,7 @@ fn sides(reader: &mut Reader, item: &Item) -> Option<(Side, Side)> {
         } else {
             "write `site1` and `site2`, or `body1` and perhaps `body2`"
         };
-        reader.problems.error(Some(element.at), document.label(item.id), complaint, remedy);
+        reader.error(item.id, complaint, remedy);
         return None;
     }
     if by_sites {
@@ -128,9 +126,9 @@ pub(super) fn site_named(reader: &mut Reader, id: ElementId, attribute: &str) ->
     let found = reader.sites.get(&named.value).map(|site| (site.body, site.placement));
     if found.is_none() {
         let known = reader.model.frames.iter().map(|f| f.name.as_str());
-        let remedy = did_you_mean(&named.value, known, || "name a `site` of the file".into());
+        let remedy = reader.problems.did_you_mean(&named.value, known, || "name a `site` of the file".into());
         let message = format!("site `{}` does not exist", named.value);
-        reader.problems.error(Some(named.at), document.label(id), message, remedy);
+        reader.error_at(named.at, id, message, remedy);
     }
     found
 }
@@ -142,9 +140,10 @@ pub(super) fn joint_named(reader: &mut Reader, id: ElementId, attribute: &str) -
     let found = reader.joint_names.get(&named.value).copied();
     if found.is_none() {
         let known = reader.joints.iter().map(|j| reader.model.joints[j.index].name.as_str());
-        let remedy = did_you_mean(&named.value, known, || "name a `joint` of the file".into());
+        let remedy =
+            reader.problems.did_you_mean(&named.value, known, || "name a `joint` of the file".into());
         let message = format!("joint `{}` does not exist", named.value);
-        reader.problems.error(Some(named.at), document.label(id), message, remedy);
+        reader.error_at(named.at, id, message, remedy);
     }
     found
 }
@@ -162,7 +161,7 @@ fn coupling(reader: &mut Reader, item: &Item) {
             let message =
                 format!("joint `{}` has more than one coordinate", reader.model.joints[record.index].name);
             let remedy = "couple hinges and slides only";
-            reader.problems.error(reader.at(item.id), document.label(item.id), message, remedy);
+            reader.error(item.id, message, remedy);
             return;
         }
     }

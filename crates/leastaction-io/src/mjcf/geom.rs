@@ -3,9 +3,10 @@
 use std::f64::consts::PI;
 
 use super::inertial::MassProperties;
-use super::placement::{add, compose, from_z, scale, sub, unit};
 use super::reader::{Item, Reader};
-use crate::mechanism::{Placement, Shape, Visual};
+use super::settings::InertiaFromGeom;
+use crate::frames::{add, compose, from_z, scale, sub, unit};
+use crate::mechanism::{Placement, Severity, Shape, Visual};
 
 /// What a body needs to know of one of its geoms.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
     let mesh = reader.text(item, "mesh").map(str::to_owned);
     let mut size: [f64; 3] = reader.overlaid(item, "size", [0.0; 3]);
     let primitive = matches!(kind.as_str(), "sphere" | "capsule" | "cylinder" | "ellipsoid" | "box");
+    let mut whole = true;
     if primitive && mesh.is_none() {
         let fromto_given = reader.get(item, "fromto").is_some();
         let fromto = fromto(reader, item, &kind);
@@ -47,8 +49,9 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
             };
         }
         let excused = ["size", "type", "fromto"].into_iter().any(|name| reader.was_malformed(item, name));
-        if !excused && (fromto.is_some() || !fromto_given) {
-            check_size(reader, item, &kind, size, fromto.is_some());
+        whole = fromto.is_some() || !fromto_given;
+        if !excused && whole {
+            whole = check_size(reader, item, &kind, size, fromto.is_some());
         }
     }
     placement = compose(frame, &placement);
@@ -66,37 +69,37 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
         _ => mass(reader, item, &kind, mesh.is_some(), size, &placement),
     };
     let rgba = colour(reader, item);
-    Geom { visual: shape.map(|shape| Visual { shape, placement, rgba }), group, mass, collides }
+    let visual = shape.filter(|_| whole).map(|shape| Visual { shape, placement, rgba });
+    Geom { visual, group, mass, collides }
 }
 
 /// The placement and half-length a `fromto` gives; the shape's z runs from the second point to the first.
 fn fromto(reader: &mut Reader, item: &Item, kind: &str) -> Option<(Placement, f64)> {
     let [a, b, c, d, e, f] = reader.array::<6>(item, "fromto")?;
-    let at = reader.get(item, "fromto").map(|a| a.at);
-    let label = reader.document.label(item.id);
     if kind == "sphere" {
         let remedy = "write `type=\"capsule\"`, `cylinder`, `box` or `ellipsoid`, or use `pos`";
-        reader.problems.error(at, label, "`fromto` does not go with a sphere", remedy);
+        fault(reader, item, "fromto", "`fromto` does not go with a sphere", remedy);
         return None;
     }
     let (from, to) = ([a, b, c], [d, e, f]);
     let along = sub(from, to);
     let Some(direction) = unit(along) else {
-        reader.problems.error(at, label, "the two points of `fromto` coincide", "move one of them");
+        fault(reader, item, "fromto", "the two points of `fromto` coincide", "move one of them");
         return None;
     };
-    let half = super::placement::norm(along) / 2.0;
+    let half = crate::frames::norm(along) / 2.0;
     Some((Placement { p: scale(add(from, to), 0.5), q: from_z(direction) }, half))
 }
 
-fn check_size(reader: &mut Reader, item: &Item, kind: &str, size: [f64; 3], fromto: bool) {
+/// True if the sizes that this kind needs are there; a fault is said.
+fn check_size(reader: &mut Reader, item: &Item, kind: &str, size: [f64; 3], fromto: bool) -> bool {
     let needed = match kind {
         "sphere" => 1,
         "capsule" | "cylinder" => 2,
         _ => 3,
     };
     if size[..needed].iter().all(|s| *s > 0.0) {
-        return;
+        return true;
     }
     let wanted = match (kind, fromto) {
         (_, true) | ("sphere", _) => "1 positive number, the radius or half width",
@@ -105,10 +108,37 @@ fn check_size(reader: &mut Reader, item: &Item, kind: &str, size: [f64; 3], from
         }
         _ => "3 positive numbers, the half lengths or radii",
     };
-    let at = reader.get(item, "size").map(|a| a.at).or_else(|| reader.at(item.id));
     let found = reader.text(item, "size").map_or_else(|| "missing".to_owned(), |s| format!("`{}`", s.trim()));
     let message = format!("the `size` of this {kind} is {found}");
-    reader.problems.error(at, reader.document.label(item.id), message, format!("a {kind} needs {wanted}"));
+    fault(reader, item, "size", message, format!("a {kind} needs {wanted}"));
+    false
+}
+
+/// Something wrong with the shape: an error if the mass of the body comes from it, else it is not drawn.
+fn fault(
+    reader: &mut Reader,
+    item: &Item,
+    attribute: &str,
+    message: impl Into<String>,
+    remedy: impl Into<String>,
+) {
+    let at = reader.get(item, attribute).map(|a| a.at).or_else(|| reader.at(item.id));
+    let severity = if is_only_drawn(reader, item) { Severity::Warning } else { Severity::Error };
+    reader.problems.add(severity, at, reader.document.label(item.id), message, remedy);
+}
+
+/// True if nothing but the picture depends on the shape.
+fn is_only_drawn(reader: &Reader, item: &Item) -> bool {
+    let elements = &reader.document.elements;
+    let parents = std::iter::successors(elements[item.id].parent, |id| elements[*id].parent);
+    let holder = parents.into_iter().find(|id| elements[*id].tag != "frame").unwrap_or(0);
+    let has_inertial = || elements[holder].children.iter().any(|id| elements[*id].tag == "inertial");
+    let mass_is_given = match reader.settings.inertia_from_geom {
+        InertiaFromGeom::Always => false,
+        InertiaFromGeom::Never => true,
+        InertiaFromGeom::WhenMissing => has_inertial(),
+    };
+    mass_is_given || elements[holder].tag == "worldbody" || reader.number(item, "mass") == Some(0.0)
 }
 
 fn mesh_shape(reader: &mut Reader, item: &Item, name: &str) -> Option<Shape> {
@@ -116,9 +146,8 @@ fn mesh_shape(reader: &mut Reader, item: &Item, name: &str) -> Option<Shape> {
         return Some(Shape::Mesh { file: mesh.file.clone(), scale: mesh.scale });
     }
     let at = reader.get(item, "mesh").map(|a| a.at);
-    let label = reader.document.label(item.id);
     let message = format!("mesh `{name}` is not among the assets; the shape is not drawn");
-    reader.problems.warning(at, label, message, "add it to `asset`, or correct the name");
+    reader.warning(item.id, at, message, "add it to `asset`, or correct the name");
     None
 }
 
@@ -131,9 +160,8 @@ fn colour(reader: &mut Reader, item: &Item) -> Option<[f64; 4]> {
         return *colour;
     }
     let at = reader.get(item, "material").map(|a| a.at);
-    let label = reader.document.label(item.id);
     let message = format!("material `{material}` is not among the assets; the shape has no colour");
-    reader.problems.warning(at, label, message, "add it to `asset`, or correct the name");
+    reader.warning(item.id, at, message, "add it to `asset`, or correct the name");
     None
 }
 

@@ -1,11 +1,11 @@
 //! Mass, centre of mass and inertia of a body: given, or summed over its geoms.
 
-use super::eigen::principal;
 use super::geom::{Geom, GeomMass};
-use super::placement::{Quaternion, matrix, sub};
 use super::reader::{Item, Reader};
 use super::settings::InertiaFromGeom;
+use crate::frames::{Quaternion, matrix, sub};
 use crate::mechanism::{BodyDescription, Placement};
+use crate::spatial::principal;
 
 /// A 3×3 matrix, rows first.
 type Matrix = [[f64; 3]; 3];
@@ -121,7 +121,7 @@ fn explicit(reader: &mut Reader, item: &Item, frame: &Placement) -> MassProperti
     // A malformed mass is reported already; one kilogram keeps later checks quiet about it.
     let mass = reader.number(item, "mass").unwrap_or(1.0);
     let own = reader.placement(item);
-    let placement = super::placement::compose(frame, &own);
+    let placement = crate::frames::compose(frame, &own);
     let diagonal = reader.array::<3>(item, "diaginertia");
     let full = reader.array::<6>(item, "fullinertia");
     let element = &reader.document.elements[item.id];
@@ -134,23 +134,18 @@ fn explicit(reader: &mut Reader, item: &Item, frame: &Placement) -> MassProperti
         _ => None,
     };
     if let Some(message) = problem {
-        reader.problems.error(
-            reader.at(item.id),
-            reader.document.label(item.id),
-            message,
-            "keep one of them",
-        );
+        reader.error(item.id, message, "keep one of them");
     }
     let mut properties = MassProperties::of_principal(mass, diagonal.unwrap_or([0.0; 3]), &placement);
     if let Some([xx, yy, zz, xy, xz, yz]) = full {
         let given = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
         let (moments, axes) = principal(given);
-        properties.inertia = if frame.q == super::placement::IDENTITY {
+        properties.inertia = if frame.q == crate::frames::IDENTITY {
             given
         } else {
             let column = |k: usize| [axes[0][k], axes[1][k], axes[2][k]];
-            let q = super::placement::from_axes(column(0), column(1), column(2));
-            turned(moments, super::placement::multiply(frame.q, q))
+            let q = crate::frames::from_axes(column(0), column(1), column(2));
+            turned(moments, crate::frames::multiply(frame.q, q))
         };
     }
     properties
@@ -164,7 +159,6 @@ fn sum_of_geoms(reader: &mut Reader, geoms: &[(Item, Geom)]) -> MassProperties {
             Some(GeomMass::Known(mass)) => parts.push(*mass),
             Some(GeomMass::Unknown(what)) => {
                 reader.refused(
-                    &format!("mass of {what}"),
                     item.id,
                     format!("the mass of its body would come from {what}, which is not computed"),
                     "give the body an `inertial`, or this geom `mass=\"0\"`",
@@ -209,7 +203,7 @@ mod tests {
 
     #[test]
     fn bounds_act_on_principal_moments() {
-        let turned45 = Placement { p: [0.0; 3], q: super::super::placement::about([0.0, 0.0, 1.0], 0.7) };
+        let turned45 = Placement { p: [0.0; 3], q: crate::frames::about([0.0, 0.0, 1.0], 0.7) };
         let mut m = MassProperties::of_principal(1.0, [0.01, 2.0, 2.0], &turned45);
         m.map_moments(|x| x.map(|x| x.max(0.1)));
         let wanted = MassProperties::of_principal(1.0, [0.1, 2.0, 2.0], &turned45);

@@ -1,9 +1,10 @@
 //! Joints: one MJCF joint becomes one joint of ours.
 
-use super::placement::rotate;
 use super::reader::{Item, Reader};
+use crate::frames::rotate;
 use crate::mechanism::{
-    JointDescription, JointRole, JointType, LimitsDescription, PerCoordinate, Placement, SpringDescription,
+    JointDescription, JointRole, JointType, LimitsDescription, PerCoordinate, Placement, Severity,
+    SpringDescription,
 };
 
 /// A joint read from the file, before bodies and placements are known.
@@ -57,7 +58,7 @@ pub(super) fn read(reader: &mut Reader, item: Item, frame: &Placement) -> JointD
     let pos = if kind == JointType::Floating {
         [0.0; 3]
     } else {
-        super::placement::add(frame.p, rotate(frame.q, pos))
+        crate::frames::add(frame.p, rotate(frame.q, pos))
     };
     if !free_element {
         forces(reader, &item, kind, angle, reference, &mut description);
@@ -79,22 +80,17 @@ fn forces(
     let springdamper = reader.array::<2>(item, "springdamper").unwrap_or([0.0; 2]);
     if springdamper.iter().all(|x| *x > 0.0) {
         let remedy = "write the `stiffness` and `damping` it stands for";
-        reader.refused("springdamper", item.id, "`springdamper` is not computed", remedy);
+        reader.refused(item.id, "`springdamper` is not computed", remedy);
     }
     if reader.number(item, "springyield").is_some_and(|y| y > 0.0) {
-        reader.refused(
-            "springyield",
-            item.id,
-            "springs that yield (`springyield`) are not served",
-            "remove it",
-        );
+        reader.refused(item.id, "springs that yield (`springyield`) are not served", "remove it");
     }
     let stiffness: [f64; 3] = reader.overlaid(item, "stiffness", [0.0; 3]);
     let damping: [f64; 3] = reader.overlaid(item, "damping", [0.0; 3]);
     for (name, polynomial) in [("stiffness", stiffness), ("damping", damping)] {
         if polynomial[1] != 0.0 || polynomial[2] != 0.0 {
             let what = format!("nonlinear `{name}` is not served");
-            reader.refused(&format!("nonlinear {name}"), item.id, what, "keep the first of its numbers only");
+            reader.refused(item.id, what, "keep the first of its numbers only");
         }
     }
     if stiffness[0] != 0.0 && reader.settings.springs {
@@ -106,12 +102,10 @@ fn forces(
             });
         } else {
             let word = word(kind);
-            reader.refused(
-                &format!("{word} stiffness"),
-                item.id,
-                format!("`stiffness` on a {word} joint is not served: our rotational springs follow the sine of the angle"),
-                "remove it, or use three hinges with springs",
+            let what = format!(
+                "`stiffness` on a {word} joint is not served: our rotational springs follow the sine of the angle"
             );
+            reader.refused(item.id, what, "remove it, or use three hinges with springs");
         }
     }
     if reader.settings.dampers {
@@ -142,7 +136,7 @@ fn limits(
             limits.upper = Some(PerCoordinate::One(high * angle - reference));
         } else if reader.settings.limits {
             let what = "the cone that limits a ball joint is left out";
-            reader.left_out("ball range", item.id, what, "remove `range`, or use hinges with limits");
+            reader.left_out(item.id, what, "remove `range`, or use hinges with limits");
         }
     }
     if scalar && let Some([low, high]) = reader.limited(item, "actuatorfrclimited", "actuatorfrcrange") {
@@ -158,7 +152,9 @@ pub(super) fn symmetric(reader: &mut Reader, item: &Item, name: &str, low: f64, 
     let larger = low.abs().max(high.abs());
     if low != -high {
         let what = format!("`{name}` goes from {low} to {high}; the effort limit kept is ±{larger}");
-        reader.left_out("one-sided force range", item.id, what, "make it symmetric if that matters");
+        let (at, label) = (reader.at(item.id), reader.document.label(item.id));
+        let remedy = "make it symmetric if that matters";
+        reader.problems.of_kind("one-sided force range", Severity::Warning, at, label, what, remedy);
     }
     larger
 }

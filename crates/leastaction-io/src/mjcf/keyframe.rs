@@ -3,31 +3,29 @@
 use std::rc::Rc;
 
 use super::document::ElementId;
-use super::placement::{compose, conjugate, inverse, rotate, unit_quaternion};
 use super::reader::{JointRecord, Reader};
 use super::settings::parse_numbers;
+use crate::frames::{IDENTITY, Quaternion, compose, conjugate, inverse, rotate, unit_quaternion};
 use crate::mechanism::{Coordinates, JointType, Placement, StateDescription};
 
 /// Reads all `keyframe` sections.
 pub(super) fn read(reader: &mut Reader) {
+    if reader.keyframes_are_lost {
+        return;
+    }
     for (number, id) in reader.section("keyframe").into_iter().enumerate() {
         let document = Rc::clone(&reader.document);
         let element = &document.elements[id];
         let name = element.text("name").map_or_else(|| format!("key{number}"), str::to_owned);
         if reader.model.states.contains_key(&name) {
             let remedy = "give one of the two another name";
-            reader.problems.error(
-                reader.at(id),
-                document.label(id),
-                "a keyframe of this name exists already",
-                remedy,
-            );
+            reader.warning(id, None, "a keyframe of this name exists already; this one is left out", remedy);
             continue;
         }
         for unused in ["act", "ctrl", "mpos", "mquat", "plastic"] {
             if element.get(unused).is_some() {
                 let what = format!("`{unused}` of keyframes is not used");
-                reader.left_out(&format!("key {unused}"), id, what, "give inputs when you simulate");
+                reader.left_out(id, what, "give inputs when you simulate");
             }
         }
         if let Some(state) = state(reader, id) {
@@ -49,16 +47,15 @@ fn state(reader: &mut Reader, id: ElementId) -> Option<StateDescription> {
         let q = qpos.as_ref().map(|q| &q[i..i + nq]);
         let v = qvel.as_ref().map(|v| &v[j..j + nv]);
         (i, j) = (i + nq, j + nv);
-        let q = match q.map(|q| position(&record, q)) {
-            Some(None) => {
-                let message = format!("the quaternion of joint `{name}` in `qpos` is zero");
-                let remedy = "write a quaternion w x y z of length 1";
-                reader.problems.error(reader.at(id), document.label(id), message, remedy);
-                return None;
-            }
-            Some(q) => q,
-            None => None,
+        let mut turn = |given: &[f64]| {
+            unit_quaternion([given[0], given[1], given[2], given[3]]).unwrap_or_else(|| {
+                let message =
+                    format!("the quaternion of joint `{name}` in `qpos` is zero, read as no rotation");
+                reader.warning(id, None, message, "write a quaternion w x y z of length 1");
+                IDENTITY
+            })
         };
+        let q = q.map(|q| position(&record, q, &mut turn));
         if let Some(v) = v {
             let pose = q.as_ref().map_or(record.placement, |(_, pose)| *pose);
             state.v.insert(name.clone(), Coordinates::from(&velocity(&record, v, &pose)[..]));
@@ -70,7 +67,7 @@ fn state(reader: &mut Reader, id: ElementId) -> Option<StateDescription> {
     Some(state)
 }
 
-/// The numbers of `qpos` or `qvel`; missing ones at the end are those of the file's pose. `None` after an error.
+/// The numbers of `qpos` or `qvel`; missing ones at the end are those of the file's pose. `None` if they are wrong.
 fn values(
     reader: &mut Reader,
     id: ElementId,
@@ -78,11 +75,15 @@ fn values(
     size: fn(JointType) -> usize,
 ) -> Option<Option<Vec<f64>>> {
     let document = Rc::clone(&reader.document);
+    if document.elements[id].taken.iter().any(|taken| taken == name) {
+        return None;
+    }
     let Some(attribute) = document.elements[id].get(name) else { return Some(None) };
     let given = parse_numbers(&attribute.value);
     let total: usize = reader.joints.iter().map(|j| size(j.kind)).sum();
     if given.len() > total {
-        let message = format!("`{name}` has {} numbers, the model has {total}", given.len());
+        let message =
+            format!("`{name}` has {} numbers, the model has {total}: the keyframe is left out", given.len());
         let remedy = "give one number per coordinate in the order of the joints in the file, 4 for a ball, \
                       7 for a free joint";
         let remedy = if name == "qvel" {
@@ -90,7 +91,7 @@ fn values(
         } else {
             remedy
         };
-        reader.problems.error(Some(attribute.at), document.label(id), message, remedy);
+        reader.warning(id, Some(attribute.at), message, remedy);
         return None;
     }
     if given.len() < total && !given.is_empty() {
@@ -98,7 +99,7 @@ fn values(
             "`{name}` has {} of the model's {total} numbers; the rest is as in the file",
             given.len()
         );
-        reader.problems.warning(Some(attribute.at), document.label(id), message, "give all of them");
+        reader.warning(id, Some(attribute.at), message, "give all of them");
     }
     let mut all =
         if name == "qpos" { reader.joints.iter().flat_map(reference).collect() } else { vec![0.0; total] };
@@ -116,20 +117,20 @@ fn reference(record: &JointRecord) -> Vec<f64> {
 }
 
 /// Our coordinates for MuJoCo's, with the pose in the world of a free body.
-fn position(record: &JointRecord, qpos: &[f64]) -> Option<(Vec<f64>, Placement)> {
+fn position(
+    record: &JointRecord,
+    qpos: &[f64],
+    turn: &mut dyn FnMut(&[f64]) -> Quaternion,
+) -> (Vec<f64>, Placement) {
     match record.kind {
-        JointType::Spherical => {
-            let q = unit_quaternion([qpos[0], qpos[1], qpos[2], qpos[3]])?;
-            Some((q.to_vec(), record.placement))
-        }
+        JointType::Spherical => (turn(qpos).to_vec(), record.placement),
         JointType::Floating => {
-            let q = unit_quaternion([qpos[3], qpos[4], qpos[5], qpos[6]])?;
-            let pose = Placement { p: [qpos[0], qpos[1], qpos[2]], q };
+            let pose = Placement { p: [qpos[0], qpos[1], qpos[2]], q: turn(&qpos[3..]) };
             // Ours count from the pose in the file: the joint frames coincide at zero.
             let relative = compose(&inverse(&record.placement), &pose);
-            Some((relative.q.iter().chain(&relative.p).copied().collect(), pose))
+            (relative.q.iter().chain(&relative.p).copied().collect(), pose)
         }
-        _ => Some((vec![qpos[0] - record.reference], record.placement)),
+        _ => (vec![qpos[0] - record.reference], record.placement),
     }
 }
 

@@ -15,14 +15,11 @@ mod actuator;
 mod assets;
 mod defaults;
 mod document;
-mod eigen;
 mod equality;
 mod geom;
 mod inertial;
 mod joint;
 mod keyframe;
-mod placement;
-mod problems;
 mod reader;
 mod schema;
 mod settings;
@@ -31,7 +28,7 @@ mod validate;
 mod write;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use write::write_mjcf;
 
@@ -44,6 +41,8 @@ pub type ReadFile = Box<dyn Fn(&Path) -> std::io::Result<String>>;
 pub struct MjcfOptions {
     /// Reads an included file; tests give texts from memory.
     pub read_file: ReadFile,
+    /// Folders whose files may be included, besides those below the folder of the main file.
+    pub folders: Vec<PathBuf>,
     /// Most files one model may be made of.
     pub max_files: usize,
     /// Most bytes of text all files together may have.
@@ -53,9 +52,10 @@ pub struct MjcfOptions {
 impl Default for MjcfOptions {
     fn default() -> Self {
         Self {
-            read_file: Box::new(|path| std::fs::read_to_string(path)),
+            read_file: Box::new(super::read_text),
+            folders: Vec::new(),
             max_files: 256,
-            max_bytes: 64 << 20,
+            max_bytes: super::MAX_FILE_BYTES as usize,
         }
     }
 }
@@ -63,6 +63,7 @@ impl Default for MjcfOptions {
 impl fmt::Debug for MjcfOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MjcfOptions")
+            .field("folders", &self.folders)
             .field("max_files", &self.max_files)
             .field("max_bytes", &self.max_bytes)
             .finish_non_exhaustive()

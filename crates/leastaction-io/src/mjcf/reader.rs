@@ -7,14 +7,13 @@ use std::rc::Rc;
 use super::assets::Assets;
 use super::defaults::{ClassId, Defaults};
 use super::document::{self, Attribute, Document, ElementId};
-use super::placement::{
-    self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
-};
-use super::problems::{Problems, did_you_mean};
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
 use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
-use crate::mechanism::{JointType, ModelDescription, Origin, Placement};
+use crate::frames::{
+    self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
+};
+use crate::mechanism::{JointType, ModelDescription, Origin, Placement, Problems, Severity};
 use crate::{Diagnostic, Reading, SourceMap};
 
 /// An element together with the default elements it inherits from, nearest first.
@@ -62,8 +61,10 @@ pub(super) struct Reader {
     pub(super) joint_names: HashMap<String, usize>,
     pub(super) sites: HashMap<String, SiteRecord>,
     /// Names of joints of the description, to keep made-up ones unique.
-    pub(super) used_joint_names: HashSet<String>,
-    pub(super) used_body_names: HashSet<String>,
+    pub(super) used_joint_names: Names,
+    pub(super) used_body_names: Names,
+    /// The keyframes would mean other poses than ours.
+    pub(super) keyframes_are_lost: bool,
 }
 
 /// Reads a text; see [`super::read_mjcf`].
@@ -72,7 +73,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
     let mut problems = Problems::default();
     let document = document::load(text, path, options, &mut sources, &mut problems);
     let Some(mut document) = document else {
-        let diagnostics = problems.finish(&sources);
+        let diagnostics = Diagnostic::list(problems, &sources);
         return Reading { description: None, sources, diagnostics };
     };
     validate::validate(&mut document, &mut problems);
@@ -96,8 +97,9 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         joints: Vec::new(),
         joint_names: HashMap::new(),
         sites: HashMap::new(),
-        used_joint_names: HashSet::new(),
-        used_body_names: HashSet::new(),
+        used_joint_names: Names::default(),
+        used_body_names: Names::default(),
+        keyframes_are_lost: false,
     };
     tree::read(&mut reader);
     equality::read(&mut reader);
@@ -105,11 +107,11 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
     keyframe::read(&mut reader);
     reader.list_ignored_sections();
     let empty = reader.model.bodies.is_empty();
-    if empty && !reader.problems.any_error() {
+    if empty && !reader.problems.has_errors() {
         let remedy = "put at least one `body` inside `worldbody`";
         reader.problems.error(reader.at(0), "mujoco", "the model has no bodies", remedy);
     }
-    let diagnostics = reader.problems.finish(&sources);
+    let diagnostics = Diagnostic::list(reader.problems, &sources);
     Reading { description: (!empty).then_some(reader.model), sources, diagnostics }
 }
 
@@ -117,6 +119,33 @@ impl Reader {
     /// Where an element stands.
     pub(super) fn at(&self, id: ElementId) -> Option<Origin> {
         Some(self.document.elements[id].at)
+    }
+
+    /// An error of an element.
+    pub(super) fn error(&mut self, id: ElementId, message: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.error(self.at(id), self.document.label(id), message, remedy);
+    }
+
+    /// An error of an attribute.
+    pub(super) fn error_at(
+        &mut self,
+        at: Origin,
+        id: ElementId,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.problems.error(Some(at), self.document.label(id), message, remedy);
+    }
+
+    /// A warning of an element, at an attribute of it if there is one.
+    pub(super) fn warning(
+        &mut self,
+        id: ElementId,
+        at: Option<Origin>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.problems.warning(at.or(self.at(id)), self.document.label(id), message, remedy);
     }
 
     /// The elements of all sections called `section`.
@@ -138,14 +167,14 @@ impl Reader {
         let name = document.elements[id].get(attribute).filter(|a| !a.value.is_empty())?;
         let found = self.defaults.find(&name.value);
         if found.is_none() {
-            let remedy = did_you_mean(&name.value, self.defaults.names(), || {
+            let remedy = self.problems.did_you_mean(&name.value, self.defaults.names(), || {
                 format!(
                     "add `<default class=\"{}\"/>` inside `<default>`, or remove `{attribute}`",
                     name.value
                 )
             });
             let message = format!("default class `{}` does not exist", name.value);
-            self.problems.error(Some(name.at), document.label(id), message, remedy);
+            self.error_at(name.at, id, message, remedy);
         }
         found
     }
@@ -208,19 +237,15 @@ impl Reader {
             if must && !self.was_malformed(item, range) {
                 let message = format!("`{limited}` is `true`, but there is no `{range}`");
                 let remedy = format!("add `{range}=\"LOW HIGH\"`");
-                self.problems.error(self.at(item.id), self.document.label(item.id), message, remedy);
+                self.error(item.id, message, remedy);
             }
             return None;
         };
         let at = self.get(item, range).map(|a| a.at);
         if !wanted {
             let message = format!("`{range}` is given, `{limited}` is not, and `autolimits` is off");
-            self.problems.error(
-                at,
-                self.document.label(item.id),
-                message,
-                format!("add `{limited}=\"true\"`"),
-            );
+            let remedy = format!("add `{limited}=\"true\"`");
+            self.problems.error(at, self.document.label(item.id), message, remedy);
             return None;
         }
         // MuJoCo's built-in default; files write it to take an inherited limit back.
@@ -253,18 +278,13 @@ impl Reader {
             let Some(first) = given.first() else { continue };
             if let [_, second, ..] = given[..] {
                 let message = format!("both `{}` and `{}` give an orientation", first.name, second.name);
-                self.problems.error(Some(second.at), document.label(*level), message, "keep one of them");
+                self.error_at(second.at, *level, message, "keep one of them");
             }
             if let Some(q) = self.turn(first) {
                 return q;
             }
             let message = format!("`{}` is `{}`, which has no direction", first.name, first.value.trim());
-            self.problems.error(
-                Some(first.at),
-                document.label(*level),
-                message,
-                "write a vector that is not zero",
-            );
+            self.error_at(first.at, *level, message, "write a vector that is not zero");
             return IDENTITY;
         }
         IDENTITY
@@ -284,7 +304,7 @@ impl Reader {
                 let [a, b, c, d, e, f] = parse_array(text)?;
                 let x = unit([a, b, c])?;
                 let along = dot(x, [d, e, f]);
-                let y = unit(placement::sub([d, e, f], placement::scale(x, along)))?;
+                let y = unit(frames::sub([d, e, f], frames::scale(x, along)))?;
                 Some(from_axes(x, y, cross(x, y)))
             }
             "zaxis" => Some(from_z(unit(parse_array(text)?)?)),
@@ -306,26 +326,28 @@ impl Reader {
         }
     }
 
-    /// Lists something that is left out, once per kind.
-    pub(super) fn left_out(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
-        let diagnostic = Diagnostic::warning(self.document.label(id), what, remedy);
-        self.problems.once(kind, self.at(id), diagnostic);
+    /// Lists something that is left out; later ones of which the same is to be said are counted.
+    pub(super) fn left_out(&mut self, id: ElementId, what: impl AsRef<str>, remedy: &str) {
+        self.once(Severity::Warning, id, what.as_ref(), remedy);
     }
 
-    /// Refuses something that cannot be left out, once per kind.
-    pub(super) fn refused(&mut self, kind: &str, id: ElementId, what: impl Into<String>, remedy: &str) {
-        let diagnostic = Diagnostic::error(self.document.label(id), what, remedy);
-        self.problems.once(kind, self.at(id), diagnostic);
+    /// Refuses something that cannot be left out; later ones are counted.
+    pub(super) fn refused(&mut self, id: ElementId, what: impl AsRef<str>, remedy: &str) {
+        self.once(Severity::Error, id, what.as_ref(), remedy);
+    }
+
+    fn once(&mut self, severity: Severity, id: ElementId, what: &str, remedy: &str) {
+        self.problems.of_kind(what, severity, self.at(id), self.document.label(id), what, remedy);
     }
 
     /// A name no joint has yet.
     pub(super) fn new_joint_name(&mut self, wish: &str) -> String {
-        unused(wish, &mut self.used_joint_names)
+        self.used_joint_names.unused(wish)
     }
 
     /// A name no body has yet.
     pub(super) fn new_body_name(&mut self, wish: &str) -> String {
-        unused(wish, &mut self.used_body_names)
+        self.used_body_names.unused(wish)
     }
 
     /// Sections that would change the motion and are not served; the others need no word.
@@ -342,33 +364,46 @@ impl Reader {
         });
         for id in self.section("tendon") {
             if by_default || has_forces(id) {
-                self.left_out("tendon", id, "tendons are left out, and their forces with them", "remove it");
+                self.left_out(id, "tendons are left out, and their forces with them", "remove it");
             }
         }
         for id in self.section("deformable") {
-            self.left_out("deformable", id, "deformable bodies are left out", "remove it");
+            self.left_out(id, "deformable bodies are left out", "remove it");
         }
         for id in self.section("extension") {
-            self.left_out("extension", id, "plugins are left out", "remove it");
+            self.left_out(id, "plugins are left out", "remove it");
         }
         if self.settings.contacts {
             for id in self.section("contact") {
                 if document.elements[id].tag == "pair" {
-                    self.left_out("contact", id, tree::NO_CONTACTS, tree::NO_CONTACTS_REMEDY);
+                    self.left_out(id, tree::NO_CONTACTS, tree::NO_CONTACTS_REMEDY);
                 }
             }
         }
     }
 }
 
-/// `wish`, or `wish2`, `wish3`, ... if it is taken; marks it as taken.
-fn unused(wish: &str, taken: &mut HashSet<String>) -> String {
-    let mut name = wish.to_owned();
-    let mut n = 2;
-    while taken.contains(&name) {
-        name = format!("{wish}{n}");
-        n += 1;
+/// Names that are taken, and how far the search for a free one went per wish: thousands may wish for one name.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+    searched: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Marks a name as taken.
+    pub(super) fn take(&mut self, name: &str) {
+        self.taken.insert(name.to_owned());
     }
-    taken.insert(name.clone());
-    name
+
+    /// `wish`, or `wish2`, `wish3`, ... if it is taken.
+    fn unused(&mut self, wish: &str) -> String {
+        let mut name = wish.to_owned();
+        while !self.taken.insert(name.clone()) {
+            let n = self.searched.entry(wish.to_owned()).or_insert(1);
+            *n += 1;
+            name = format!("{wish}{n}");
+        }
+        name
+    }
 }

@@ -58,11 +58,11 @@ const JOINT: &str = "class group:int type:free|ball|slide|hinge pos:3 axis:3 spr
     damping:1-3 frictionloss:1+ user:*";
 
 const GEOM: &str = "class type:plane|hfield|sphere|capsule|ellipsoid|cylinder|box|mesh|sdf contype:int \
-    conaffinity:int condim:int group:int priority:int size:1-3+ material friction:1-3 mass:1+ density:1+ \
+    conaffinity:int condim:int group:int priority:int size:1-3 material friction:1-3 mass:1+ density:1+ \
     shellinertia:BOOLEAN solmix:1 solref:* solimp:* margin:1 gap:1 fromto:6 hfield mesh fitscale:1 rgba:4 \
     fluidshape:none|ellipsoid fluidcoef:* user:* adhesion:* surfacevel:* castshadow:BOOLEAN FRAME";
 
-const SITE: &str = "class type group:int material mesh rgba:4 size:1-3+ fromto:6 user:* FRAME";
+const SITE: &str = "class type group:int material mesh rgba:4 size:1-3 fromto:6 user:* FRAME";
 
 const ACTUATOR: &str = "class group:int ctrllimited:LIMITED forcelimited:LIMITED actlimited:LIMITED ctrlrange:2 \
     forcerange:2 actrange:2 lengthrange:2 gear:1-6 damping:1-3 armature:1+ cranklength:1+ joint jointinparent \

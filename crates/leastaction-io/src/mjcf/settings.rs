@@ -1,8 +1,7 @@
 //! `compiler` and `option`: what applies to the whole model.
 
 use super::document::{Document, ElementId};
-use super::problems::Problems;
-use crate::Diagnostic;
+use crate::mechanism::{Problems, Severity};
 
 /// When masses come from geoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,14 +160,13 @@ fn option(document: &Document, id: ElementId, settings: &mut Settings, problems:
                     problems.warning(Some(attribute.at), "option", what, remedy);
                 }
             }
-            name => problems.once(
+            name => problems.of_kind(
                 "option",
+                Severity::Warning,
                 Some(attribute.at),
-                Diagnostic::warning(
-                    "option",
-                    format!("`{name}` belongs to MuJoCo's solver and is not used"),
-                    "choose step and integrator when you simulate",
-                ),
+                "option",
+                format!("`{name}` belongs to MuJoCo's solver and is not used"),
+                "choose step and integrator when you simulate",
             ),
         }
     }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use super::defaults::ClassId;
 use super::document::ElementId;
 use super::geom::{self, Geom};
+use super::inertial;
 use super::joint::{self, JointDraft};
-use super::placement::compose;
 use super::reader::{Item, JointRecord, Reader, SiteRecord};
-use super::{inertial, problems};
+use crate::frames::compose;
 use crate::mechanism::{
     BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, WORLD,
 };
@@ -87,10 +87,10 @@ fn reserve_names(reader: &mut Reader) {
     for element in &reader.document.elements {
         let Some(name) = element.text("name") else { continue };
         match element.tag.as_str() {
-            "body" => reader.used_body_names.insert(name.to_owned()),
-            "joint" | "freejoint" | "connect" | "weld" => reader.used_joint_names.insert(name.to_owned()),
-            _ => continue,
-        };
+            "body" => reader.used_body_names.take(name),
+            "joint" | "freejoint" | "connect" | "weld" => reader.used_joint_names.take(name),
+            _ => {}
+        }
     }
 }
 
@@ -114,12 +114,7 @@ fn contents(reader: &mut Reader, id: ElementId, class: ClassId, world: bool) -> 
             "body" => found.bodies.push((child, frame, class)),
             "joint" | "freejoint" | "inertial" if world => {
                 let remedy = "the world does not move: put it inside a `body`";
-                reader.problems.error(
-                    reader.at(child),
-                    document.label(child),
-                    format!("`{tag}` in the world"),
-                    remedy,
-                );
+                reader.error(child, format!("`{tag}` in the world"), remedy);
             }
             "joint" => {
                 let item = reader.item(child, "joint", class);
@@ -144,12 +139,7 @@ fn contents(reader: &mut Reader, id: ElementId, class: ClassId, world: bool) -> 
             "inertial" => {
                 if found.inertial.is_some() {
                     let remedy = "keep one of the two";
-                    reader.problems.error(
-                        reader.at(child),
-                        document.label(child),
-                        "a second `inertial`",
-                        remedy,
-                    );
+                    reader.error(child, "a second `inertial`", remedy);
                 }
                 found.inertial = Some((Item { id: child, defaults: Rc::from([]) }, frame));
             }
@@ -161,7 +151,7 @@ fn contents(reader: &mut Reader, id: ElementId, class: ClassId, world: bool) -> 
 
 /// A site may be given by its two ends, like a geom.
 fn site_placement(reader: &mut Reader, item: &Item) -> Placement {
-    use super::placement::{add, from_z, scale, sub, unit};
+    use crate::frames::{add, from_z, scale, sub, unit};
     let mut placement = reader.placement(item);
     if let Some([a, b, c, d, e, f]) = reader.array::<6>(item, "fromto") {
         let (from, to) = ([a, b, c], [d, e, f]);
@@ -180,7 +170,7 @@ fn check_frame(reader: &mut Reader, id: ElementId) {
     {
         let message = format!("frames with `{}` are not served", attribute.name);
         let remedy = "scale the contents of the frame by hand, or save the model compiled";
-        reader.problems.error(Some(attribute.at), document.label(id), message, remedy);
+        reader.error_at(attribute.at, id, message, remedy);
     }
 }
 
@@ -189,12 +179,11 @@ fn unsupported(reader: &mut Reader, id: ElementId) {
     let tag = reader.document.elements[id].tag.clone();
     match tag.as_str() {
         "replicate" | "attach" | "composite" | "flexcomp" => reader.refused(
-            &tag,
             id,
             format!("`{tag}` makes bodies that we cannot make"),
             "load the model in MuJoCo, save it with `mj_saveLastXML` and use that file",
         ),
-        "plugin" => reader.left_out("plugin", id, "plugins are left out", "remove it"),
+        "plugin" => reader.left_out(id, "plugins are left out", "remove it"),
         _ => {}
     }
 }
@@ -209,11 +198,11 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
     let contents = contents(reader, pending.id, class, false);
     if reader.is_true(&own, "mocap") {
         let what = "a mocap body moves by data from outside; it stays where the file puts it";
-        reader.left_out("mocap", pending.id, what, "none needed if it is a marker only");
+        reader.left_out(pending.id, what, "none needed if it is a marker only");
     }
     if reader.number(&own, "gravcomp").is_some_and(|g| g != 0.0) {
         let what = "gravity compensation (`gravcomp`) is left out";
-        reader.left_out("gravcomp", pending.id, what, "remove it, or set `gravity` to zero");
+        reader.left_out(pending.id, what, "remove it, or set `gravity` to zero");
     }
 
     let record = reader.bodies.len();
@@ -252,7 +241,7 @@ fn add_visuals(reader: &mut Reader, geoms: &[(Item, Geom)], body: &mut BodyDescr
             body.visuals.push(visual.clone());
         }
         if geom.collides && reader.settings.contacts {
-            reader.left_out("contact", item.id, NO_CONTACTS, NO_CONTACTS_REMEDY);
+            reader.left_out(item.id, NO_CONTACTS, NO_CONTACTS_REMEDY);
         }
     }
 }
@@ -263,12 +252,7 @@ fn add_sites(reader: &mut Reader, body: usize, sites: &[(Item, Placement)]) {
         let Some(name) = document.elements[item.id].text("name") else { continue };
         if reader.sites.contains_key(name) {
             let remedy = "give one of the two another name";
-            reader.problems.error(
-                reader.at(item.id),
-                document.label(item.id),
-                "a site of this name exists already",
-                remedy,
-            );
+            reader.error(item.id, "a site of this name exists already", remedy);
             continue;
         }
         reader.sites.insert(name.to_owned(), SiteRecord { body, placement: *placement });
@@ -338,18 +322,12 @@ fn add_joints(
 fn check_free(reader: &mut Reader, pending: &Pending, joints: &[JointDraft], has_children: bool) {
     let Some(free) = joints.iter().find(|j| j.kind == JointType::Floating) else { return };
     let id = free.item.id;
-    let label = reader.document.label(id);
     if joints.len() > 1 {
         let remedy = "a free body needs no other joint: remove the others";
-        reader.problems.error(
-            reader.at(id),
-            label,
-            "a free joint beside other joints of the same body",
-            remedy,
-        );
+        reader.error(id, "a free joint beside other joints of the same body", remedy);
     } else if pending.parent != 0 {
         let remedy = "only bodies directly in `worldbody` can be free: move the body there";
-        reader.problems.error(reader.at(id), label, "a free joint inside another body", remedy);
+        reader.error(id, "a free joint inside another body", remedy);
     } else if !has_children {
         let align = reader.document.elements[id].text("align");
         if align == Some("true") || (align != Some("false") && reader.settings.align_free) {
@@ -357,15 +335,11 @@ fn check_free(reader: &mut Reader, pending: &Pending, joints: &[JointDraft], has
             let what = "the free body is not aligned with its principal axes (`align`)";
             if any_key {
                 let remedy = "set `align=\"false\"` and give the keyframes for the body frame of the file";
-                let what = format!("{what}, so the keyframes would mean another pose");
-                reader.refused("align", id, what, remedy);
+                let what = format!("{what}: the keyframes, which would mean another pose, are left out");
+                reader.left_out(id, what, remedy);
+                reader.keyframes_are_lost = true;
             } else {
-                reader.left_out(
-                    "align",
-                    id,
-                    what,
-                    "none needed: coordinates refer to the body frame of the file",
-                );
+                reader.left_out(id, what, "none needed: coordinates refer to the body frame of the file");
             }
         }
     }
@@ -378,9 +352,9 @@ pub(super) fn body_named(reader: &mut Reader, id: ElementId, attribute: &str) ->
     let found = reader.body_names.get(&named.value).copied();
     if found.is_none() {
         let known = reader.bodies.iter().map(|b| b.name.as_str());
-        let remedy = problems::did_you_mean(&named.value, known, || "name a `body` of the file".into());
+        let remedy = reader.problems.did_you_mean(&named.value, known, || "name a `body` of the file".into());
         let message = format!("body `{}` does not exist", named.value);
-        reader.problems.error(Some(named.at), document.label(id), message, remedy);
+        reader.error_at(named.at, id, message, remedy);
     }
     found
 }

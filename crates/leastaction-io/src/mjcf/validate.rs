@@ -1,9 +1,8 @@
 //! Every element and attribute against the [`schema`](super::schema): after this pass, what is present is well formed.
 
 use super::document::{Attribute, Document, ElementId};
-use super::problems::{Problems, did_you_mean};
 use super::schema::{AttributeRule, Form, Rule, Sign, rules};
-use crate::mechanism::nearest;
+use crate::mechanism::{Problems, Severity, nearest};
 
 /// Checks the whole document and removes what is wrong, so that later passes see absent instead of malformed values.
 pub(super) fn validate(document: &mut Document, problems: &mut Problems) {
@@ -30,7 +29,7 @@ pub(super) fn validate(document: &mut Document, problems: &mut Problems) {
 }
 
 fn unknown_element(document: &Document, id: ElementId, rule: &Rule, problems: &mut Problems) {
-    if problems.counted() {
+    if problems.is_full() {
         return;
     }
     let element = &document.elements[id];
@@ -45,12 +44,8 @@ fn unknown_element(document: &Document, id: ElementId, rule: &Rule, problems: &m
         },
         |k| format!("did you mean `{k}`?"),
     );
-    problems.error(
-        Some(element.at),
-        document.label(id),
-        format!("unknown element `{tag}` inside `{parent}`"),
-        remedy,
-    );
+    let message = format!("unknown element `{tag}` inside `{parent}`");
+    problems.error(Some(element.at), document.label(id), message, remedy);
 }
 
 /// Where an element that stands in the wrong place belongs.
@@ -87,12 +82,9 @@ fn check_attributes(document: &mut Document, id: ElementId, rule: &Rule, problem
     }
     for required in rule.attributes.iter().filter(|r| r.required) {
         if element.get(required.name).is_none() {
-            problems.error(
-                Some(element.at),
-                document.label(id),
-                format!("the attribute `{}` is missing", required.name),
-                format!("add `{}=\"{}\"`", required.name, example(&required.form)),
-            );
+            let message = format!("the attribute `{}` is missing", required.name);
+            let remedy = format!("add `{}=\"{}\"`", required.name, example(&required.form));
+            problems.error(Some(element.at), document.label(id), message, remedy);
         }
     }
     for i in wrong.into_iter().rev() {
@@ -109,17 +101,20 @@ fn unknown_attribute(
     rule: &Rule,
     problems: &mut Problems,
 ) {
-    if problems.counted() {
+    if problems.is_full() {
         return;
     }
     let tag = document.elements[id].tag.as_str();
     let name = attribute.name.as_str();
-    let remedy =
-        did_you_mean(name, rule.attributes.iter().map(|r| r.name), || match (tag, rule.attributes.len()) {
-            ("worldbody", _) => "the world has no attributes: put a `frame` or a `body` inside it".to_owned(),
-            (_, 0) => format!("`{tag}` has no attributes: remove it"),
-            _ => "remove it, or look for its name in the MJCF reference".to_owned(),
-        });
+    let near = nearest(name, rule.attributes.iter().map(|r| r.name));
+    let remedy = match (near, tag, rule.attributes.len()) {
+        (Some(near), ..) => format!("did you mean `{near}`?"),
+        (None, "worldbody", _) => {
+            "the world has no attributes: put a `frame` or a `body` inside it".to_owned()
+        }
+        (None, _, 0) => format!("`{tag}` has no attributes: remove it"),
+        (None, ..) => "remove it, or look for its name in the MJCF reference".to_owned(),
+    };
     problems.error(Some(attribute.at), document.label(id), format!("unknown attribute `{name}`"), remedy);
 }
 
@@ -159,8 +154,12 @@ fn check_value(
             Some((what, remedy)) => (format!("`{name}` {what}"), remedy),
         },
     };
-    if !problems.counted() {
-        problems.error(Some(attribute.at), document.label(id), message, remedy);
+    let tag = document.elements[id].tag.as_str();
+    // What is only drawn, and where a motion may start, does not stop a model.
+    let severity =
+        if name == "rgba" || matches!(tag, "site" | "key") { Severity::Warning } else { Severity::Error };
+    if severity == Severity::Warning || !problems.is_full() {
+        problems.add(severity, Some(attribute.at), document.label(id), message, remedy);
     }
     false
 }

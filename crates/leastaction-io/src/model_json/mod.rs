@@ -42,7 +42,7 @@ fn read_tree<'t>(tree: &Tree<'t>, findings: &mut Findings<'t>) -> Option<ModelDe
         return None;
     }
     walk::check(tree, findings);
-    if findings.has_errors() {
+    if findings.problems.has_errors() {
         return None;
     }
     let text = findings.text().trim_start_matches('\u{feff}');

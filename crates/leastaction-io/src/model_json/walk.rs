@@ -56,7 +56,7 @@ impl Walk<'_, '_> {
     }
 
     fn value(&mut self, node: usize, shape: &Shape) {
-        if self.findings.len() > ENOUGH {
+        if self.findings.problems.count() > ENOUGH {
             return;
         }
         let value = &self.tree.nodes[node].value;
@@ -122,7 +122,7 @@ impl Walk<'_, '_> {
             return self.error(node, self.tree.nodes[node].at, message, remedy);
         }
         for i in 0..count {
-            if self.findings.len() > ENOUGH {
+            if self.findings.problems.count() > ENOUGH {
                 return;
             }
             let entry = self.tree.nodes[node].children[i];
@@ -174,7 +174,7 @@ impl Walk<'_, '_> {
             if besides.contains(&key.as_ref()) {
                 continue;
             }
-            if self.findings.len() > ENOUGH {
+            if self.findings.problems.count() > ENOUGH {
                 return;
             }
             if let Some(field) = fields.iter().find(|f| f.key == key.as_ref()) {

@@ -5,86 +5,44 @@ use roxmltree::{Attribute, Node};
 use crate::Severity;
 use crate::findings::{Findings, nearest, one_of, quoted};
 
-/// What an element may hold.
-struct Known {
-    tag: &'static str,
-    attributes: &'static [&'static str],
-    children: &'static [&'static str],
-}
-
-/// The URDF elements that are read. Children marked by a comment are known and unused: their content says nothing
-/// about the motion of the mechanism, and is not looked at.
-const KNOWN: &[Known] = &[
-    Known {
-        tag: "robot",
-        attributes: &["name", "version"],
-        children: &[
-            "link",
-            "joint",
-            "material", // unused:
-            "transmission",
-            "gazebo",
-            "ros2_control",
-            "sensor",
-            "plugin",
-            "group_state",
-            "group",
-            "disable_collisions",
-            "end_effector",
-            "virtual_joint",
-            "passive_joint",
-            "mujoco",
-        ],
-    },
-    Known {
-        tag: "link",
-        attributes: &["name", "type"],
-        children: &["inertial", "visual", "collision", /* unused: */ "sensor", "contact"],
-    },
-    Known { tag: "inertial", attributes: &[], children: &["origin", "mass", "inertia"] },
-    Known { tag: "mass", attributes: &["value"], children: &[] },
-    Known { tag: "inertia", attributes: &["ixx", "ixy", "ixz", "iyy", "iyz", "izz"], children: &[] },
-    Known { tag: "origin", attributes: &["xyz", "rpy", "quat_xyzw"], children: &[] },
-    Known { tag: "visual", attributes: &["name"], children: &["origin", "geometry", "material"] },
-    Known {
-        tag: "collision",
-        attributes: &["name"],
-        children: &["origin", "geometry", "material", "verbose", "contact_coefficients"],
-    },
-    Known { tag: "geometry", attributes: &[], children: &["box", "sphere", "cylinder", "capsule", "mesh"] },
-    Known { tag: "box", attributes: &["size"], children: &[] },
-    Known { tag: "sphere", attributes: &["radius"], children: &[] },
-    Known { tag: "cylinder", attributes: &["radius", "length"], children: &[] },
-    Known { tag: "capsule", attributes: &["radius", "length"], children: &[] },
-    Known { tag: "mesh", attributes: &["filename", "scale"], children: &[] },
-    Known { tag: "material", attributes: &["name"], children: &["color", "texture"] },
-    Known { tag: "color", attributes: &["rgba"], children: &[] },
-    Known {
-        tag: "joint",
-        attributes: &["name", "type"],
-        children: &[
-            "parent",
-            "child",
-            "origin",
-            "axis",
-            "limit",
-            "dynamics",
-            "mimic", // unused:
-            "safety_controller",
-            "calibration",
-        ],
-    },
-    Known { tag: "parent", attributes: &["link"], children: &[] },
-    Known { tag: "child", attributes: &["link"], children: &[] },
-    Known { tag: "axis", attributes: &["xyz"], children: &[] },
-    Known {
-        tag: "limit",
-        attributes: &["lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk"],
-        children: &[],
-    },
-    Known { tag: "dynamics", attributes: &["damping", "friction"], children: &[] },
-    Known { tag: "mimic", attributes: &["joint", "multiplier", "offset"], children: &[] },
+/// The URDF elements that are read: tag, attributes, children. What stands after `|` is known and unused: it says
+/// nothing about the motion of the mechanism, and is not looked at.
+const KNOWN: &[(&str, &str, &str)] = &[
+    (
+        "robot",
+        "name version",
+        "link joint material | transmission gazebo ros2_control sensor plugin group_state group \
+         disable_collisions end_effector virtual_joint passive_joint mujoco",
+    ),
+    ("link", "name type", "inertial visual collision | sensor contact"),
+    ("inertial", "", "origin mass inertia"),
+    ("mass", "value", ""),
+    ("inertia", "ixx ixy ixz iyy iyz izz", ""),
+    ("origin", "xyz rpy quat_xyzw", ""),
+    ("visual", "name", "origin geometry material"),
+    ("collision", "name", "origin geometry material verbose contact_coefficients"),
+    ("geometry", "", "box sphere cylinder capsule mesh"),
+    ("box", "size", ""),
+    ("sphere", "radius", ""),
+    ("cylinder", "radius length", ""),
+    ("capsule", "radius length", ""),
+    ("mesh", "filename scale", ""),
+    ("material", "name", "color texture"),
+    ("color", "rgba", ""),
+    ("joint", "name type", "parent child origin axis limit dynamics mimic | safety_controller calibration"),
+    ("parent", "link", ""),
+    ("child", "link", ""),
+    ("axis", "xyz", ""),
+    ("limit", "lower upper effort velocity acceleration deceleration jerk", ""),
+    ("dynamics", "damping friction", ""),
+    ("mimic", "joint multiplier offset", ""),
 ];
+
+/// Attributes and children that an element may have; `None` for one that is not read.
+fn known(tag: &str) -> Option<[Vec<&'static str>; 2]> {
+    let words = |list: &'static str| list.split_whitespace().filter(|word| *word != "|").collect();
+    KNOWN.iter().find(|known| known.0 == tag).map(|known| [words(known.1), words(known.2)])
+}
 
 /// An element together with the words a user knows it by.
 #[derive(Clone, Copy)]
@@ -164,7 +122,7 @@ impl<'e, 'd, 't> Element<'e, 'd, 't> {
     /// Reports an attribute that must be there and is not.
     fn missing(&self, findings: &mut Findings<'_>, name: &str) {
         let message = format!("`<{}>` has no `{name}`", self.tag());
-        let known = KNOWN.iter().find(|k| k.tag == self.tag()).map_or(&[] as &[&str], |k| k.attributes);
+        let [known, _] = known(self.tag()).unwrap_or_default();
         let strangers = self.node.attributes().map(|a| a.name()).filter(|a| !known.contains(a));
         let meant = nearest(name, strangers);
         let remedy = match meant {
@@ -207,42 +165,47 @@ impl<'e, 'd, 't> Element<'e, 'd, 't> {
 
     /// Warns, once per kind, of attributes and children that nobody reads.
     pub(super) fn warn_of_unknown(&self, findings: &mut Findings<'_>) {
-        let Some(known) = KNOWN.iter().find(|k| k.tag == self.tag()) else { return };
+        let tag_name = self.tag();
+        let Some([attributes, children]) = known(tag_name) else { return };
         for attribute in self.node.attributes() {
             let name = attribute.name();
             // Attributes with a prefix belong to other programs.
-            if attribute.namespace().is_some() || known.attributes.contains(&name) {
+            if attribute.namespace().is_some() || attributes.contains(&name) {
                 continue;
             }
-            let key = format!("{}@{name}", known.tag);
-            if !findings.is_news(&key) {
-                continue;
-            }
-            let remedy = meant_or_remove(name, known.attributes);
-            let message = format!("unknown attribute `{name}` of `<{}>` is not read", known.tag);
-            let at = attribute.range().start;
-            findings.warn_once(key, at, self.owner, message, remedy);
+            let message = format!("unknown attribute `{name}` of `<{tag_name}>` is not read");
+            let remedy = || meant_or_remove(name, &attributes);
+            self.warn_of_stranger(findings, attribute.range().start, &message, remedy);
         }
         for child in self.node.children() {
             if child.is_text() && child.text().is_some_and(|t| !t.trim().is_empty()) {
-                let message = format!("text inside `<{}>` is not read", known.tag);
+                let message = format!("text inside `<{tag_name}>` is not read");
                 let remedy = "remove it or put it into a comment";
                 let range = child.range();
                 let blank = findings.text()[range.clone()].chars().take_while(|c| c.is_whitespace());
                 let at = range.start + blank.map(char::len_utf8).sum::<usize>();
-                findings.warn_once(format!("{}#text", known.tag), at, self.owner, message, remedy);
+                findings.warn_once(at, self.owner, &message, remedy);
             }
-            if !child.is_element() || known.children.contains(&tag(child)) {
+            if !child.is_element() || children.contains(&tag(child)) {
                 continue;
             }
             let name = tag(child);
-            let key = format!("{}/{name}", known.tag);
-            if !findings.is_news(&key) {
-                continue;
-            }
-            let remedy = meant_or_remove(name, known.children);
-            let message = format!("unknown element `<{name}>` in `<{}>` is not read", known.tag);
-            findings.warn_once(key, child.range().start, self.owner, message, remedy);
+            let message = format!("unknown element `<{name}>` in `<{tag_name}>` is not read");
+            let remedy = || meant_or_remove(name, &children);
+            self.warn_of_stranger(findings, child.range().start, &message, remedy);
+        }
+    }
+
+    /// Warns once; what was meant is looked for only then.
+    fn warn_of_stranger(
+        &self,
+        findings: &mut Findings<'_>,
+        at: usize,
+        message: &str,
+        remedy: impl FnOnce() -> String,
+    ) {
+        if !findings.problems.again(message) {
+            findings.warn_once(at, self.owner, message, remedy());
         }
     }
 }

@@ -138,8 +138,7 @@ fn read_limits(
         JointType::Fixed => return None,
         JointType::Planar | JointType::Floating => {
             let message = format!("`<limit>` of a {} joint is not read", kind.name());
-            let key = format!("limit of {}", kind.name());
-            findings.warn_once(key, limit.offset(), joint.owner, message, "remove it");
+            findings.warn_once(limit.offset(), joint.owner, &message, "remove it");
             return None;
         }
         _ => {}
@@ -147,9 +146,8 @@ fn read_limits(
     for (name, given) in [("effort", effort), ("velocity", velocity)] {
         if needs_limit && given == Bound::Missing {
             let message = format!("`<limit>` has no `{name}`: taken as unlimited");
-            let key = format!("limit without {name}");
             let remedy = format!("URDF asks for it: add `{name}=\"…\"`");
-            findings.warn_once(key, limit.offset(), joint.owner, message, remedy);
+            findings.warn_once(limit.offset(), joint.owner, &message, remedy);
         }
     }
     let mut limits =
@@ -157,7 +155,7 @@ fn read_limits(
     if needs_limit && lower == Bound::Missing && upper == Bound::Missing {
         let message = "`<limit>` has neither `lower` nor `upper`: both are 0, the joint has no room to move";
         let remedy = "give the range of the joint";
-        findings.warn_once("limit without range".into(), limit.offset(), joint.owner, message, remedy);
+        findings.warn_once(limit.offset(), joint.owner, message, remedy);
     }
     if needs_limit {
         // A bound that is not given is 0 in URDF.
@@ -166,7 +164,7 @@ fn read_limits(
     } else if lower.value().is_some_and(|x| x != 0.0) || upper.value().is_some_and(|x| x != 0.0) {
         let message = "`lower` and `upper` of a continuous joint are not read";
         let remedy = "use type `revolute` for a joint with end stops, or remove them";
-        findings.warn_once("continuous limits".into(), limit.offset(), joint.owner, message, remedy);
+        findings.warn_once(limit.offset(), joint.owner, message, remedy);
     }
     (limits != LimitsDescription::default()).then_some(limits)
 }
@@ -215,13 +213,7 @@ fn read_dynamics(
             let name = joint.attribute("type").map_or("", |a| a.value());
             let message = format!("`<dynamics>` of a {name} joint is not read");
             let remedy = "URDF does not say what it means: give damping per coordinate in a JSON model";
-            findings.warn_once(
-                format!("dynamics of {name}"),
-                dynamics.offset(),
-                joint.owner,
-                message,
-                remedy,
-            );
+            findings.warn_once(dynamics.offset(), joint.owner, &message, remedy);
             none
         }
         Some(JointType::Revolute | JointType::Continuous | JointType::Prismatic) => {

@@ -6,8 +6,8 @@ use roxmltree::Node;
 
 use super::element::{Element, tag};
 use super::meshes::Meshes;
-use crate::findings::{Findings, nearest, quoted};
-use crate::frames::{normalised, quaternion_from_rpy, rotate_inertia};
+use crate::findings::{Findings, quoted};
+use crate::frames::{quaternion_from_rpy, rotate_inertia, unit_quaternion};
 use crate::mechanism::{BodyDescription, Placement, Shape, Visual};
 
 /// Colours by material name.
@@ -88,7 +88,7 @@ pub(super) fn read_origin(parent: Element<'_, '_, '_>, findings: &mut Findings<'
             let remedy = "keep one of the two";
             origin.fault(findings, "`<origin>` has both `rpy` and `quat_xyzw`", remedy);
         }
-        match normalised([w, x, y, z]) {
+        match unit_quaternion([w, x, y, z]) {
             Some(unit) => q = unit,
             None => origin.fault(
                 findings,
@@ -200,16 +200,14 @@ pub(super) fn read_material(
     if let Some(colour) = materials.get(name) {
         return *colour;
     }
-    let key = format!("material {name}");
-    if !findings.is_news(&key) {
+    let message = format!("material {} is not defined", quoted(name));
+    if findings.problems.again(&message) {
         return None;
     }
-    let meant = findings.may_suggest().then(|| nearest(name, materials.keys().map(String::as_str))).flatten();
-    let remedy = match meant {
+    let remedy = match findings.problems.meant(name, materials.keys().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "define it in `<robot>`: `<material name=\"…\"><color rgba=\"1 1 1 1\"/></material>`".into(),
     };
-    let message = format!("material {} is not defined", quoted(name));
-    findings.warn_once(key, material.offset(), material.owner, message, remedy);
+    findings.warn_once(material.offset(), material.owner, &message, remedy);
     None
 }

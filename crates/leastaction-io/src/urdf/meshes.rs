@@ -74,6 +74,6 @@ impl<'o> Meshes<'o> {
         } else {
             "put the file beside the URDF or mend the path"
         };
-        findings.warn_once("meshes".into(), offset, "", message, remedy);
+        findings.warn_once(offset, "", &message, remedy);
     }
 }

@@ -74,7 +74,7 @@ fn read_document<'t>(
     });
     let complete = joints.len() == elements(root, "joint").count();
     if links.is_empty() {
-        if !findings.has_errors() {
+        if !findings.problems.has_errors() {
             robot.fault(findings, "the robot has no `<link>`", "add links: `<link name=\"…\">`");
         }
         return None;
@@ -164,13 +164,7 @@ fn warn_of_gazebo_loops(root: Node<'_, '_>, findings: &mut Findings<'_>) {
         for joint in elements(gazebo, "joint") {
             let name = joint.attribute("name").unwrap_or("");
             let message = format!("joint {} inside `<gazebo>` is not read", quoted(name));
-            findings.warn_once(
-                format!("gazebo joint {name}"),
-                joint.range().start,
-                "`<gazebo>`",
-                message,
-                super::LOOP_REMEDY,
-            );
+            findings.warn_once(joint.range().start, "`<gazebo>`", &message, super::LOOP_REMEDY);
         }
     }
 }
@@ -183,7 +177,7 @@ fn is_ground(link: &Link, options: &UrdfOptions, findings: &mut Findings<'_>) ->
     if !link.body.visuals.is_empty() {
         let message = "the shapes of the ground are not kept";
         let remedy = "give them to a link of their own, fixed to `world`";
-        findings.warn_once("ground shapes".into(), link.offset, "link `world`", message, remedy);
+        findings.warn_once(link.offset, "link `world`", message, remedy);
     }
     let (floating, heavy) = (options.base == UrdfBase::Floating, link.has_inertial);
     match (floating, heavy) {
@@ -195,11 +189,11 @@ fn is_ground(link: &Link, options: &UrdfOptions, findings: &mut Findings<'_>) ->
         (true, false) => {
             let message = "the root link is `world`, the ground: no floating base is added";
             let remedy = "rename the link to let the robot float";
-            findings.warn_once("floating world".into(), link.offset, "link `world`", message, remedy);
+            findings.warn_once(link.offset, "link `world`", message, remedy);
         }
         (false, true) => {
             let message = "the inertia of `world` is not read: it is the ground";
-            findings.warn_once("heavy world".into(), link.offset, "link `world`", message, "rename the link");
+            findings.warn_once(link.offset, "link `world`", message, "rename the link");
         }
         (false, false) => {}
     }

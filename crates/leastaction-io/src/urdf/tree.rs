@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::LOOP_REMEDY;
 use super::joint::Joint;
 use super::link::Link;
-use crate::findings::{Findings, nearest, quoted};
+use crate::findings::{Findings, quoted};
 
 /// Drops joints that join no two links, reports what is not a tree, and returns the index of the root link.
 ///
@@ -83,12 +83,7 @@ fn drop_joints_without_links(
                 continue;
             }
             both = false;
-
-            let near = findings
-                .may_suggest()
-                .then(|| nearest(name, links.iter().map(|l| l.body.name.as_str())))
-                .flatten();
-            let remedy = match near {
+            let remedy = match findings.problems.meant(name, links.iter().map(|l| l.body.name.as_str())) {
                 Some(meant) => format!("did you mean `{meant}`? Otherwise add `<link name=\"{name}\"/>`"),
                 None => format!("add `<link name=\"{name}\"/>` or name a link of the file"),
             };

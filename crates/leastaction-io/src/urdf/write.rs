@@ -1,14 +1,15 @@
 //! A description as URDF, with a word for everything URDF can't hold.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::Diagnostic;
-use crate::frames::{compose, inverse, rotate, rotate_inertia, rotation, rpy_from_quaternion};
+use crate::check::built;
+use crate::frames::{add, compose, inverse, rotate, rotate_inertia, rpy_from_quaternion};
 use crate::mechanism::{
-    BodyDescription, JointDescription, JointRole, JointType, LimitsDescription, ModelDescription,
+    BodyDescription, JointDescription, JointRole, JointType, LimitsDescription, Mechanism, ModelDescription,
     PerCoordinate, Placement, Shape, Visual, WORLD,
 };
+use crate::xml_write::{self, Attributes, Xml};
 
 /// URDF asks for bounds that a model may not have.
 const UNBOUNDED: f64 = 1e9;
@@ -20,20 +21,17 @@ const UNBOUNDED: f64 = 1e9;
 /// tree needs could not be written).
 #[must_use]
 pub fn write_urdf(model: &ModelDescription) -> (String, Vec<Diagnostic>) {
-    let mut writer = Writer { text: String::new(), lost: Vec::new(), colours: BTreeMap::new() };
-    writer.model(model);
-    (writer.text, writer.lost)
-}
-
-/// Where a body hangs: its joint, and whether the joint was met from its child's side.
-#[derive(Clone, Copy)]
-struct Edge {
-    joint: usize,
-    reversed: bool,
+    let mechanism = match built(model) {
+        Ok(mechanism) => mechanism,
+        Err(errors) => return (String::new(), errors),
+    };
+    let mut writer = Writer { xml: Xml::default(), lost: Vec::new(), colours: BTreeMap::new() };
+    writer.model(model, &mechanism);
+    (writer.xml.text, writer.lost)
 }
 
 struct Writer {
-    text: String,
+    xml: Xml,
     lost: Vec<Diagnostic>,
     /// Material names by the bits of the colour.
     colours: BTreeMap<[u64; 4], String>,
@@ -45,53 +43,43 @@ impl Writer {
         self.lost.push(Diagnostic::warning(element, format!("URDF can't hold {}", what.into()), remedy));
     }
 
-    fn model(&mut self, model: &ModelDescription) {
-        let index: HashMap<&str, usize> =
-            model.bodies.iter().enumerate().map(|(i, b)| (b.name.as_str(), i)).collect();
-        let edges = spanning_tree(model, &index);
+    fn model(&mut self, model: &ModelDescription, mechanism: &Mechanism) {
         self.lose_model_parts(model);
-        // Link frame in the body frame.
-        let frames: Vec<Placement> = edges
-            .iter()
-            .map(|edge| match edge {
-                Some(Edge { joint, reversed: false }) => model.joints[*joint].child_placement,
-                Some(Edge { joint, reversed: true }) => model.joints[*joint].parent_placement,
-                None => Placement::default(),
-            })
-            .collect();
-        let mut in_tree: Vec<Option<bool>> = vec![None; model.joints.len()];
-        for edge in edges.iter().flatten() {
-            in_tree[edge.joint] = Some(edge.reversed);
+        let described: HashMap<&str, &JointDescription> =
+            model.joints.iter().map(|joint| (joint.name.as_str(), joint)).collect();
+        // Link frame in the body frame: where the joint is that leads there.
+        let mut frames: HashMap<&str, Placement> = HashMap::new();
+        for joint in mechanism.tree_joints().map(|id| mechanism.joint(id)) {
+            let frame = described.get(joint.name.as_str()).map(|description| {
+                if joint.reversed { description.parent_placement } else { description.child_placement }
+            });
+            frames.insert(&mechanism.body(joint.child).name, frame.unwrap_or_default());
         }
-
-        let _ = writeln!(self.text, "<?xml version=\"1.0\"?>");
-        let _ = writeln!(self.text, "<robot name=\"{}\">", escaped(&model.name));
-        let _ = writeln!(self.text, "  <link name=\"{WORLD}\"/>");
-        for (body, frame) in model.bodies.iter().zip(&frames) {
-            self.link(body, frame);
+        self.xml.text.push_str("<?xml version=\"1.0\"?>\n");
+        self.xml.open("robot", &[("name", model.name.clone())]);
+        self.xml.leaf("link", &[("name", WORLD.into())]);
+        for body in &model.bodies {
+            self.link(body, &frames[body.name.as_str()]);
         }
-        for (i, joint) in model.joints.iter().enumerate() {
-            match in_tree[i] {
+        for joint in &model.joints {
+            let built = mechanism.joint_by_name(&joint.name).map(|id| mechanism.joint(id));
+            match built.filter(|built| built.role == JointRole::Tree) {
                 None => self.lose(element(joint), "a joint that closes a loop"),
-                Some(reversed) => {
-                    let parent = if reversed { &joint.child } else { &joint.parent };
-                    let frame = index.get(parent.as_str()).map(|p| frames[*p]).unwrap_or_default();
-                    self.joint(joint, reversed, &frame);
+                Some(built) => {
+                    let parent = if built.reversed { &joint.child } else { &joint.parent };
+                    let frame = frames.get(parent.as_str()).copied().unwrap_or_default();
+                    self.joint(joint, built.reversed, &frame);
                 }
             }
         }
-        for (body, edge) in model.bodies.iter().zip(&edges) {
-            if edge.is_none() {
-                let joint = JointDescription::new(
-                    format!("{}_floating", body.name),
-                    JointType::Floating,
-                    WORLD,
-                    &*body.name,
-                );
-                self.joint(&joint, false, &Placement::default());
+        for joint in mechanism.tree_joints().map(|id| mechanism.joint(id)) {
+            if !described.contains_key(joint.name.as_str()) {
+                let body = mechanism.body(joint.child).name.as_str();
+                let added = JointDescription::new(&*joint.name, JointType::Floating, WORLD, body);
+                self.joint(&added, false, &Placement::default());
             }
         }
-        self.text.push_str("</robot>\n");
+        self.xml.close("robot");
     }
 
     /// What stands beside bodies and joints.
@@ -126,80 +114,62 @@ impl Writer {
             self.lose(named.as_str(), "thrusters");
         }
         let massless = body.mass == 0.0 && body.inertia == [0.0; 6] && body.com == [0.0; 3];
+        let name = [("name", body.name.clone())];
         if massless && body.visuals.is_empty() {
-            let _ = writeln!(self.text, "  <link name=\"{}\"/>", escaped(&body.name));
-            return;
+            return self.xml.leaf("link", &name);
         }
-        let _ = writeln!(self.text, "  <link name=\"{}\">", escaped(&body.name));
+        self.xml.open("link", &name);
         if !massless {
             let (com, inertia) = if *frame == Placement::default() {
                 (body.com, body.inertia)
             } else {
                 let back = inverse(frame);
-                let com = rotate(&rotation(back.q), body.com);
-                (std::array::from_fn(|i| back.p[i] + com[i]), rotate_inertia(back.q, body.inertia))
+                (add(back.p, rotate(back.q, body.com)), rotate_inertia(back.q, body.inertia))
             };
             let [xx, yy, zz, xy, xz, yz] = inertia.map(number);
-            let _ = writeln!(
-                self.text,
-                "    <inertial>\n      <origin xyz=\"{}\" rpy=\"0 0 0\"/>\n      <mass value=\"{}\"/>\n      \
-                 <inertia ixx=\"{xx}\" ixy=\"{xy}\" ixz=\"{xz}\" iyy=\"{yy}\" iyz=\"{yz}\" izz=\"{zz}\"/>\n    \
-                 </inertial>",
-                numbers(&com),
-                number(body.mass),
-            );
+            self.xml.open("inertial", &[]);
+            self.xml.leaf("origin", &[("xyz", numbers(&com)), ("rpy", "0 0 0".into())]);
+            self.xml.leaf("mass", &[("value", number(body.mass))]);
+            let entries = [("ixx", xx), ("ixy", xy), ("ixz", xz), ("iyy", yy), ("iyz", yz), ("izz", zz)];
+            self.xml.leaf("inertia", &entries);
+            self.xml.close("inertial");
         }
         for visual in &body.visuals {
             self.visual(visual, frame, &named);
         }
-        let _ = writeln!(self.text, "  </link>");
+        self.xml.close("link");
     }
 
     fn visual(&mut self, visual: &Visual, frame: &Placement, named: &str) {
+        let round =
+            |radius: &f64, length: &f64| vec![("radius", number(*radius)), ("length", number(*length))];
         let shape = match &visual.shape {
-            Shape::Box { size } => format!("<box size=\"{}\"/>", numbers(size)),
-            Shape::Sphere { radius } => format!("<sphere radius=\"{}\"/>", number(*radius)),
-            Shape::Cylinder { radius, length } => {
-                format!("<cylinder radius=\"{}\" length=\"{}\"/>", number(*radius), number(*length))
-            }
-            Shape::Capsule { radius, length } => {
-                format!("<capsule radius=\"{}\" length=\"{}\"/>", number(*radius), number(*length))
-            }
-            Shape::Mesh { file, scale } if *scale == [1.0; 3] => {
-                format!("<mesh filename=\"{}\"/>", escaped(file))
-            }
+            Shape::Box { size } => ("box", vec![("size", numbers(size))]),
+            Shape::Sphere { radius } => ("sphere", vec![("radius", number(*radius))]),
+            Shape::Cylinder { radius, length } => ("cylinder", round(radius, length)),
+            Shape::Capsule { radius, length } => ("capsule", round(radius, length)),
+            Shape::Mesh { file, scale } if *scale == [1.0; 3] => ("mesh", vec![("filename", file.clone())]),
             Shape::Mesh { file, scale } => {
-                format!("<mesh filename=\"{}\" scale=\"{}\"/>", escaped(file), numbers(scale))
+                ("mesh", vec![("filename", file.clone()), ("scale", numbers(scale))])
             }
             Shape::Ellipsoid { .. } => return self.lose(named, "an ellipsoid"),
         };
-        let placement = relative(frame, &visual.placement);
-        let _ = writeln!(self.text, "    <visual>");
-        self.origin(&placement, "      ");
-        let _ = writeln!(self.text, "      <geometry>{shape}</geometry>");
+        self.xml.open("visual", &[]);
+        self.origin(&relative(frame, &visual.placement));
+        self.xml.around("geometry", &[], (shape.0, &shape.1));
         if let Some(rgba) = visual.rgba {
             let next = format!("colour_{}", self.colours.len() + 1);
-            let name = self.colours.entry(rgba.map(f64::to_bits)).or_insert(next);
-            let _ = writeln!(
-                self.text,
-                "      <material name=\"{name}\"><color rgba=\"{}\"/></material>",
-                numbers(&rgba)
-            );
+            let name = self.colours.entry(rgba.map(f64::to_bits)).or_insert(next).clone();
+            self.xml.around("material", &[("name", name)], ("color", &[("rgba", numbers(&rgba))]));
         }
-        let _ = writeln!(self.text, "    </visual>");
+        self.xml.close("visual");
     }
 
-    fn origin(&mut self, placement: &Placement, indent: &str) {
-        if *placement == Placement::default() {
-            return;
+    fn origin(&mut self, placement: &Placement) {
+        if *placement != Placement::default() {
+            let rpy = rpy_from_quaternion(placement.q);
+            self.xml.leaf("origin", &[("xyz", numbers(&placement.p)), ("rpy", numbers(&rpy))]);
         }
-        let rpy = rpy_from_quaternion(placement.q);
-        let _ = writeln!(
-            self.text,
-            "{indent}<origin xyz=\"{}\" rpy=\"{}\"/>",
-            numbers(&placement.p),
-            numbers(&rpy)
-        );
     }
 
     /// A joint of the tree. `frame` is the parent's link frame in the parent's body frame.
@@ -213,37 +183,27 @@ impl Writer {
         };
         let Some(kind) = self.urdf_type(joint, reversed) else { return };
         self.lose_joint_parts(joint, kind);
-        let name = escaped(&joint.name);
-        let _ = writeln!(self.text, "  <joint name=\"{name}\" type=\"{kind}\">");
-        self.origin(&relative(frame, placement), "    ");
-        let _ = writeln!(self.text, "    <parent link=\"{}\"/>", escaped(parent));
-        let _ = writeln!(self.text, "    <child link=\"{}\"/>", escaped(child));
+        self.xml.open("joint", &[("name", joint.name.clone()), ("type", kind.into())]);
+        self.origin(&relative(frame, placement));
+        self.xml.leaf("parent", &[("link", parent.clone())]);
+        self.xml.leaf("child", &[("link", child.clone())]);
         if !matches!(kind, "fixed" | "floating") {
-            let _ = writeln!(self.text, "    <axis xyz=\"{}\"/>", numbers(&axis));
+            self.xml.leaf("axis", &[("xyz", numbers(&axis))]);
         }
         if matches!(kind, "revolute" | "prismatic" | "continuous") {
             let none = LimitsDescription::default();
             self.limit(joint, kind, joint.limits.as_ref().unwrap_or(&none));
             let (damping, friction) = (joint.damping.at(0), joint.friction.at(0));
             if damping != 0.0 || friction != 0.0 {
-                let _ = writeln!(
-                    self.text,
-                    "    <dynamics damping=\"{}\" friction=\"{}\"/>",
-                    number(damping),
-                    number(friction)
-                );
+                self.xml.leaf("dynamics", &[("damping", number(damping)), ("friction", number(friction))]);
             }
         }
         if let Some(mimic) = &joint.mimic {
-            let _ = writeln!(
-                self.text,
-                "    <mimic joint=\"{}\" multiplier=\"{}\" offset=\"{}\"/>",
-                escaped(&mimic.joint),
-                number(mimic.multiplier),
-                number(mimic.offset)
-            );
+            let [multiplier, offset] = [mimic.multiplier, mimic.offset].map(number);
+            let attributes = [("joint", mimic.joint.clone()), ("multiplier", multiplier), ("offset", offset)];
+            self.xml.leaf("mimic", &attributes);
         }
-        let _ = writeln!(self.text, "  </joint>");
+        self.xml.close("joint");
     }
 
     /// The URDF name of a kind; an error if there is none.
@@ -302,61 +262,18 @@ impl Writer {
             bounds.insert(0, ("upper", first(&limits.upper), UNBOUNDED));
             bounds.insert(0, ("lower", first(&limits.lower), -UNBOUNDED));
         }
-        let mut attributes = String::new();
+        let mut attributes = Attributes::new();
         for (name, given, unbounded) in bounds {
             if given.is_none() && kind != "continuous" {
                 let what = format!("a {kind} joint without `{name}` limit: {} is written", number(unbounded));
                 self.lose(element(joint), what);
             }
             if given.is_some() || kind != "continuous" {
-                let _ = write!(attributes, " {name}=\"{}\"", number(given.unwrap_or(unbounded)));
+                attributes.push((name, number(given.unwrap_or(unbounded))));
             }
         }
-        let _ = writeln!(self.text, "    <limit{attributes}/>");
+        self.xml.leaf("limit", &attributes);
     }
-}
-
-/// The tree that the builder takes: breadth first from the world in the order of the joints; a body that a joint of
-/// role `tree` leads to is left to that joint. A body out of reach starts a tree of its own and has no edge.
-fn spanning_tree(model: &ModelDescription, index: &HashMap<&str, usize>) -> Vec<Option<Edge>> {
-    let ground = model.bodies.len();
-    let find = |name: &str| if name == WORLD { Some(ground) } else { index.get(name).copied() };
-    let mut at: Vec<Vec<(usize, usize, bool)>> = vec![Vec::new(); ground + 1];
-    let mut reserved: Vec<Option<usize>> = vec![None; ground + 1];
-    let mut is_child = vec![false; ground + 1];
-    for (j, joint) in model.joints.iter().enumerate() {
-        if joint.role == Some(JointRole::Loop) || joint.kind == JointType::PointOnLine {
-            continue;
-        }
-        if let (Some(parent), Some(child)) = (find(&joint.parent), find(&joint.child)) {
-            at[parent].push((j, child, false));
-            at[child].push((j, parent, true));
-            is_child[child] = true;
-            if joint.role == Some(JointRole::Tree) {
-                reserved[child].get_or_insert(j);
-            }
-        }
-    }
-    let mut edges: Vec<Option<Edge>> = vec![None; ground];
-    let mut reached = vec![false; ground + 1];
-    let (roots, others): (Vec<usize>, Vec<usize>) = (0..ground).partition(|body| !is_child[*body]);
-    for start in std::iter::once(ground).chain(roots).chain(others) {
-        if std::mem::replace(&mut reached[start], true) {
-            continue;
-        }
-        let mut queue = VecDeque::from([start]);
-        while let Some(body) = queue.pop_front() {
-            for &(joint, other, reversed) in &at[body] {
-                if reached[other] || reserved[other].is_some_and(|owner| owner != joint) {
-                    continue;
-                }
-                reached[other] = true;
-                edges[other] = Some(Edge { joint, reversed });
-                queue.push_back(other);
-            }
-        }
-    }
-    edges
 }
 
 /// `placement`, given in a body frame, as seen from `frame` of the same body.
@@ -368,30 +285,11 @@ fn element(joint: &JointDescription) -> String {
     format!("joint `{}`", joint.name)
 }
 
-/// The shortest text that reads back to the same bits.
-fn number(x: f64) -> String {
-    let text = format!("{:?}", x + 0.0);
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
+/// Numbers as URDF has them: there is no negative zero.
 fn numbers(xs: &[f64]) -> String {
-    xs.iter().map(|x| number(*x)).collect::<Vec<_>>().join(" ")
+    xml_write::numbers(&xs.iter().map(|x| x + 0.0).collect::<Vec<_>>())
 }
 
-/// Text for an attribute value.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' | '\r' => {
-                let _ = write!(out, "&#{};", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out
+fn number(x: f64) -> String {
+    numbers(&[x])
 }

@@ -1,6 +1,6 @@
 //! Figure 4: discrepancy of analytic Jacobians to automatic and numerical differentiation.
 
-use leastaction::jet::{Quantity, Request};
+use leastaction::jet::{Quantity, QuantityKind, Target};
 
 use super::check::short;
 use super::jacobians::{Study, serial_arm};
@@ -45,7 +45,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         let mechanism = build(serial_arm(n))?;
         let mut study = Study::new(&mechanism, 0, 1)?;
         let Some(last) = mechanism.body_ids().last() else { continue };
-        let request = Request::local(Quantity::Velocity, study.jets.body(last));
+        let request = Quantity::local(QuantityKind::Velocity, Target::body(last));
         let (mut ours, mut exact, mut differences) =
             (study.room(&request), study.room(&request), study.room(&request));
         study.analytic(&request, &mut ours)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leastaction::jet::{Quantity, Request};
+use leastaction::jet::{Quantity, QuantityKind, Target};
 
 use super::check::short;
 use super::jacobians::{Study, serial_arm};
@@ -37,7 +37,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         let mechanism = build(serial_arm(n))?;
         let mut study = Study::new(&mechanism, 0, 1)?;
         let Some(last) = mechanism.body_ids().last() else { continue };
-        let request = Request::local(Quantity::Velocity, study.jets.body(last));
+        let request = Quantity::local(QuantityKind::Velocity, Target::body(last));
         let mut room = study.room(&request);
         // What fails here has failed in ishigaki-4 already.
         let times = [

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use leastaction::io::{LoadOptions, read_model};
-use leastaction::jet::{Quantity, Request};
+use leastaction::jet::{Quantity, QuantityKind, Target};
 use leastaction::mechanism::ModelDescription;
 
 use super::jacobians::Study;
@@ -48,15 +48,15 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         std::iter::once("Jacobian of".to_owned()).chain(heads),
     );
     let rows = [
-        ("velocity of a link", Quantity::Velocity, false, 1.48e-8),
-        ("momentum of a link, local", Quantity::Momentum, false, 1.74e-7),
-        ("momentum of a link, world", Quantity::Momentum, true, 3.67e-7),
-        ("momentum behind a joint, world", Quantity::JointMomentum, true, 1.49e-7),
-        ("momentum behind a joint, local", Quantity::JointMomentum, false, 2.11e-7),
-        ("force of a link, local", Quantity::LinkForce, false, 2.75e-7),
-        ("force of a joint, local", Quantity::JointForce, false, 2.75e-7),
+        ("velocity of a link", QuantityKind::Velocity, false, 1.48e-8),
+        ("momentum of a link, local", QuantityKind::Momentum, false, 1.74e-7),
+        ("momentum of a link, world", QuantityKind::Momentum, true, 3.67e-7),
+        ("momentum behind a joint, world", QuantityKind::JointMomentum, true, 1.49e-7),
+        ("momentum behind a joint, local", QuantityKind::JointMomentum, false, 2.11e-7),
+        ("force of a link, local", QuantityKind::LinkForce, false, 2.75e-7),
+        ("force of a joint, local", QuantityKind::JointForce, false, 2.75e-7),
     ];
-    let bodies: Vec<_> = mechanism.body_ids().filter(|id| study.jets.body(*id).moves()).collect();
+    let bodies: Vec<_> = mechanism.body_ids().filter(|id| study.jets.moves(&Target::body(*id))).collect();
     // One link stands for all in a quick run: the last carries every joint.
     let bodies = if context.quick { bodies[bodies.len().saturating_sub(1)..].to_vec() } else { bodies };
     let mut worst_of_all = 0.0_f64;
@@ -66,13 +66,13 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         .map(|&(name, quantity, world, paper)| (name, Some((quantity, world)), paper))
         .chain([torque]);
     for (name, quantity, paper) in all {
-        let requests: Vec<Request> = match quantity {
-            None => vec![Request::whole(Quantity::Torque)],
+        let requests: Vec<Quantity> = match quantity {
+            None => vec![Quantity::whole(QuantityKind::Torque)],
             Some((quantity, world)) => bodies
                 .iter()
                 .map(|id| {
-                    let target = study.jets.body(*id);
-                    if world { Request::world(quantity, target) } else { Request::local(quantity, target) }
+                    let target = Target::body(*id);
+                    if world { Quantity::world(quantity, target) } else { Quantity::local(quantity, target) }
                 })
                 .collect(),
         };

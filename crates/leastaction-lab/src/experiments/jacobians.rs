@@ -1,6 +1,6 @@
 //! What the experiments on Jacobians share: a state, our Jacobian, and its slow twins.
 
-use leastaction::jet::{Coordinates, JetError, JetWorkspace, Request};
+use leastaction::jet::{Coordinates, JetError, JetWorkspace, Quantity};
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, Mechanism, ModelDescription, Placement, WORLD, samples,
 };
@@ -59,7 +59,7 @@ impl<'m> Study<'m> {
         let mut random = samples::Random::new(seed);
         let q = (0..mechanism.nv()).map(|_| random.range(-1.0, 1.0)).collect();
         let y = (0..jets.velocity_count() * mechanism.nv()).map(|_| random.range(-1.0, 1.0)).collect();
-        let dual = jets.like::<D>();
+        let dual = jets.dual();
         let mut study = Self { mechanism, jets, dual, q, y };
         study.forward()?;
         Ok(study)
@@ -71,13 +71,13 @@ impl<'m> Study<'m> {
     }
 
     /// Room for a Jacobian.
-    pub(crate) fn room(&self, request: &Request) -> Vec<f64> {
-        let rows = self.jets.value_count(request.quantity) * self.jets.jacobian_rows(request.quantity);
+    pub(crate) fn room(&self, request: &Quantity) -> Vec<f64> {
+        let rows = self.jets.value_count(request.kind) * self.jets.jacobian_rows(request.kind);
         vec![0.0; rows * self.jets.jacobian_columns()]
     }
 
     /// Ours.
-    pub(crate) fn analytic(&mut self, request: &Request, out: &mut [f64]) -> Result<(), Failure> {
+    pub(crate) fn analytic(&mut self, request: &Quantity, out: &mut [f64]) -> Result<(), Failure> {
         self.jets.jacobian_into(request, Coordinates::Velocity, out).map_err(|error| stopped(&error))
     }
 
@@ -91,9 +91,9 @@ impl<'m> Study<'m> {
     }
 
     /// By dual numbers, one direction at a time: exact to rounding.
-    pub(crate) fn automatic(&mut self, request: &Request, out: &mut [f64]) -> Result<(), Failure> {
+    pub(crate) fn automatic(&mut self, request: &Quantity, out: &mut [f64]) -> Result<(), Failure> {
         let (nv, width) = (self.mechanism.nv(), self.jets.jacobian_columns());
-        let rows = self.jets.value_count(request.quantity) * self.jets.jacobian_rows(request.quantity);
+        let rows = self.jets.value_count(request.kind) * self.jets.jacobian_rows(request.kind);
         let mut q: Vec<D> = self.q.iter().map(|x| D::constant(*x)).collect();
         let mut y: Vec<D> = self.y.iter().map(|x| D::constant(*x)).collect();
         let mut value = vec![D::constant(0.0); rows];
@@ -110,10 +110,10 @@ impl<'m> Study<'m> {
     }
 
     /// By forward differences of size 1e-8.
-    pub(crate) fn numeric(&mut self, request: &Request, out: &mut [f64]) -> Result<(), Failure> {
+    pub(crate) fn numeric(&mut self, request: &Quantity, out: &mut [f64]) -> Result<(), Failure> {
         const SIZE: f64 = 1e-8;
         let (nv, width) = (self.mechanism.nv(), self.jets.jacobian_columns());
-        let rows = self.jets.value_count(request.quantity) * self.jets.jacobian_rows(request.quantity);
+        let rows = self.jets.value_count(request.kind) * self.jets.jacobian_rows(request.kind);
         let (mut base, mut value) = (vec![0.0; rows], vec![0.0; rows]);
         let (mut q, mut y) = (self.q.clone(), self.y.clone());
         self.jets.forward(&q, &y).map_err(|error| stopped(&error))?;
@@ -136,8 +136,8 @@ impl<'m> Study<'m> {
     }
 
     /// Largest absolute difference of two Jacobians in the rows of one order, and the largest entry of the second.
-    pub(crate) fn difference(&self, request: &Request, order: usize, a: &[f64], b: &[f64]) -> (f64, f64) {
-        let size = self.jets.jacobian_rows(request.quantity) * self.jets.jacobian_columns();
+    pub(crate) fn difference(&self, request: &Quantity, order: usize, a: &[f64], b: &[f64]) -> (f64, f64) {
+        let size = self.jets.jacobian_rows(request.kind) * self.jets.jacobian_columns();
         let range = order * size..(order + 1) * size;
         let (a, b) = (&a[range.clone()], &b[range]);
         (largest_difference(a, b), largest(b))

@@ -110,7 +110,7 @@ pub(crate) fn reach(
 
     let n = mechanism.nv();
     let table = SplineTable::new(CONTROL, DEGREE, DURATION, ORDERS, Sampling::Uniform { count: SAMPLES })
-        .map_err(failed)?;
+        .map_err(|error| failed(error.into()))?;
     let mut x = vec![0.0; SAMPLES * ORDERS * n];
     table.add_states(&solution.theta.high, n, &mut x);
     table.add_states(&solution.theta.low, n, &mut x);

@@ -10,17 +10,17 @@
 //! from the tips to the root; see section 4 of the theory page for the same in stacked form. Slow: it allocates every
 //! block, and nothing is shared.
 
-use crate::StepPoint;
 use crate::integrator::StepError;
 use crate::lanes::Lanes;
-use crate::lobatto::Scheme;
 use crate::mechanism::Mechanism;
 use crate::residual::{Point, Residual};
+use crate::scheme::Scheme;
 use crate::segments::{GROUND, Motion, Segments};
 use crate::six::{Block, ad_dual, blocks, momentum_at, pose_at, skew, twist_at, wrench_at};
 use crate::spatial::Vec3;
 use crate::state::split_position;
 use crate::wrench::{BodyForces, ModelForces};
+use crate::{Quadrature, StepPoint};
 
 type Six = [f64; 6];
 
@@ -92,7 +92,7 @@ pub fn component_newton_direction(mechanism: &Mechanism, at: &StepPoint) -> Resu
             remedy: "use dense_newton_direction".into(),
         });
     }
-    let scheme = Scheme::<N>::new(s);
+    let scheme = Scheme::<N>::new(s, Quadrature::Nodes);
     let mut point = Point::<f64, N>::new(&segments);
     split_position(mechanism, &at.q, &mut point.base, &mut []);
     point.p.copy_from_slice(&at.p);

@@ -3,17 +3,17 @@
 //! O(n³) and more; it shares the residual with the engine (which reference data checks) and nothing of its
 //! factorisation, tangent or linearization.
 
-use crate::StepPoint;
 use crate::integrator::StepError;
 use crate::lanes::Lanes;
-use crate::lobatto::Scheme;
 use crate::mechanism::Mechanism;
 use crate::residual::{Point, Residual};
 use crate::scalar::Dual;
+use crate::scheme::Scheme;
 use crate::segments::{Motion, Segments};
 use crate::spatial::{Mat3, Vec3};
 use crate::state::split_position;
 use crate::wrench::ModelForces;
+use crate::{Quadrature, StepPoint};
 
 type D = Dual<f64, 1>;
 
@@ -46,7 +46,7 @@ struct Twin<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Twin<'a, N> {
-    fn new(mechanism: &Mechanism, at: &'a StepPoint) -> Result<Self, StepError> {
+    fn new(mechanism: &Mechanism, at: &'a StepPoint, quadrature: Quadrature) -> Result<Self, StepError> {
         if at.increments.len() >= N {
             return Err(StepError::Unsupported {
                 integrator: "the dense twin",
@@ -58,7 +58,7 @@ impl<'a, const N: usize> Twin<'a, N> {
         let mut base = vec![0.0; segments.n];
         let mut anchors = vec![Mat3::identity(); segments.balls];
         split_position(mechanism, &at.q, &mut base, &mut anchors);
-        Ok(Self { segments, scheme: Scheme::new(at.increments.len()), at, base, anchors })
+        Ok(Self { segments, scheme: Scheme::new(at.increments.len(), quadrature), at, base, anchors })
     }
 
     fn slope(&self, variable: Variable) -> Slope {
@@ -101,7 +101,7 @@ impl<'a, const N: usize> Twin<'a, N> {
         for segment in &self.segments.list {
             let c = segment.coordinate;
             if segment.motion == Motion::Ball {
-                let phi = Mat3(residual.balls[segment.ball].phi.0.map(|row| row.map(|x| x.0[s])));
+                let (_, phi) = residual.balls[segment.ball].end(&self.scheme);
                 let r = point.anchors[segment.ball] * phi;
                 let change = Mat3(r.0.map(|row| row.map(|x| x.eps[0])));
                 d_next[c..c + 3].copy_from_slice(&(r.value().transpose() * change).vee().0);
@@ -187,18 +187,26 @@ fn solve(columns: &[Slope], rhs: &mut [Vec<f64>]) {
     }
 }
 
-/// Newton direction `−J⁻¹ r` at a point, by nodes; degrees up to 4.
+/// Newton direction `−J⁻¹ r` at a point, by nodes; degrees up to 4. An automatic choice of points is that of the nodes.
 ///
 /// # Errors
 /// If the engine does not serve the mechanism.
-pub fn dense_newton_direction(mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
-    Ok(Twin::<LANES>::new(mechanism, at)?.direction())
+pub fn dense_newton_direction(
+    mechanism: &Mechanism,
+    at: &StepPoint,
+    quadrature: Quadrature,
+) -> Result<Vec<Vec<f64>>, StepError> {
+    Ok(Twin::<LANES>::new(mechanism, at, quadrature)?.direction())
 }
 
 /// Derivative of the step whose solved curve is `at`, `2n × (2n + nu)` by rows, engine coordinates; degrees up to 4.
 ///
 /// # Errors
 /// If the engine does not serve the mechanism.
-pub fn dense_linearization(mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<f64>, StepError> {
-    Ok(Twin::<LANES>::new(mechanism, at)?.linearization())
+pub fn dense_linearization(
+    mechanism: &Mechanism,
+    at: &StepPoint,
+    quadrature: Quadrature,
+) -> Result<Vec<f64>, StepError> {
+    Ok(Twin::<LANES>::new(mechanism, at, quadrature)?.linearization())
 }

@@ -3,7 +3,7 @@
 //! Each `weigh_…` adds the transpose of one row of the table of generating jets to the accumulators of the sweep.
 
 use super::forward::pose_jet;
-use super::stage::Target;
+use super::stage::Place;
 use super::taylor::next;
 use super::workspace::JetWorkspace;
 use crate::scalar::Real;
@@ -12,7 +12,7 @@ use crate::spatial::{Mat3, Pose, Twist, Vec3, Wrench};
 impl<T: Real> JetWorkspace<T> {
     /// Pose jet of a target to `count` coefficients, in `self.link`; the target moves.
     #[inline(always)]
-    fn load_frame(&mut self, target: &Target, count: usize) -> usize {
+    fn load_frame(&mut self, target: &Place, count: usize) -> usize {
         let i = target.stage.unwrap_or(0);
         let n = self.n;
         let pose = self.poses[i] * Pose::constant(&target.pose);
@@ -23,7 +23,7 @@ impl<T: Real> JetWorkspace<T> {
 
     /// Coefficient `l` of a target's twist in its own frame.
     #[inline(always)]
-    pub(crate) fn local_velocity(&mut self, target: &Target, l: usize) -> Twist<T> {
+    pub(crate) fn local_velocity(&mut self, target: &Place, l: usize) -> Twist<T> {
         let i = self.load_frame(target, l + 1);
         let v = &self.v[i * self.n..];
         let link = &self.link;
@@ -42,7 +42,7 @@ impl<T: Real> JetWorkspace<T> {
     /// Weights `mu` on coefficient `l` of a target's twist in its own frame. The frame is loaded by
     /// [`local_velocity`](Self::local_velocity).
     #[inline(always)]
-    pub(crate) fn weigh_local_velocity(&mut self, target: &Target, l: usize, mu: Twist<T>) {
+    pub(crate) fn weigh_local_velocity(&mut self, target: &Place, l: usize, mu: Twist<T>) {
         let i = target.stage.unwrap_or(0);
         let link = &self.link;
         let eta_bar = &mut self.products.eta_bar[i * (self.n + 1)..];
@@ -58,14 +58,14 @@ impl<T: Real> JetWorkspace<T> {
 
     /// Rotation of a target at order 0.
     #[inline(always)]
-    pub(crate) fn rotation(&self, target: &Target) -> Mat3<T> {
+    pub(crate) fn rotation(&self, target: &Place) -> Mat3<T> {
         let at: Mat3<T> = Mat3::constant(target.pose.rot);
         target.stage.map_or(at, |i| self.poses[i].rot * at)
     }
 
     /// Weights on a world rotation vector of a target at order 0.
     #[inline(always)]
-    pub(crate) fn weigh_rotation(&mut self, target: &Target, torque: Vec3<T>) {
+    pub(crate) fn weigh_rotation(&mut self, target: &Place, torque: Vec3<T>) {
         if let Some(i) = target.stage {
             self.products.eta_bar[i * (self.n + 1)].ang += torque;
         }
@@ -73,9 +73,9 @@ impl<T: Real> JetWorkspace<T> {
 
     /// Coefficient `l` of the world position of a target.
     #[inline(always)]
-    pub(crate) fn point(&mut self, target: &Target, l: usize) -> Vec3<T> {
+    pub(crate) fn point(&mut self, target: &Place, l: usize) -> Vec3<T> {
         let o = if l == 0 { Vec3::constant(self.origin) } else { Vec3::zero() };
-        if target.moves() {
+        if target.stage.is_some() {
             self.load_frame(target, l + 1);
             self.link.pos[l] + o
         } else if l == 0 {
@@ -87,7 +87,7 @@ impl<T: Real> JetWorkspace<T> {
 
     /// Weights on coefficient `l` of a target's position. The frame is loaded by [`point`](Self::point).
     #[inline(always)]
-    pub(crate) fn weigh_point(&mut self, target: &Target, l: usize, lambda: Vec3<T>) {
+    pub(crate) fn weigh_point(&mut self, target: &Place, l: usize, lambda: Vec3<T>) {
         let Some(i) = target.stage else { return };
         let eta_bar = &mut self.products.eta_bar[i * (self.n + 1)..];
         eta_bar[l].lin += lambda;

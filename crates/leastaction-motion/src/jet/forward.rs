@@ -18,44 +18,16 @@ use crate::scalar::Real;
 use crate::spatial::{Inertia, Mat3, Pose, Quat, Twist, Vec3, Wrench};
 
 impl<T: Real> JetWorkspace<T> {
-    /// Evaluates all jets at positions `q` and velocity coefficients `y` (order-major, `y[l * nv + c] = v^(l)/l!`,
-    /// `l = 0..=k+1`). Does not allocate.
-    ///
-    /// # Errors
-    /// If a length does not fit, a number is not finite, or a quaternion has no direction.
-    pub fn forward(&mut self, q: &[T], y: &[T]) -> Result<(), JetError> {
-        self.check(q, y)?;
+    /// Takes positions and velocity coefficients.
+    pub(crate) fn set(&mut self, q: &[T], y: &[T]) -> Result<(), JetError> {
+        expect("q", q.len(), self.tree.nq)?;
+        expect("y", y.len(), self.n * self.tree.nv)?;
         self.q.copy_from_slice(q);
         self.y.copy_from_slice(y);
-        self.run()
+        Ok(())
     }
 
-    /// As [`forward`](Self::forward), from plain derivatives: `derivatives[l]` is the `l`-th derivative of the
-    /// velocity (velocity, acceleration, jerk, …), `k + 2` of them. Does not allocate.
-    ///
-    /// # Errors
-    /// As [`forward`](Self::forward).
-    pub fn forward_from_derivatives(&mut self, q: &[T], derivatives: &[&[T]]) -> Result<(), JetError> {
-        self.set_derivatives(q, derivatives)?;
-        self.run()
-    }
-
-    /// Poses, columns and velocities only, from plain derivatives: enough for [`Quantity::Pose`],
-    /// [`Quantity::Point`], [`Quantity::Orientation`] and [`Quantity::Velocity`], at a third of the cost.
-    /// Does not allocate.
-    ///
-    /// # Errors
-    /// As [`forward`](Self::forward).
-    ///
-    /// [`Quantity::Pose`]: super::Quantity::Pose
-    /// [`Quantity::Point`]: super::Quantity::Point
-    /// [`Quantity::Orientation`]: super::Quantity::Orientation
-    /// [`Quantity::Velocity`]: super::Quantity::Velocity
-    pub fn forward_motion(&mut self, q: &[T], derivatives: &[&[T]]) -> Result<(), JetError> {
-        self.set_derivatives(q, derivatives)?;
-        self.run_motion()
-    }
-
+    /// Takes positions and plain derivatives of the velocity.
     pub(crate) fn set_derivatives(&mut self, q: &[T], derivatives: &[&[T]]) -> Result<(), JetError> {
         let nv = self.tree.nv;
         expect("derivatives", derivatives.len(), self.n)?;

@@ -9,132 +9,16 @@
 //!
 //! and the last term is there unless the frame of the force turns with the perturbation.
 
+use super::JetError;
+use super::quantity::{Quantity, QuantityFrame, QuantityKind};
+use super::stage::Place;
 use super::taylor::{
     InertiaCoefficient, cross_at, cross_force_at, inertia_at, inertia_rate_at, local_force, local_motion,
     next,
 };
 use super::workspace::JetWorkspace;
-use super::{JetError, Target};
 use crate::scalar::Real;
-use crate::spatial::{Inertia, Twist, Vec3, Wrench};
-
-/// A quantity whose values and Jacobians are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Quantity {
-    /// Pose of a target; its Jacobian is that of the tangent (angular, linear).
-    Pose,
-    /// Position of the target's origin in the world.
-    Point,
-    /// Orientation of a target; its Jacobian is that of the angular tangent.
-    Orientation,
-    /// Twist of a target.
-    Velocity,
-    /// Momentum of the target's body.
-    Momentum,
-    /// Momentum of everything behind the target's joint.
-    JointMomentum,
-    /// Inertial minus gravitational wrench of the target's body.
-    LinkForce,
-    /// Wrench that the target's joint transmits.
-    JointForce,
-    /// All joint torques.
-    Torque,
-    /// Centre of mass of everything that moves.
-    Com,
-    /// Total momentum about the world origin.
-    TotalMomentum,
-    /// Total momentum about the centre of mass.
-    CentroidalMomentum,
-}
-
-impl Quantity {
-    /// All quantities with their names on the command line.
-    pub const ALL: [(&'static str, Self); 12] = [
-        ("pose", Self::Pose),
-        ("point", Self::Point),
-        ("orientation", Self::Orientation),
-        ("velocity", Self::Velocity),
-        ("momentum", Self::Momentum),
-        ("joint-momentum", Self::JointMomentum),
-        ("link-force", Self::LinkForce),
-        ("joint-force", Self::JointForce),
-        ("torque", Self::Torque),
-        ("com", Self::Com),
-        ("total-momentum", Self::TotalMomentum),
-        ("centroidal-momentum", Self::CentroidalMomentum),
-    ];
-
-    /// The name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, q)| *q == self).map_or("", |(name, _)| name)
-    }
-
-    /// True if it belongs to a body or frame.
-    #[must_use]
-    pub fn needs_target(self) -> bool {
-        !matches!(self, Self::Torque | Self::Com | Self::TotalMomentum | Self::CentroidalMomentum)
-    }
-
-    /// How many coefficients it has with `n` velocity coefficients.
-    pub(crate) fn count(self, n: usize) -> usize {
-        match self {
-            Self::Pose | Self::Point | Self::Orientation | Self::Com => n + 1,
-            Self::LinkForce | Self::JointForce | Self::Torque => n - 1,
-            _ => n,
-        }
-    }
-
-    /// Force order a workspace needs for coefficient `order`.
-    #[must_use]
-    pub fn force_order(self, order: usize) -> i32 {
-        let order = i32::try_from(order).unwrap_or(i32::MAX - 2);
-        match self {
-            Self::Pose | Self::Point | Self::Orientation | Self::Com => (order - 2).max(-1),
-            Self::LinkForce | Self::JointForce | Self::Torque => order,
-            _ => (order - 1).max(-1),
-        }
-    }
-}
-
-/// Axes and point of reference of a vector quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum QuantityFrame {
-    /// The target's own frame.
-    #[default]
-    Local,
-    /// World axes, about the world origin.
-    World,
-}
-
-/// What is asked: a quantity, of which target, in which frame.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// The quantity.
-    pub quantity: Quantity,
-    /// Local or world; positions, torques and totals have one frame only.
-    pub frame: QuantityFrame,
-    /// Body or frame; `None` for quantities of the whole mechanism.
-    pub target: Option<Target>,
-}
-
-impl Request {
-    /// A quantity of a target in its own frame.
-    #[must_use]
-    pub fn local(quantity: Quantity, target: Target) -> Self {
-        Self { quantity, frame: QuantityFrame::Local, target: Some(target) }
-    }
-    /// A quantity of a target in the world frame.
-    #[must_use]
-    pub fn world(quantity: Quantity, target: Target) -> Self {
-        Self { quantity, frame: QuantityFrame::World, target: Some(target) }
-    }
-    /// A quantity of the whole mechanism.
-    #[must_use]
-    pub fn whole(quantity: Quantity) -> Self {
-        Self { quantity, frame: QuantityFrame::World, target: None }
-    }
-}
+use crate::spatial::{Twist, Vec3, Wrench};
 
 /// The generating jets of one quantity for one column, and the scratch to make them.
 #[derive(Clone, Debug)]
@@ -257,42 +141,44 @@ impl<T: Real> Mass<'_, T> {
 }
 
 impl<T: Real> JetWorkspace<T> {
-    /// Generating jets of a quantity for velocity coordinate `column`, valid after [`forward`](Self::forward).
-    ///
-    /// Torques have generating jets per pair of joints: see [`mck_into`](Self::mck_into).
-    ///
-    /// # Errors
-    /// If the quantity is the torque, or belongs to a target and none is given.
-    pub fn generating(&mut self, request: &Request, column: usize) -> Result<&Generating<T>, JetError> {
-        if column >= self.tree.nv {
-            return Err(JetError::WrongLength { name: "column", expected: self.tree.nv, found: column });
-        }
-        let target = self.target_of(request)?;
-        self.load(&target, request.quantity);
-        self.generate(request, &target, column);
-        Ok(&self.generating)
-    }
-
-    pub(crate) fn target_of(&self, request: &Request) -> Result<Target, JetError> {
-        match (request.quantity, request.target) {
-            (Quantity::Torque, _) => Err(JetError::NotServed {
+    pub(crate) fn place_of(&self, request: &Quantity) -> Result<Place, JetError> {
+        match (request.kind, request.target) {
+            (QuantityKind::Torque, _) => Err(JetError::NotServed {
                 quantity: "torque",
                 remedy: "use the torque Jacobian, whose generating jets are M, C and K",
             }),
-            (q, None) if q.needs_target() => Err(JetError::NotServed {
-                quantity: q.name(),
+            (QuantityKind::Joint, _) => Err(JetError::NotServed {
+                quantity: "joint",
+                remedy: "joint coordinates and their derivatives are the motion itself",
+            }),
+            (kind, None) if kind.needs_target() => Err(JetError::NotServed {
+                quantity: kind.name(),
                 remedy: "name the body or frame it belongs to",
             }),
-            (_, target) => Ok(target.unwrap_or(Target {
-                stage: None,
-                pose: crate::spatial::Pose::identity(),
-                inertia: Inertia::zero(),
-            })),
+            (_, target) => Ok(target.map_or_else(Place::ground, |target| self.tree.place(&target))),
         }
+    }
+}
+
+impl JetWorkspace<f64> {
+    /// Generating jets of a quantity for velocity coordinate `column`, valid after [`forward`](Self::forward).
+    ///
+    /// Torques have generating jets per pair of joints instead, see [`TorqueJacobian`](super::TorqueJacobian).
+    ///
+    /// # Errors
+    /// If the quantity is the torque, or belongs to a target and none is given.
+    pub fn generating(&mut self, request: &Quantity, column: usize) -> Result<&Generating, JetError> {
+        if column >= self.tree.nv {
+            return Err(JetError::WrongLength { name: "column", expected: self.tree.nv, found: column });
+        }
+        let place = self.place_of(request)?;
+        self.load(&place, request.kind);
+        self.generate(request, &place, column);
+        Ok(&self.generating)
     }
 
     /// Fills `self.generating`; the target is loaded.
-    pub(crate) fn generate(&mut self, request: &Request, target: &Target, column: usize) {
+    pub(crate) fn generate(&mut self, request: &Quantity, place: &Place, column: usize) {
         let n = self.n;
         let tree = std::sync::Arc::clone(&self.tree);
         let j = tree.column_stage[column];
@@ -309,35 +195,35 @@ impl<T: Real> JetWorkspace<T> {
         };
         let own = Mass { mass: link.mass, ii: &link.ii, h: &link.h };
         let world = request.frame == QuantityFrame::World;
-        let count = request.quantity.count(n);
-        let above = target.stage.is_some_and(|i| tree.carries(j, i));
-        let below = target.stage.is_some_and(|i| !above && tree.carries(i, j));
-        let motion = |x: Twist<T>| Twist::new(x.ang, x.lin + o.cross(x.ang)).to_array();
-        let force = |x: Wrench<T>| Wrench::new(x.ang + o.cross(x.lin), x.lin).to_array();
+        let count = request.kind.count(n);
+        let above = place.stage.is_some_and(|i| tree.carries(j, i));
+        let below = place.stage.is_some_and(|i| !above && tree.carries(i, j));
+        let motion = |x: Twist| Twist::new(x.ang, x.lin + o.cross(x.ang)).to_array();
+        let force = |x: Wrench| Wrench::new(x.ang + o.cross(x.lin), x.lin).to_array();
         if matches!(
-            request.quantity,
-            Quantity::Velocity
-                | Quantity::Momentum
-                | Quantity::JointMomentum
-                | Quantity::LinkForce
-                | Quantity::JointForce
-                | Quantity::TotalMomentum
-                | Quantity::CentroidalMomentum
+            request.kind,
+            QuantityKind::Velocity
+                | QuantityKind::Momentum
+                | QuantityKind::JointMomentum
+                | QuantityKind::LinkForce
+                | QuantityKind::JointForce
+                | QuantityKind::TotalMomentum
+                | QuantityKind::CentroidalMomentum
         ) {
             super::taylor::rate(s, &mut gen_.s1, n);
             for l in 0..n.saturating_sub(1) {
                 gen_.s2[l] = gen_.s1[l + 1].scale(next(l));
             }
         }
-        match request.quantity {
-            Quantity::Torque => {}
-            Quantity::Pose | Quantity::Orientation if above => {
+        match request.kind {
+            QuantityKind::Torque => {}
+            QuantityKind::Pose | QuantityKind::Orientation if above => {
                 local_motion(&link.rot, &link.pos, s, &mut gen_.motion, count);
                 for l in 0..count {
                     gen_.alpha[l] = if world { motion(s[l]) } else { gen_.motion[l].to_array() };
                 }
             }
-            Quantity::Point if above => {
+            QuantityKind::Point if above => {
                 for l in 0..count {
                     let mut x = s[l].lin;
                     for m in 0..=l {
@@ -346,8 +232,8 @@ impl<T: Real> JetWorkspace<T> {
                     gen_.alpha[l][..3].copy_from_slice(&x.0);
                 }
             }
-            Quantity::Velocity if above => {
-                let v = target.stage.map_or(&[][..], |i| &self.v[i * n..(i + 1) * n]);
+            QuantityKind::Velocity if above => {
+                let v = place.stage.map_or(&[][..], |i| &self.v[i * n..(i + 1) * n]);
                 if world {
                     for l in 0..count {
                         gen_.alpha[l] = motion(gen_.s1[l] - cross_at(v, s, l));
@@ -360,16 +246,16 @@ impl<T: Real> JetWorkspace<T> {
                     (0..count).for_each(|l| gen_.beta[l] = gen_.motion[l].to_array());
                 }
             }
-            Quantity::Momentum if above => {
+            QuantityKind::Momentum if above => {
                 own.momentum(s, &gen_.s1, (&mut gen_.a, &mut gen_.b), world, count);
                 self.emit_forces(world, &force, count, 2);
             }
-            Quantity::JointMomentum if above || below => {
-                let d = if above { target.stage.unwrap_or(j) } else { j };
+            QuantityKind::JointMomentum if above || below => {
+                let d = if above { place.stage.unwrap_or(j) } else { j };
                 composite(d).momentum(s, &gen_.s1, (&mut gen_.a, &mut gen_.b), world || below, count);
                 self.emit_forces(world, &force, count, 2);
             }
-            Quantity::LinkForce if above => {
+            QuantityKind::LinkForce if above => {
                 let out = (&mut gen_.a[..], &mut gen_.b[..], &mut gen_.k[..]);
                 own.bracket(s, &gen_.s1, &gen_.s2, g, out, count);
                 if world {
@@ -377,8 +263,8 @@ impl<T: Real> JetWorkspace<T> {
                 }
                 self.emit_forces(world, &force, count, 3);
             }
-            Quantity::JointForce if above || below => {
-                let d = if above { target.stage.unwrap_or(j) } else { j };
+            QuantityKind::JointForce if above || below => {
+                let d = if above { place.stage.unwrap_or(j) } else { j };
                 let out = (&mut gen_.a[..], &mut gen_.b[..], &mut gen_.k[..]);
                 composite(d).bracket(s, &gen_.s1, &gen_.s2, g, out, count);
                 if world || below {
@@ -387,7 +273,7 @@ impl<T: Real> JetWorkspace<T> {
                 }
                 self.emit_forces(world, &force, count, 3);
             }
-            Quantity::Com if tree.mass > 0.0 => {
+            QuantityKind::Com if tree.mass > 0.0 => {
                 let iic = &self.iic[j * (n + 1)..(j + 1) * (n + 1)];
                 for l in 0..count {
                     let mut x = s[l].lin * self.mass_c[j];
@@ -397,9 +283,9 @@ impl<T: Real> JetWorkspace<T> {
                     gen_.alpha[l][..3].copy_from_slice(&x.scale(1.0 / tree.mass).0);
                 }
             }
-            Quantity::TotalMomentum | Quantity::CentroidalMomentum => {
+            QuantityKind::TotalMomentum | QuantityKind::CentroidalMomentum => {
                 composite(j).momentum(s, &gen_.s1, (&mut gen_.a, &mut gen_.b), true, count);
-                if request.quantity == Quantity::CentroidalMomentum && tree.mass > 0.0 {
+                if request.kind == QuantityKind::CentroidalMomentum && tree.mass > 0.0 {
                     // L_c = L − c × P about the common origin: δL_c = δL − δc × P − c × δP.
                     let iic = &self.iic[j * (n + 1)..(j + 1) * (n + 1)];
                     for l in 0..count {
@@ -434,13 +320,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Writes the force scratch as generating jets, in the frame asked for.
-    fn emit_forces(
-        &mut self,
-        world: bool,
-        shifted: &impl Fn(Wrench<T>) -> [T; 6],
-        count: usize,
-        jets: usize,
-    ) {
+    fn emit_forces(&mut self, world: bool, shifted: &impl Fn(Wrench) -> [f64; 6], count: usize, jets: usize) {
         let (link, gen_) = (&self.link, &mut self.generating);
         let Generating { alpha, beta, kappa, a, b, k, force, .. } = gen_;
         for (from, to) in [(a, alpha), (b, beta), (k, kappa)].into_iter().take(jets) {

@@ -1,10 +1,9 @@
 //! Dense Jacobians from generating jets, in both column systems.
 
 use super::JetError;
-use super::generating::{Quantity, Request};
+use super::quantity::{Quantity, QuantityKind};
 use super::stage::StageKind;
 use super::workspace::JetWorkspace;
-use crate::scalar::Real;
 use crate::spatial::{Twist, Vec3, Wrench};
 
 /// What the columns of a Jacobian vary.
@@ -19,15 +18,11 @@ pub enum Coordinates {
     Velocity,
 }
 
-impl<T: Real> JetWorkspace<T> {
+impl JetWorkspace<f64> {
     /// Rows of one coefficient of a quantity's Jacobian.
     #[must_use]
-    pub fn jacobian_rows(&self, quantity: Quantity) -> usize {
-        match quantity {
-            Quantity::Point | Quantity::Orientation | Quantity::Com => 3,
-            Quantity::Torque => self.tree.nv,
-            _ => 6,
-        }
+    pub fn jacobian_rows(&self, quantity: QuantityKind) -> usize {
+        Quantity::whole(quantity).rows(self.tree.nv)
     }
 
     /// Columns of every Jacobian: `nv (k + 3)`.
@@ -53,11 +48,11 @@ impl<T: Real> JetWorkspace<T> {
     /// If `out` has the wrong length or a target is missing.
     pub fn jacobian_into(
         &mut self,
-        request: &Request,
+        request: &Quantity,
         coordinates: Coordinates,
-        out: &mut [T],
+        out: &mut [f64],
     ) -> Result<(), JetError> {
-        let quantity = request.quantity;
+        let quantity = request.kind;
         let (count, rows) = (quantity.count(self.n), self.jacobian_rows(quantity));
         let columns = self.jacobian_columns();
         if out.len() != count * rows * columns {
@@ -68,15 +63,15 @@ impl<T: Real> JetWorkspace<T> {
             });
         }
         let n = self.n;
-        if quantity == Quantity::Torque {
+        if quantity == QuantityKind::Torque {
             self.torque_jacobian_dense(out);
         } else {
-            let target = self.target_of(request)?;
-            self.load(&target, quantity);
+            let place = self.place_of(request)?;
+            self.load(&place, quantity);
             for joint in 0..self.tree.joints.len() {
                 let (v, nv) = self.tree.joints[joint];
                 for c in 0..nv {
-                    self.generate(request, &target, v + c);
+                    self.generate(request, &place, v + c);
                     let generating = &self.generating;
                     for m in 0..n + 1 {
                         let column = v * (n + 1) + m * nv + c;
@@ -98,7 +93,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Turns one Jacobian row (or a gradient in the same layout) from tangent to velocity coordinates: `g W⁻¹`, (4.4).
-    pub(crate) fn row_to_velocity_coordinates(&self, row: &mut [T]) {
+    pub(crate) fn row_to_velocity_coordinates(&self, row: &mut [f64]) {
         let n = self.n;
         for (at, (v, nv)) in self.tree.joints.iter().copied().enumerate() {
             let block = &mut row[v * (n + 1)..(v + nv) * (n + 1)];
@@ -106,7 +101,7 @@ impl<T: Real> JetWorkspace<T> {
             for r in (1..=n).rev() {
                 let f = 1.0 / r as f64;
                 for x in &mut block[r * nv..(r + 1) * nv] {
-                    *x = *x * f;
+                    *x *= f;
                 }
                 // ξ_r = (δy_{r−1} − Σ_{m<r} ad(y_{r−1−m}) ξ_m)/r, read backwards.
                 match kind {
@@ -136,7 +131,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Three velocity coefficients of order `l` from coordinate `c` on.
-    fn y3(&self, c: usize, l: usize) -> Vec3<T> {
+    fn y3(&self, c: usize, l: usize) -> Vec3 {
         let at = l * self.tree.nv + c;
         Vec3([self.y[at], self.y[at + 1], self.y[at + 2]])
     }

@@ -5,7 +5,7 @@ use crate::simd::{LANES, Simd};
 /// Samples of a batch that are evaluated at once. The last lanes of the last group repeat the last sample; their results
 /// are not written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
+pub(super) struct Group {
     /// The sample in each lane.
     at: [usize; LANES],
     /// Lanes that hold a sample of their own.
@@ -15,7 +15,7 @@ pub(crate) struct Group {
 impl Group {
     /// The group that begins with sample `first` of `samples`; `None` beyond the last one.
     #[inline(always)]
-    pub(crate) fn from(first: usize, samples: usize) -> Option<Self> {
+    pub(super) fn from(first: usize, samples: usize) -> Option<Self> {
         let last = samples.checked_sub(1).filter(|last| first <= *last)?;
         let at = [first, last.min(first + 1), last.min(first + 2), last.min(first + 3)];
         Some(Self { at, used: LANES.min(samples - first) })
@@ -23,25 +23,25 @@ impl Group {
 
     /// The group after this one.
     #[inline(always)]
-    pub(crate) fn next(self, samples: usize) -> Option<Self> {
+    pub(super) fn next(self, samples: usize) -> Option<Self> {
         Self::from(self.at[0] + LANES, samples)
     }
 
     /// The same number of samples at the beginning of a batch.
     #[inline(always)]
-    pub(crate) fn at_start(&self) -> Self {
+    pub(super) fn at_start(&self) -> Self {
         Self { at: [0, 1, 2, 3], used: self.used }
     }
 
     /// The samples of the group.
     #[inline(always)]
-    pub(crate) fn samples(&self) -> std::ops::Range<usize> {
+    pub(super) fn samples(&self) -> std::ops::Range<usize> {
         self.at[0]..self.at[0] + self.used
     }
 
     /// Takes rows of `width` numbers into lanes: as many of each as `to` holds, zeros if it holds more.
     #[inline(always)]
-    pub(crate) fn pack<V: Simd>(&self, from: &[f64], width: usize, to: &mut [V]) {
+    pub(super) fn pack<V: Simd>(&self, from: &[f64], width: usize, to: &mut [V]) {
         for i in 0..width.min(to.len()) {
             to[i] = V::from_lanes([
                 from[self.at[0] * width + i],
@@ -57,9 +57,14 @@ impl Group {
 
     /// Writes lanes as rows of `from.len()` numbers, one per sample.
     #[inline(always)]
-    pub(crate) fn unpack<V: Simd>(&self, from: &[V], to: &mut [f64]) {
-        let width = from.len();
-        for i in 0..width {
+    pub(super) fn unpack<V: Simd>(&self, from: &[V], to: &mut [f64]) {
+        self.unpack_into(from, from.len(), to);
+    }
+
+    /// Writes lanes as rows of `width` numbers, one per sample: as many of each as there are.
+    #[inline(always)]
+    pub(super) fn unpack_into<V: Simd>(&self, from: &[V], width: usize, to: &mut [f64]) {
+        for i in 0..width.min(from.len()) {
             let lanes = from[i].lanes();
             for k in 0..self.used {
                 to[self.at[k] * width + i] = lanes[k];

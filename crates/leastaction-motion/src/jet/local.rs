@@ -2,8 +2,8 @@
 
 use super::JetError;
 use super::forward::{first_inertia, pose_jet};
-use super::generating::{Quantity, QuantityFrame, Request};
-use super::stage::Target;
+use super::quantity::{Quantity, QuantityFrame, QuantityKind, Target};
+use super::stage::Place;
 use super::taylor::{inertia_at, inertia_next, local_force, local_motion, next, with_order};
 use super::workspace::JetWorkspace;
 use crate::scalar::Real;
@@ -19,9 +19,9 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Fills `self.link` with the jets of a target that `quantity` needs.
-    pub(crate) fn load(&mut self, target: &Target, quantity: Quantity) {
+    pub(crate) fn load(&mut self, place: &Place, quantity: QuantityKind) {
         let n = self.n;
-        if quantity == Quantity::CentroidalMomentum {
+        if quantity == QuantityKind::CentroidalMomentum {
             self.load_centroid();
             return;
         }
@@ -30,29 +30,29 @@ impl<T: Real> JetWorkspace<T> {
         }
         self.ensure_poses();
         let link = &mut self.link;
-        let Some(i) = target.stage else {
+        let Some(i) = place.stage else {
             link.rot.fill(Mat3::zero());
             link.pos.fill(Vec3::zero());
-            link.rot[0] = Mat3::constant(target.pose.rot);
-            link.pos[0] = Vec3::constant(target.pose.pos - self.origin);
+            link.rot[0] = Mat3::constant(place.pose.rot);
+            link.pos[0] = Vec3::constant(place.pose.pos - self.origin);
             link.ii.fill(super::taylor::InertiaCoefficient::zero());
             link.h.fill(Wrench::zero());
             link.f.fill(Wrench::zero());
             link.mass = T::zero();
             return;
         };
-        let at: Pose<T> = Pose::constant(&target.pose);
+        let at: Pose<T> = Pose::constant(&place.pose);
         let (rot, pos) = (&self.rot[i * (n + 1)..], &self.pos[i * (n + 1)..]);
         for l in 0..n + 1 {
             link.rot[l] = rot[l] * at.rot;
             link.pos[l] = pos[l] + rot[l] * at.pos;
         }
-        if !matches!(quantity, Quantity::Momentum | Quantity::LinkForce) {
+        if !matches!(quantity, QuantityKind::Momentum | QuantityKind::LinkForce) {
             return;
         }
         let v = &self.v[i * n..(i + 1) * n];
-        link.mass = T::from_f64(target.inertia.mass);
-        link.ii[0] = first_inertia(&target.inertia, &self.poses[i]);
+        link.mass = T::from_f64(place.inertia.mass);
+        link.ii[0] = first_inertia(&place.inertia, &self.poses[i]);
         for l in 0..n {
             if l + 1 < n {
                 link.ii[l + 1] = inertia_next(link.mass, v, &link.ii, l);
@@ -91,78 +91,67 @@ impl<T: Real> JetWorkspace<T> {
         }
     }
 
-    /// Rotation and position jets of a target in the world, `k + 3` coefficients each.
-    pub fn pose_jets(&mut self, target: &Target) -> (&[Mat3<T>], Vec<Vec3<T>>) {
-        self.load(target, Quantity::Pose);
-        let mut pos = self.link.pos.clone();
-        pos[0] += Vec3::constant(self.origin);
-        (&self.link.rot, pos)
-    }
-
     /// Number of coefficients of a quantity.
     #[must_use]
-    pub fn value_count(&self, quantity: Quantity) -> usize {
+    pub fn value_count(&self, quantity: QuantityKind) -> usize {
         quantity.count(self.n)
     }
 
     /// Rows of one coefficient of a quantity's value: poses have 12 (rotation row by row, position), orientations 9.
     #[must_use]
-    pub fn value_rows(&self, quantity: Quantity) -> usize {
+    pub fn value_rows(&self, quantity: QuantityKind) -> usize {
         match quantity {
-            Quantity::Pose => 12,
-            Quantity::Orientation => 9,
-            Quantity::Point | Quantity::Com => 3,
-            Quantity::Torque => self.tree.nv,
+            QuantityKind::Pose => 12,
+            QuantityKind::Orientation => 9,
+            QuantityKind::Point | QuantityKind::Com => 3,
+            QuantityKind::Torque => self.tree.nv,
             _ => 6,
         }
     }
 
-    /// Taylor coefficients of a quantity, order-major: `out[l * rows + row]`. Does not allocate.
-    ///
-    /// # Errors
-    /// If `out` has the wrong length or a target is missing.
-    pub fn value_into(&mut self, request: &Request, out: &mut [T]) -> Result<(), JetError> {
-        let quantity = request.quantity;
+    /// Taylor coefficients of a quantity, order-major.
+    pub(crate) fn read_value(&mut self, request: &Quantity, out: &mut [T]) -> Result<(), JetError> {
+        let quantity = request.kind;
         let (count, rows) = (self.value_count(quantity), self.value_rows(quantity));
         if out.len() != count * rows {
             return Err(JetError::WrongLength { name: "out", expected: count * rows, found: out.len() });
         }
-        if quantity == Quantity::Torque {
+        if quantity == QuantityKind::Torque {
             out.copy_from_slice(&self.tau);
             return Ok(());
         }
-        let target = self.target_of(request)?;
-        self.load(&target, quantity);
+        let place = self.place_of(request)?;
+        self.load(&place, quantity);
         let n = self.n;
         let o: Vec3<T> = Vec3::constant(self.origin);
         let world = request.frame == QuantityFrame::World;
         let origin = |l: usize| if l == 0 { o } else { Vec3::zero() };
         let (link, gen_) = (&self.link, &mut self.generating);
-        let stage = target.stage;
+        let stage = place.stage;
         match quantity {
-            Quantity::Torque => {}
-            Quantity::Pose | Quantity::Orientation => {
+            QuantityKind::Torque | QuantityKind::Joint => {}
+            QuantityKind::Pose | QuantityKind::Orientation => {
                 for l in 0..count {
                     for r in 0..3 {
                         out[l * rows + 3 * r..][..3].copy_from_slice(&link.rot[l].0[r]);
                     }
-                    if quantity == Quantity::Pose {
+                    if quantity == QuantityKind::Pose {
                         out[l * rows + 9..][..3].copy_from_slice(&(link.pos[l] + origin(l)).0);
                     }
                 }
             }
-            Quantity::Point => {
+            QuantityKind::Point => {
                 for l in 0..count {
                     out[l * 3..][..3].copy_from_slice(&(link.pos[l] + origin(l)).0);
                 }
             }
-            Quantity::Com => {
+            QuantityKind::Com => {
                 self.load_centroid();
                 for l in 0..count {
                     out[l * 3..][..3].copy_from_slice(&(self.link.pos[l] + origin(l)).0);
                 }
             }
-            Quantity::Velocity => {
+            QuantityKind::Velocity => {
                 let Some(i) = stage else {
                     out.fill(T::zero());
                     return Ok(());
@@ -181,7 +170,7 @@ impl<T: Real> JetWorkspace<T> {
                     }
                 }
             }
-            Quantity::TotalMomentum => {
+            QuantityKind::TotalMomentum => {
                 self.load_centroid();
                 for l in 0..count {
                     let h = self.link.h[l];
@@ -189,7 +178,7 @@ impl<T: Real> JetWorkspace<T> {
                     out[l * 6..][..6].copy_from_slice(&h.to_array());
                 }
             }
-            Quantity::CentroidalMomentum => {
+            QuantityKind::CentroidalMomentum => {
                 for l in 0..count {
                     let mut ang = link.h[l].ang;
                     for m in 0..=l {
@@ -198,15 +187,18 @@ impl<T: Real> JetWorkspace<T> {
                     out[l * 6..][..6].copy_from_slice(&Wrench::new(ang, link.h[l].lin).to_array());
                 }
             }
-            Quantity::Momentum | Quantity::JointMomentum | Quantity::LinkForce | Quantity::JointForce => {
+            QuantityKind::Momentum
+            | QuantityKind::JointMomentum
+            | QuantityKind::LinkForce
+            | QuantityKind::JointForce => {
                 let Some(i) = stage else {
                     out.fill(T::zero());
                     return Ok(());
                 };
                 let x: &[Wrench<T>] = match quantity {
-                    Quantity::Momentum => &link.h,
-                    Quantity::LinkForce => &link.f,
-                    Quantity::JointMomentum => &self.hc[i * n..(i + 1) * n],
+                    QuantityKind::Momentum => &link.h,
+                    QuantityKind::LinkForce => &link.f,
+                    QuantityKind::JointMomentum => &self.hc[i * n..(i + 1) * n],
                     _ => &self.fc[i * (n - 1)..(i + 1) * (n - 1)],
                 };
                 if world {
@@ -223,6 +215,17 @@ impl<T: Real> JetWorkspace<T> {
             }
         }
         Ok(())
+    }
+}
+
+impl JetWorkspace<f64> {
+    /// Rotation and position jets of a target in the world, `k + 3` coefficients each.
+    pub fn pose_jets(&mut self, target: &Target) -> (&[Mat3], Vec<Vec3>) {
+        let place = self.tree.place(target);
+        self.load(&place, QuantityKind::Pose);
+        let mut pos = self.link.pos.clone();
+        pos[0] += Vec3::constant(self.origin);
+        (&self.link.rot, pos)
     }
 }
 

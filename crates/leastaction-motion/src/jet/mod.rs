@@ -17,9 +17,10 @@
 //! | a Jacobian | [`JetWorkspace::jacobian_into`] |
 //! | torque Jacobian, fast | [`TorqueJacobian`] |
 //! | `J ξ`, `Jᵀ λ` | [`JetWorkspace::torque_jvp`], [`JetWorkspace::torque_vjp`] |
-//! | costs, gradients, Hessians | [`CostEvaluator`]; of many samples [`CostBatch`] |
+//! | quantities at many samples, their Jacobians and weighted Hessians | [`JetQuantities`] |
+//! | costs, gradients, Hessians | [`CostEvaluator`] |
 //! | derivatives of a recording | [`RecordedMotion`] |
-//! | the source's operators | [`Cmtm`], [`WholeBody`] |
+//! | the source's operators | `Cmtm` and `WholeBody` in the module `reference`, compiled for tests |
 //!
 //! Columns perturb on the right in the components of the velocity coordinates: see [`Coordinates`].
 
@@ -28,36 +29,38 @@ mod assembly;
 mod assembly_links;
 mod assembly_motion;
 mod assembly_pairs;
-mod batch;
-mod cmtm;
-mod cost;
-mod cost_evaluator;
-mod cost_sample;
+mod chart;
+mod costs;
+mod evaluate;
 mod forward;
 mod generating;
+mod in_lanes;
+mod items;
 mod jacobian;
-pub(crate) mod lanes;
+mod lanes;
 mod local;
 mod passive;
 mod products;
+mod quantities;
+mod quantity;
 mod rates;
 mod recorded;
+mod samples;
 mod stage;
+mod sweeps;
 mod taylor;
 mod torque_jacobian;
-mod whole_body;
 mod workspace;
 
 pub use assembly::TorqueJacobian;
-pub use batch::CostBatch;
-pub use cmtm::Cmtm;
-pub use cost::{Cost, CostTerm};
-pub use cost_evaluator::CostEvaluator;
-pub use generating::{Generating, Quantity, QuantityFrame, Request};
+pub use chart::MotionChart;
+pub use costs::{Cost, CostEvaluator};
+pub use generating::Generating;
 pub use jacobian::Coordinates;
+pub use quantities::JetQuantities;
+pub use quantity::{Quantity, QuantityFrame, QuantityKind, Target};
 pub use recorded::{RecordedError, RecordedMotion};
-pub use stage::Target;
-pub use whole_body::WholeBody;
+pub use samples::{NoQuantities, Quantities, Samples};
 pub use workspace::JetWorkspace;
 
 /// Why a jet could not be evaluated.

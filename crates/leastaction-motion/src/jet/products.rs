@@ -62,17 +62,17 @@ impl<T: Real> Scratch<T> {
     }
 }
 
-impl<T: Real> JetWorkspace<T> {
+impl JetWorkspace<f64> {
     /// `J ξ`: change of all torques along the tangent jet `xi` (order-major, `xi[m * nv + c]`, `k + 3` orders), written
     /// order-major into `out` (`k + 1` orders). Valid after [`forward`](Self::forward); does not allocate.
     ///
     /// # Errors
     /// If a length does not fit.
-    pub fn torque_jvp(&mut self, xi: &[T], out: &mut [T]) -> Result<(), JetError> {
+    pub fn torque_jvp(&mut self, xi: &[f64], out: &mut [f64]) -> Result<(), JetError> {
         let nv = self.tree.nv;
         expect("xi", xi.len(), nv * (self.n + 1))?;
         expect("out", out.len(), nv * (self.n - 1))?;
-        with_order!(self.n, tangent::<T; N>(self, xi, out));
+        with_order!(self.n, tangent::<f64; N>(self, xi, out));
         if self.passive && self.n > 1 {
             self.add_passive_tangent(xi, out);
         }
@@ -84,7 +84,7 @@ impl<T: Real> JetWorkspace<T> {
     ///
     /// # Errors
     /// If a length does not fit.
-    pub fn torque_vjp(&mut self, lambda: &[T], out: &mut [T]) -> Result<(), JetError> {
+    pub fn torque_vjp(&mut self, lambda: &[f64], out: &mut [f64]) -> Result<(), JetError> {
         let nv = self.tree.nv;
         expect("lambda", lambda.len(), nv * (self.n - 1))?;
         expect("out", out.len(), nv * (self.n + 1))?;
@@ -95,7 +95,9 @@ impl<T: Real> JetWorkspace<T> {
         out.copy_from_slice(&self.products.xi_bar);
         Ok(())
     }
+}
 
+impl<T: Real> JetWorkspace<T> {
     /// The adjoint sweep compiled into the caller: for lanes.
     #[inline(always)]
     pub(crate) fn run_adjoint_inline(&mut self) {

@@ -54,32 +54,32 @@ impl<T: Real> JetWorkspace<T> {
 
 impl StageTree {
     /// How a sample `x` (configuration, then velocity, acceleration, … in plain derivatives) changes when derivative `m`
-    /// of tangent coordinate `c` does: calls `change(index, slope)` for every number that does.
-    pub(crate) fn tangent_of_sample(
+    /// of tangent coordinate `c` does: calls `change(index, rate)` for every number that does.
+    pub(crate) fn tangent_of_sample<T: Real>(
         &self,
-        x: &[f64],
+        x: &[T],
         (m, c): (usize, usize),
-        mut change: impl FnMut(usize, f64),
+        mut change: impl FnMut(usize, T),
     ) {
         let (nq, nv) = (self.nq, self.nv);
         let stage = &self.stages[self.column_stage[c]];
         let i = c - stage.v;
         if m > 0 {
-            change(nq + (m - 1) * nv + c, 1.0);
+            change(nq + (m - 1) * nv + c, T::one());
         }
         match stage.kind {
             StageKind::Turn(_) | StageKind::Slide(_) => {
                 if m == 0 {
-                    change(stage.q, 1.0);
+                    change(stage.q, T::one());
                 }
             }
             StageKind::Ball | StageKind::Free => {
                 let q = Quat::from_slice(&x[stage.q..stage.q + 4]);
-                let mut e = [0.0; 6];
-                e[i] = 1.0;
+                let mut e = [T::zero(); 6];
+                e[i] = T::one();
                 let e = Twist::from_array(e);
                 if m == 0 && i < 3 {
-                    let half = q * Quat { w: 0.0, v: e.ang.scale(0.5) };
+                    let half = q * Quat { w: T::zero(), v: e.ang.scale(0.5) };
                     half.to_array().into_iter().enumerate().for_each(|(k, d)| change(stage.q + k, d));
                 }
                 if m == 0 && i >= 3 {

@@ -5,7 +5,8 @@
 //! Stages are numbered depth first: the stages behind stage `i` are `i..end(i)`, and while a sweep walks outward the
 //! ancestors of the present stage form a stack.
 
-use crate::mechanism::{BodyId, FrameId, JointType, Mechanism};
+use super::quantity::Target;
+use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Inertia, Pose, Vec3};
 
 /// How a stage moves, in aligned joint frames.
@@ -64,11 +65,9 @@ impl Passive {
     }
 }
 
-/// Something whose motion can be asked for: a body or a frame, fixed to a stage or to the ground.
-///
-/// Made by [`JetWorkspace::body`](super::JetWorkspace::body) and [`JetWorkspace::frame`](super::JetWorkspace::frame).
+/// Where a target is: a frame fixed to a stage or to the ground.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub(crate) struct Place {
     /// The stage it is fixed to.
     pub(crate) stage: Option<usize>,
     /// Its frame in the stage frame (in the world for targets on the ground).
@@ -77,23 +76,10 @@ pub struct Target {
     pub(crate) inertia: Inertia,
 }
 
-impl Target {
-    /// The same target seen at another frame, placed by `placement` in the present one.
-    #[must_use]
-    pub fn offset(&self, placement: Pose) -> Self {
-        Self { pose: self.pose * placement, ..*self }
-    }
-
-    /// The same target seen at the point `r` of its frame.
-    #[must_use]
-    pub fn at_point(&self, r: Vec3) -> Self {
-        self.offset(Pose::new(crate::spatial::Mat3::identity(), r))
-    }
-
-    /// False for targets on the ground.
-    #[must_use]
-    pub fn moves(&self) -> bool {
-        self.stage.is_some()
+impl Place {
+    /// The world frame.
+    pub(crate) fn ground() -> Self {
+        Self { stage: None, pose: Pose::identity(), inertia: Inertia::zero() }
     }
 }
 
@@ -103,8 +89,7 @@ pub(crate) struct StageTree {
     pub(crate) stages: Vec<Stage>,
     /// Stage of each velocity coordinate.
     pub(crate) column_stage: Vec<usize>,
-    pub(crate) bodies: Vec<Target>,
-    pub(crate) frames: Vec<Target>,
+    bodies: Vec<Place>,
     /// Joints in mechanism order: first velocity coordinate and their number.
     pub(crate) joints: Vec<(usize, usize)>,
     /// Last stage of each joint of `joints`.
@@ -194,34 +179,21 @@ impl StageTree {
                 stages[p].end = stages[p].end.max(stages[i].end);
             }
         }
-        let bodies: Vec<Target> = mechanism
+        let bodies = mechanism
             .body_ids()
             .map(|b| {
                 let at = &mechanism.tree().bodies[b.index()];
-                Target {
+                Place {
                     stage: at.node.map(|n| last[n]),
                     pose: at.pose,
                     inertia: mechanism.body(b).inertia.transformed(&at.pose),
                 }
             })
             .collect();
-        let frames = mechanism
-            .frames()
-            .iter()
-            .map(|f| match f.body {
-                Some(b) => bodies[b.index()].offset(f.placement),
-                None => Target { stage: None, pose: f.placement, inertia: Inertia::zero() },
-            })
-            .collect();
-        let mut depth = vec![0; stages.len()];
-        for i in 0..stages.len() {
-            depth[i] = stages[i].nv + stages[i].parent.map_or(0, |p| depth[p]);
-        }
         let mass = stages.iter().map(|s| s.inertia.mass).sum();
         Self {
             column_stage,
             bodies,
-            frames,
             joints: nodes.iter().map(|n| (n.v, n.nv)).collect(),
             joint_stage: last,
             springs,
@@ -239,11 +211,12 @@ impl StageTree {
         a <= b && b < self.stages[a].end
     }
 
-    pub(crate) fn body(&self, id: BodyId) -> Target {
-        self.bodies[id.index()]
-    }
-
-    pub(crate) fn frame(&self, id: FrameId) -> Target {
-        self.frames[id.index()]
+    /// Where a target is.
+    pub(crate) fn place(&self, target: &Target) -> Place {
+        let body = target.body.map_or_else(Place::ground, |id| self.bodies[id.index()]);
+        match target.placement {
+            Some(placement) => Place { pose: body.pose * placement, ..body },
+            None => body,
+        }
     }
 }

@@ -187,7 +187,7 @@ pub(crate) fn local_force<T: Real>(
 }
 
 /// Calls a kernel with the number of velocity coefficients as a constant where there is a fast path (force orders
-/// −1 to 4, for types that are worth it), and with 0, the dynamic path, otherwise.
+/// −1 to 2, for types that are worth it), and with 0, the dynamic path, otherwise.
 macro_rules! with_order {
     ($n:expr, $kernel:ident :: <$t:ty ; N> ( $($arg:expr),* $(,)? )) => {
         if <$t as crate::scalar::Real>::FAST {
@@ -196,8 +196,6 @@ macro_rules! with_order {
                 2 => $kernel::<$t, 2>($($arg),*),
                 3 => $kernel::<$t, 3>($($arg),*),
                 4 => $kernel::<$t, 4>($($arg),*),
-                5 => $kernel::<$t, 5>($($arg),*),
-                6 => $kernel::<$t, 6>($($arg),*),
                 _ => $kernel::<$t, 0>($($arg),*),
             }
         } else {

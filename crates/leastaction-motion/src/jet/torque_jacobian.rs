@@ -45,11 +45,11 @@ impl<T: Real> TorqueScratch<T> {
     }
 }
 
-impl<T: Real> JetWorkspace<T> {
+impl JetWorkspace<f64> {
     fn torque_vectors(&mut self) {
         let n = self.n;
         let count = n - 1;
-        let g: Vec3<T> = Vec3::constant(self.tree.gravity);
+        let g: Vec3 = Vec3::constant(self.tree.gravity);
         let ws = &mut self.torque_scratch;
         for column in 0..self.tree.nv {
             let j = self.tree.column_stage[column];
@@ -88,7 +88,7 @@ impl<T: Real> JetWorkspace<T> {
     }
 
     /// Calls `visit(row, column, m, c, k)` for every ordered pair of related coordinates.
-    pub(crate) fn each_pair(&mut self, mut visit: impl FnMut(usize, usize, &[T], &[T], &[T])) {
+    pub(crate) fn each_pair(&mut self, mut visit: impl FnMut(usize, usize, &[f64], &[f64], &[f64])) {
         if self.n < 2 {
             return;
         }
@@ -133,28 +133,9 @@ impl<T: Real> JetWorkspace<T> {
         self.torque_scratch.mck = mck;
     }
 
-    /// Generating jets of all torques: `m`, `c` and `k` are `[row][column][order]`, `nv · nv · (k + 1)` each.
-    ///
-    /// They are the Taylor jets of `∂τ/∂q̈` (the mass matrix), `∂τ/∂q̇` and `∂τ/∂q` along the motion. Does not allocate.
-    ///
-    /// # Panics
-    /// If a slice is shorter than that.
-    pub fn mck_into(&mut self, m: &mut [T], c: &mut [T], k: &mut [T]) {
-        let (nv, count) = (self.tree.nv, self.n - 1);
-        for out in [&mut *m, &mut *c, &mut *k] {
-            out[..nv * nv * count].fill(T::zero());
-        }
-        self.each_pair(|row, column, pm, pc, pk| {
-            let at = (row * nv + column) * count;
-            m[at..at + count].copy_from_slice(pm);
-            c[at..at + count].copy_from_slice(pc);
-            k[at..at + count].copy_from_slice(pk);
-        });
-    }
-
     /// `[order][row][column]` in tangent coordinates.
-    pub(crate) fn torque_jacobian_dense(&mut self, out: &mut [T]) {
-        out.fill(T::zero());
+    pub(crate) fn torque_jacobian_dense(&mut self, out: &mut [f64]) {
+        out.fill(0.0);
         let (nv, n, count) = (self.tree.nv, self.n, self.n - 1);
         let columns = self.jacobian_columns();
         let tree = std::sync::Arc::clone(&self.tree);

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::stage::{StageTree, Target};
+use super::quantity::Target;
+use super::stage::StageTree;
 use super::taylor::InertiaCoefficient;
-use super::{JetError, expect};
-use crate::mechanism::{BodyId, FrameId, Mechanism};
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Pose, Twist, Vec3, Wrench};
 
@@ -96,24 +95,9 @@ pub(crate) struct Link<T> {
 }
 
 impl<T: Real> JetWorkspace<T> {
-    /// Memory for a mechanism and force order `k ≥ −1` (smaller values count as −1).
-    #[must_use]
-    pub fn new(mechanism: &Mechanism, k: i32) -> Self {
-        Self::from_tree(Arc::new(StageTree::new(mechanism)), k)
-    }
-
     /// The same evaluation for another scalar type. Shares the description of the mechanism.
-    #[must_use]
-    pub fn like<U: Real>(&self) -> JetWorkspace<U> {
+    pub(crate) fn like<U: Real>(&self) -> JetWorkspace<U> {
         let mut other = JetWorkspace::from_tree(Arc::clone(&self.tree), self.order());
-        other.passive = self.passive;
-        other
-    }
-
-    /// The same mechanism at another force order.
-    #[must_use]
-    pub fn with_order(&self, k: i32) -> Self {
-        let mut other = Self::from_tree(Arc::clone(&self.tree), k);
         other.passive = self.passive;
         other
     }
@@ -177,32 +161,16 @@ impl<T: Real> JetWorkspace<T> {
     pub fn nq(&self) -> usize {
         self.tree.nq
     }
-    /// Total mass of what moves.
+    /// False for targets that are fixed to the ground.
     #[must_use]
-    pub fn mass(&self) -> f64 {
-        self.tree.mass
-    }
-    /// A body as a target.
-    #[must_use]
-    pub fn body(&self, id: BodyId) -> Target {
-        self.tree.body(id)
-    }
-    /// A frame as a target.
-    #[must_use]
-    pub fn frame(&self, id: FrameId) -> Target {
-        self.tree.frame(id)
+    pub fn moves(&self, target: &Target) -> bool {
+        self.tree.place(target).stage.is_some()
     }
 
     /// Torques at Taylor order `l ≤ k`, one per velocity coordinate; times `l!` they are the `l`-th time derivative.
     #[must_use]
     pub fn torque(&self, l: usize) -> &[T] {
         &self.tau[l * self.tree.nv..(l + 1) * self.tree.nv]
-    }
-
-    /// Checks the sizes and values of a state.
-    pub(crate) fn check(&self, q: &[T], y: &[T]) -> Result<(), JetError> {
-        expect("q", q.len(), self.tree.nq)?;
-        expect("y", y.len(), self.n * self.tree.nv)
     }
 
     /// Columns, `n + 1` coefficients, of velocity coordinate `c`.

@@ -8,12 +8,11 @@
 //! The ρ term changes neither solution nor band; with it `K` is positive definite whenever the second-order conditions
 //! hold, so that a Cholesky factor of the band also proves the minimum.
 
-use super::Banded;
 use super::HessianKind;
 use super::interior_point::{bound_scale, condensed, gap_transpose, gaps};
-use super::kkt::{cholesky, cholesky_solve, dot, largest};
 use super::newton::slope;
 use super::transcription::{ControlPoints, Point, Transcription};
+use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};
 
 /// A polished solution.
 pub(super) struct Polished {
@@ -95,9 +94,7 @@ fn newton(
             y[*a] = rho;
         }
         condensed(tr, weights, &point, &z, &y, HessianKind::Exact, &mut hessian, &mut diagonal);
-        if !hessian.factor() {
-            return None;
-        }
+        hessian.factor().ok()?;
         // Multipliers from the stationarity of the step.
         let gap: Vec<f64> = active
             .iter()
@@ -124,11 +121,9 @@ fn newton(
                 schur[i * k + j] = dot(&rows[i], &spread[j]);
             }
         }
-        if !cholesky(&mut schur, k) {
-            return None;
-        }
+        cholesky(&mut schur, k).ok()?;
         let mut nu: Vec<f64> = (0..k).map(|i| -gap[i] - dot(&rows[i], &base)).collect();
-        cholesky_solve(&schur, &mut nu);
+        cholesky_solve(&schur, k, &mut nu, 1);
         let mut d = base;
         for (column, nu) in spread.iter().zip(&nu) {
             d.iter_mut().zip(column).for_each(|(d, c)| *d += nu * c);

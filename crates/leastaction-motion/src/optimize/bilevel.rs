@@ -9,14 +9,14 @@
 //! solve starts from the fitted recording. The optimality conditions themselves are no guide here: their residual
 //! amplifies noise by derivatives of order six.
 
-use super::Banded;
 use super::HessianKind;
-use super::kkt::{Kkt, cholesky, cholesky_solve, dot};
+use super::kkt::Kkt;
 use super::newton::{NewtonOptions, minimise};
 use super::observation::Observation;
 use super::status::{SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
 use super::{OptimizeError, SplineTable};
+use crate::linalg::{Banded, cholesky, cholesky_solve, dot};
 
 /// Options of the bilevel method.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,9 +201,7 @@ impl Search<'_> {
         let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
         tr.hessian(&at.weights, &point, &[], &[], HessianKind::Exact, &mut h, &mut diagonal);
         let mut kkt = Kkt::new(size, width);
-        if !kkt.factor(&h, |_| 0.0, &tr.equalities) {
-            return None;
-        }
+        kkt.factor(&h, |_| 0.0, &tr.equalities).ok()?;
         let columns = tr
             .term_gradients(&point, &at.theta)
             .into_iter()
@@ -249,8 +247,8 @@ impl Search<'_> {
                 let mut damped = gram.clone();
                 (0..k).for_each(|i| damped[i * k + i] += (damping * top).max(f64::MIN_POSITIVE));
                 let mut du: Vec<f64> = gradient.iter().map(|g| -g).collect();
-                if cholesky(&mut damped, k) {
-                    cholesky_solve(&damped, &mut du);
+                if cholesky(&mut damped, k).is_ok() {
+                    cholesky_solve(&damped, k, &mut du, 1);
                     du.iter_mut().for_each(|d| *d = d.clamp(-1.5, 1.5));
                     let u: Vec<f64> = at.u.iter().zip(&du).map(|(u, d)| u + d).collect();
                     if let Some(next) = self.inner(u, &at.theta)
@@ -294,7 +292,7 @@ impl Search<'_> {
                 gram[i * d + j] = dot(&projected[i], &projected[j]);
             }
         }
-        if d == 0 || !cholesky(&mut gram, d) {
+        if d == 0 || cholesky(&mut gram, d).is_err() {
             return unknown;
         }
         (0..k)
@@ -302,7 +300,7 @@ impl Search<'_> {
                 let row: Vec<f64> =
                     (0..d).map(|j| if t == d { -1.0 } else { f64::from(u8::from(t == j)) }).collect();
                 let mut x = row.clone();
-                cholesky_solve(&gram, &mut x);
+                cholesky_solve(&gram, d, &mut x, 1);
                 (s2 * dot(&row, &x)).sqrt()
             })
             .collect()

@@ -116,7 +116,7 @@ impl Constrained<'_> {
         let (tr, weights) = (&mut *self.tr, self.weights);
         let mut status = report.status;
         // A bound acts if its multiplier outweighs its slack, both relative to their sizes.
-        let scale = super::kkt::largest(&report.multipliers).max(f64::MIN_POSITIVE);
+        let scale = crate::linalg::largest(&report.multipliers).max(f64::MIN_POSITIVE);
         let active: Vec<usize> =
             (0..report.slacks.len()).filter(|i| report.multipliers[*i] / scale > report.slacks[*i]).collect();
         let mut acting: Vec<(usize, f64)> = active.iter().map(|i| (*i, report.multipliers[*i])).collect();
@@ -210,7 +210,7 @@ pub(super) fn describe(
     let kkt_residual = if kkt.is_nan() {
         tr.linearize(&mut point);
         let s = slope(tr, weights, &point, &theta);
-        super::kkt::largest(&s.gradient) / s.scale
+        crate::linalg::largest(&s.gradient) / s.scale
     } else {
         kkt
     };

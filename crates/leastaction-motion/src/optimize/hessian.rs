@@ -1,9 +1,9 @@
 //! The Hessian of a transcription: (5.3) at every sample, pulled back to the band (5.4).
 
-use super::Banded;
-use super::quantity::Samples;
 use super::rows::TermRows;
 use super::transcription::{Point, Transcription};
+use crate::jet::Samples;
+use crate::linalg::Banded;
 
 /// Samples whose matrices are assembled at once: as many as quantities are evaluated at once, so that the matrices stay in
 /// the nearest cache however many samples there are.

@@ -11,14 +11,14 @@
 //! Biegler (2006): a step must improve the barrier function or the infeasibility against a filter of earlier pairs.
 //! Costs are divided by their value at the start and limits by their size, so that all tolerances are relative.
 
-use super::Banded;
 use super::HessianKind;
-use super::kkt::{Kkt, dot, largest};
+use super::kkt::Kkt;
 use super::newton::{moved, objective, slope};
 use super::restoration::{self, Restored};
 use super::status::{Progress, SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
 use super::{Bound, LimitKind};
+use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};
 
 /// Options of the constrained solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -308,9 +308,9 @@ impl Solver<'_> {
                 gram[i * m + j] = dot(&e[i].row, &e[j].row);
             }
         }
-        if super::kkt::cholesky(&mut gram, m) {
+        if cholesky(&mut gram, m).is_ok() {
             let mut nu: Vec<f64> = e.iter().map(|e| dot(&e.row, g)).collect();
-            super::kkt::cholesky_solve(&gram, &mut nu);
+            cholesky_solve(&gram, m, &mut nu, 1);
             for (e, nu) in e.iter().zip(&nu) {
                 g.iter_mut().zip(&e.row).for_each(|(g, r)| *g -= nu * r);
             }
@@ -334,11 +334,8 @@ impl Solver<'_> {
         let mut shift = 0.0;
         loop {
             let diagonal = &self.diagonal;
-            if self.kkt.factor(
-                &self.hessian,
-                |i| shift * diagonal[i].max(f64::MIN_POSITIVE),
-                &self.tr.equalities,
-            ) {
+            let shifted = |i: usize| shift * diagonal[i].max(f64::MIN_POSITIVE);
+            if self.kkt.factor(&self.hessian, shifted, &self.tr.equalities).is_ok() {
                 if shift > 0.0 {
                     self.shift = shift;
                 }

@@ -10,15 +10,12 @@
 //! Newton step in the energy norm. The columns are scaled to length one and reduced by QR; a Gram matrix would lose half
 //! the digits. Leaving the multipliers out gives wrong weights whenever a limit acts.
 
-use super::Banded;
 use super::HessianKind;
 use super::active_set::gap_gradient;
 use super::interior_point::{bound_scale, gaps};
-use super::kkt::dot;
-use super::nnls::simplex_least_squares;
-use super::qr::{singular_values, triangular_factor};
 use super::status::ActiveBound;
 use super::transcription::{ControlPoints, Point, Transcription};
+use crate::linalg::{Banded, dot, simplex_least_squares, singular_values, solve, triangular_factor};
 
 /// Options of the inverse problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,7 +163,7 @@ fn metric(tr: &mut Transcription, point: &Point, costs: &[f64]) -> Option<Banded
         for (i, d) in diagonal.iter().enumerate() {
             l.add_diagonal(i, shift * d);
         }
-        if l.factor() {
+        if l.factor().is_ok() {
             return Some(l);
         }
         shift = (10.0 * shift).max(1e-13);
@@ -276,17 +273,17 @@ fn simplex_ranges(basis: &[Vec<f64>], e: &[f64]) -> Vec<Option<(f64, f64)>> {
     }
     loop {
         // Rows: chosen entries zero, and the sum one.
-        let mut a = vec![0.0; d * (d + 1)];
+        let (mut a, mut y) = (vec![0.0; d * d], vec![0.0; d]);
         for (row, c) in choice.iter().enumerate() {
             for i in 0..d {
-                a[row * (d + 1) + i] = basis[i][*c];
+                a[row * d + i] = basis[i][*c];
             }
         }
         for i in 0..d {
-            a[(d - 1) * (d + 1) + i] = dot(&basis[i], e);
+            a[(d - 1) * d + i] = dot(&basis[i], e);
         }
-        a[d * (d + 1) - 1] = 1.0;
-        if let Some(y) = solve_dense(&mut a, d) {
+        y[d - 1] = 1.0;
+        if solve(&mut a, d, &mut y, 1, 1e-14).is_ok() {
             let x: Vec<f64> = (0..k).map(|j| (0..d).map(|i| y[i] * basis[i][j]).sum()).collect();
             let size = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
             if x.iter().all(|x| *x >= -1e-7 * size) {
@@ -312,27 +309,4 @@ fn simplex_ranges(basis: &[Vec<f64>], e: &[f64]) -> Vec<Option<(f64, f64)>> {
             }
         }
     }
-}
-
-/// Gaussian elimination with pivoting on an augmented matrix.
-fn solve_dense(a: &mut [f64], d: usize) -> Option<Vec<f64>> {
-    let w = d + 1;
-    for col in 0..d {
-        let pivot = (col..d).max_by(|i, j| a[i * w + col].abs().total_cmp(&a[j * w + col].abs()))?;
-        if a[pivot * w + col].abs() < 1e-14 {
-            return None;
-        }
-        for c in 0..w {
-            a.swap(col * w + c, pivot * w + c);
-        }
-        for row in 0..d {
-            if row != col {
-                let f = a[row * w + col] / a[col * w + col];
-                for c in col..w {
-                    a[row * w + c] -= f * a[col * w + c];
-                }
-            }
-        }
-    }
-    Some((0..d).map(|i| a[i * w + d] / a[i * w + i]).collect())
 }

@@ -2,8 +2,8 @@
 //!
 //! `[H Gᵀ; G 0] [d; ν] = [r; b]` by the Schur complement `G H⁻¹ Gᵀ`; without equalities it is a plain band solve.
 
-use super::Banded;
 use super::rows::Equality;
+use crate::linalg::{BadPivot, Banded, cholesky, cholesky_solve, dot};
 
 /// A factored Newton system.
 #[derive(Clone, Debug)]
@@ -20,20 +20,18 @@ impl Kkt {
         Self { factor: Banded::new(size, width), spread: Vec::new(), schur: Vec::new() }
     }
 
-    /// Factors `h + diag(shift)`; `false` if it is not positive definite.
+    /// Factors `h + diag(shift)`; an error if it is not positive definite.
     pub(super) fn factor(
         &mut self,
         h: &Banded,
         shift: impl Fn(usize) -> f64,
         equalities: &[Equality],
-    ) -> bool {
+    ) -> Result<(), BadPivot> {
         self.factor.copy_from(h);
         for i in 0..h.size() {
             self.factor.add_diagonal(i, shift(i));
         }
-        if !self.factor.factor() {
-            return false;
-        }
+        self.factor.factor()?;
         let m = equalities.len();
         self.spread.clear();
         for e in equalities {
@@ -55,60 +53,12 @@ impl Kkt {
         self.factor.solve(r);
         let m = equalities.len();
         let mut nu: Vec<f64> = (0..m).map(|i| dot(&equalities[i].row, r) - b[i]).collect();
-        cholesky_solve(&self.schur, &mut nu);
+        cholesky_solve(&self.schur, m, &mut nu, 1);
         for (column, f) in self.spread.iter().zip(&nu) {
             for (r, c) in r.iter_mut().zip(column) {
                 *r -= f * c;
             }
         }
         nu
-    }
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-pub(super) fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |m: f64, x| m.max(x.abs()))
-}
-
-/// In-place dense Cholesky of the lower triangle, row-major; `false` if not positive definite.
-pub(super) fn cholesky(a: &mut [f64], m: usize) -> bool {
-    for i in 0..m {
-        for j in 0..=i {
-            let mut sum = a[i * m + j];
-            for k in 0..j {
-                sum -= a[i * m + k] * a[j * m + k];
-            }
-            if i == j {
-                if !(sum > 0.0 && sum.is_finite()) {
-                    return false;
-                }
-                a[i * m + i] = sum.sqrt();
-            } else {
-                a[i * m + j] = sum / a[j * m + j];
-            }
-        }
-    }
-    true
-}
-
-/// Solves with a factor of [`cholesky`] in place.
-pub(super) fn cholesky_solve(l: &[f64], b: &mut [f64]) {
-    let m = b.len();
-    for i in 0..m {
-        let mut sum = b[i];
-        for k in 0..i {
-            sum -= l[i * m + k] * b[k];
-        }
-        b[i] = sum / l[i * m + i];
-    }
-    for i in (0..m).rev() {
-        let mut sum = b[i];
-        for k in i + 1..m {
-            sum -= l[k * m + i] * b[k];
-        }
-        b[i] = sum / l[i * m + i];
     }
 }

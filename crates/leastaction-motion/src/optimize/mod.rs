@@ -13,45 +13,35 @@
 mod active_set;
 mod bilevel;
 mod boundary;
-mod chart;
 mod direct;
 mod hessian;
 mod interior_point;
 mod inverse;
-mod jet_items;
-mod jet_lanes;
-mod jet_quantities;
-mod jet_sweeps;
 mod kkt;
 mod newton;
-mod nnls;
 mod observation;
 mod problem;
-mod qr;
-mod quantity;
 mod restoration;
 mod rows;
 mod status;
-mod table;
 mod transcription;
 
-pub use crate::spline::Banded;
+use crate::jet::{JetError, JetQuantities, NoQuantities};
+pub use crate::jet::{MotionChart, Quantity, QuantityKind, Target};
+pub use crate::linalg::Banded;
+use crate::spline::SplineError;
+pub use crate::spline::{Sampling, SplineTable};
 pub use bilevel::{BilevelOptions, BilevelSolution, infer_noisy};
 pub use boundary::{end_control_points, start_control_points};
-pub use chart::MotionChart;
 pub use direct::{SolveOptions, solve};
 pub use hessian::HessianKind;
 pub use interior_point::InteriorPointOptions;
 pub use inverse::{InverseOptions, InverseSolution, infer};
-pub use jet_quantities::JetQuantities;
 pub use newton::{NewtonOptions, NewtonReport, minimise, polish};
-pub use nnls::{nnls, simplex_least_squares};
 pub use observation::{Fit, Observation};
 pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind, ViaPoint};
-pub use quantity::{NoQuantities, Quantities, Quantity, Samples};
 pub use rows::{Bound, quantities_of};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
-pub use table::{Sampling, SplineTable};
 pub use transcription::{ControlPoints, Point, Transcription};
 
 impl Transcription {
@@ -64,12 +54,12 @@ impl Transcription {
         problem: &MotionProblem,
     ) -> Result<Self, OptimizeError> {
         problem.validate(mechanism)?;
-        let chart = MotionChart::new(mechanism, problem);
+        let chart = problem.chart(mechanism);
         let quantities = quantities_of(problem, &chart);
         if quantities.is_empty() {
             return Self::new(mechanism, problem, Box::new(NoQuantities));
         }
-        let mut quantities = JetQuantities::with_chart(mechanism, &quantities, &chart);
+        let mut quantities = JetQuantities::with_chart(mechanism, &quantities, &chart)?;
         quantities.include_passive(problem.passive);
         Self::new(mechanism, problem, Box::new(quantities))
     }
@@ -79,28 +69,18 @@ impl Transcription {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimizeError {
+    /// The spline cannot be made.
+    #[error(transparent)]
+    Spline(#[from] SplineError),
+    /// A quantity cannot be evaluated.
+    #[error(transparent)]
+    Jet(#[from] JetError),
     /// No cost term has a positive weight.
     #[error("no cost term has a positive weight")]
     NoTerms,
     /// The mechanism has no moving joint.
     #[error("the mechanism has no moving joint")]
     NothingMoves,
-    /// The duration is not a positive number.
-    #[error("the duration is {duration} s; it must be positive")]
-    BadDuration {
-        /// Duration given.
-        duration: f64,
-    },
-    /// The degree of the spline does not serve the derivatives.
-    #[error("degree {degree} is outside {needed} to 12, which derivatives of order {order} need")]
-    DegreeTooLow {
-        /// Degree given.
-        degree: usize,
-        /// Degree needed.
-        needed: usize,
-        /// Highest derivative.
-        order: usize,
-    },
     /// A term needs a higher degree.
     #[error("term `{term}` needs a spline of degree {needed} or more, this one has {degree}")]
     TermNeedsDegree {
@@ -111,14 +91,6 @@ pub enum OptimizeError {
         /// Degree needed.
         needed: usize,
     },
-    /// Too few control points for the degree.
-    #[error("{found} control points are too few, the degree needs {needed}")]
-    TooFewControlPoints {
-        /// Number given.
-        found: usize,
-        /// Number needed.
-        needed: usize,
-    },
     /// The boundary states fix all control points.
     #[error("the boundary states fix {fixed} of {control} control points; nothing is left to optimise")]
     NothingFree {
@@ -126,12 +98,6 @@ pub enum OptimizeError {
         control: usize,
         /// Number fixed.
         fixed: usize,
-    },
-    /// The number of samples or Gauss points makes no sense.
-    #[error("{found} samples: uniform sampling needs 2 or more, Gauss sampling 1 to 8 points per span")]
-    BadSampling {
-        /// Number given.
-        found: usize,
     },
     /// A vector has the wrong length.
     #[error("`{name}` has length {found}, the problem needs {expected}")]
@@ -229,15 +195,5 @@ pub enum OptimizeError {
         end: &'static str,
         /// The joint.
         joint: String,
-    },
-    /// A joint kind that plain splines do not serve.
-    #[error(
-        "joint `{joint}` is {kind}; plain splines serve joints whose coordinates are independent numbers"
-    )]
-    JointNotServed {
-        /// The joint.
-        joint: String,
-        /// Its kind.
-        kind: &'static str,
     },
 }

@@ -7,11 +7,11 @@
 //! `μ` follows the ratio of actual to predicted decrease. A stationary point with an indefinite Hessian is left along
 //! the direction of most negative curvature: Gauss–Newton, whose matrix is never indefinite, could not notice it.
 
-use super::Banded;
 use super::HessianKind;
-use super::kkt::{Kkt, dot, largest};
+use super::kkt::Kkt;
 use super::status::{Progress, SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
+use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};
 
 /// Options of the unconstrained solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
 
     fn factor(&mut self) -> bool {
         let (shift, diagonal) = (self.shift, &self.diagonal);
-        self.kkt_system.factor(&self.hessian, |i| shift * diagonal[i], &self.tr.equalities)
+        self.kkt_system.factor(&self.hessian, |i| shift * diagonal[i], &self.tr.equalities).is_ok()
     }
 
     /// Relative gradient of the Lagrangian of the equalities.
@@ -373,13 +373,13 @@ fn meet_equalities(tr: &Transcription, theta: &mut ControlPoints) {
             gram[i * m + j] = dot(&tr.equalities[i].row, &tr.equalities[j].row);
         }
     }
-    if !super::kkt::cholesky(&mut gram, m) {
+    if cholesky(&mut gram, m).is_err() {
         return;
     }
     // Twice: the second pass removes the rounding of the first.
     for _ in 0..2 {
         let mut gap: Vec<f64> = tr.equalities.iter().map(|e| e.value - dot(&e.row, free)).collect();
-        super::kkt::cholesky_solve(&gram, &mut gap);
+        cholesky_solve(&gram, m, &mut gap, 1);
         for (e, g) in tr.equalities.iter().zip(&gap) {
             for (x, r) in free.iter_mut().zip(&e.row) {
                 *x += g * r;
@@ -398,7 +398,7 @@ pub fn polish(tr: &mut Transcription, weights: &[f64], theta: &mut ControlPoints
     let (mut hessian, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
     tr.hessian(weights, &point, &[], &[], HessianKind::Exact, &mut hessian, &mut diagonal);
     let mut kkt = Kkt::new(size, width);
-    if !kkt.factor(&hessian, |_| 0.0, &tr.equalities) {
+    if kkt.factor(&hessian, |_| 0.0, &tr.equalities).is_err() {
         return largest(&now.gradient) / now.scale;
     }
     let at = tr.free.start * tr.n;

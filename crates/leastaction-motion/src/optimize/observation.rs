@@ -1,8 +1,9 @@
 //! [`Observation`]: a recorded motion, and its least-squares fit by the problem's own spline.
 
-use super::Banded;
 use super::transcription::{ControlPoints, Transcription};
 use super::{OptimizeError, SplineTable};
+use crate::linalg::Banded;
+use crate::spline::BSpline;
 
 /// Recorded joint positions, in the coordinates of the spline (see [`Observation::of_configurations`]).
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,8 @@ impl Observation {
         let duration = tr.table.knots[tr.table.n_control];
         let times: Vec<f64> = self.times.iter().map(|t| t.clamp(0.0, duration)).collect();
         let weights = vec![1.0; times.len()];
-        SplineTable::at(tr.table.n_control, tr.table.degree, duration, 1, times, weights)
+        let spline = BSpline::new(tr.table.n_control, tr.table.degree, duration)?;
+        Ok(SplineTable::on(&spline, 1, times, weights)?)
     }
 
     /// Differences of a motion to the observation, `[sample][joint]`.
@@ -99,7 +101,7 @@ impl Observation {
         let mut factor = gram.clone();
         let mut shift = 0.0f64;
         // Control points that no sample sees stay where the profile has them.
-        while !factor.factor() {
+        while factor.factor().is_err() {
             shift = (10.0 * shift).max(1e-12 * mean);
             factor = gram.clone();
             (0..size).for_each(|i| factor.add_diagonal(i, shift));

@@ -1,7 +1,7 @@
 //! [`MotionProblem`]: what a motion should do, in the user's terms.
 
-use super::{MotionChart, OptimizeError, Quantity, Sampling};
-use crate::mechanism::{BodyId, JointType, Mechanism};
+use super::{MotionChart, OptimizeError, Quantity, QuantityKind, Sampling, Target};
+use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Mat3, Vec3};
 
 /// A boundary state: what is fixed at one end of the motion.
@@ -29,62 +29,33 @@ impl BoundaryState {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TermKind {
-    /// `q⁽ᵒʳᵈᵉʳ⁾`: 1 velocity, 2 acceleration, 3 jerk, …
-    Joint {
-        /// Number of time derivatives of `q`, at least 1.
-        order: usize,
-    },
-    /// Twists of bodies in their own frames, differentiated `order` times.
-    LinkVelocity {
-        /// The bodies.
-        bodies: Vec<BodyId>,
-        /// Number of time derivatives of the twist.
-        order: usize,
-    },
-    /// Total momentum, differentiated `order` times.
-    Momentum {
-        /// Number of time derivatives.
-        order: usize,
-        /// About the centre of mass instead of the world origin.
-        about_com: bool,
-    },
-    /// Joint torques, differentiated `order` times.
-    Torque {
-        /// Number of time derivatives.
-        order: usize,
-    },
-    /// Distance of a point (or of its derivatives) from a reference.
-    PointTracking {
-        /// The body.
-        body: BodyId,
-        /// The point in the body frame.
-        offset: Vec3,
-        /// Number of time derivatives.
-        order: usize,
+    /// Quantities themselves: joint derivatives, torques, twists, momenta, …
+    Squares(Vec<Quantity>),
+    /// Distance of a point or of the centre of mass (or of a derivative) from a reference.
+    Tracking {
+        /// Three rows: a point or the centre of mass.
+        quantity: Quantity,
         /// One reference for all samples, or one per sample.
         reference: Vec<Vec3>,
     },
     /// `Log(R_refᵀ R)` of a body-fixed frame.
     OrientationTracking {
-        /// The body.
-        body: BodyId,
-        /// Rotation of the frame in the body.
-        offset: Mat3,
+        /// The frame.
+        target: Target,
         /// One reference for all samples, or one per sample.
         reference: Vec<Mat3>,
-    },
-    /// Distance of the centre of mass (or of its derivatives) from a reference.
-    ComTracking {
-        /// Number of time derivatives.
-        order: usize,
-        /// One reference for all samples, or one per sample.
-        reference: Vec<Vec3>,
     },
     /// Distance of the control points from given ones: `½ mean_c |θ_c − ref_c|²`.
     Regularisation {
         /// Reference control points, row by row.
         reference: Vec<f64>,
     },
+}
+
+impl From<Quantity> for TermKind {
+    fn from(quantity: Quantity) -> Self {
+        Self::Squares(vec![quantity])
+    }
 }
 
 /// A weighted cost term.
@@ -105,57 +76,56 @@ pub struct Term {
 
 impl Term {
     /// A term with unit metric.
-    pub fn new(name: impl Into<String>, kind: TermKind, weight: f64) -> Self {
-        Self { name: name.into(), kind, weight, metric: Vec::new(), metric_matrix: Vec::new() }
+    pub fn new(name: impl Into<String>, kind: impl Into<TermKind>, weight: f64) -> Self {
+        Self { name: name.into(), kind: kind.into(), weight, metric: Vec::new(), metric_matrix: Vec::new() }
     }
 
     /// A joint-space or torque term by its name in files; `None` for names that need more than a weight.
     #[must_use]
     pub fn by_name(name: &str, mechanism: &Mechanism, weight: f64) -> Option<Self> {
-        let bodies = || mechanism.tree().nodes.iter().map(|n| n.body).collect::<Vec<_>>();
+        let velocities = |order: usize| {
+            let bodies = mechanism.tree().nodes.iter().map(|n| Target::body(n.body));
+            TermKind::Squares(bodies.map(|body| Quantity::velocity(body, order)).collect())
+        };
         let kind = match name {
-            "joint_velocity" => TermKind::Joint { order: 1 },
-            "joint_acceleration" => TermKind::Joint { order: 2 },
-            "joint_jerk" => TermKind::Joint { order: 3 },
-            "torque" => TermKind::Torque { order: 0 },
-            "torque_rate" => TermKind::Torque { order: 1 },
-            "torque_rate2" => TermKind::Torque { order: 2 },
-            "link_velocity" => TermKind::LinkVelocity { bodies: bodies(), order: 0 },
-            "link_velocity_rate" => TermKind::LinkVelocity { bodies: bodies(), order: 1 },
-            "link_velocity_rate2" => TermKind::LinkVelocity { bodies: bodies(), order: 2 },
-            "momentum" => TermKind::Momentum { order: 0, about_com: false },
-            "momentum_rate" => TermKind::Momentum { order: 1, about_com: false },
+            "joint_velocity" => Quantity::joint(1).into(),
+            "joint_acceleration" => Quantity::joint(2).into(),
+            "joint_jerk" => Quantity::joint(3).into(),
+            "joint_snap" => Quantity::joint(4).into(),
+            "torque" => Quantity::torque(0).into(),
+            "torque_rate" => Quantity::torque(1).into(),
+            "torque_rate2" => Quantity::torque(2).into(),
+            "link_velocity" => velocities(0),
+            "link_velocity_rate" => velocities(1),
+            "link_velocity_rate2" => velocities(2),
+            "momentum" => Quantity::momentum(0, false).into(),
+            "momentum_rate" => Quantity::momentum(1, false).into(),
             _ => return None,
         };
         Some(Self::new(name, kind, weight))
     }
 
-    /// The quantities the term needs, with the reference of each row per sample (or once).
-    pub(super) fn quantities(&self, chart: &MotionChart) -> Vec<(Quantity, Vec<Vec3>)> {
+    /// The derivative of the coordinates it measures, if those are rows of the spline's own state.
+    pub(super) fn state_order(&self, chart: &MotionChart) -> Option<usize> {
         match &self.kind {
-            TermKind::Joint { order } if !chart.is_identity() => {
-                vec![(Quantity::JointRate { order: *order }, Vec::new())]
+            TermKind::Squares(list) if chart.is_identity() => match list[..] {
+                [Quantity { kind: QuantityKind::Joint, order, .. }] => Some(order),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The quantities the term needs besides the state; orientations with their references.
+    pub(super) fn quantities(&self, chart: &MotionChart) -> Vec<(Quantity, Vec<Mat3>)> {
+        match &self.kind {
+            TermKind::Squares(_) if self.state_order(chart).is_some() => Vec::new(),
+            TermKind::Squares(list) => list.iter().map(|q| (*q, Vec::new())).collect(),
+            TermKind::Tracking { quantity, .. } => vec![(*quantity, Vec::new())],
+            TermKind::OrientationTracking { target, reference } => {
+                vec![(Quantity::orientation(*target), reference.clone())]
             }
-            TermKind::Joint { .. } | TermKind::Regularisation { .. } => Vec::new(),
-            TermKind::LinkVelocity { bodies, order } => bodies
-                .iter()
-                .map(|b| (Quantity::LinkVelocity { body: *b, order: *order }, Vec::new()))
-                .collect(),
-            TermKind::Momentum { order, about_com } => {
-                vec![(Quantity::Momentum { order: *order, about_com: *about_com }, Vec::new())]
-            }
-            TermKind::Torque { order } => vec![(Quantity::Torque { order: *order }, Vec::new())],
-            TermKind::PointTracking { body, offset, order, reference } => {
-                let point = Quantity::Point { body: *body, offset: *offset, order: *order };
-                vec![(point, reference.clone())]
-            }
-            TermKind::OrientationTracking { body, offset, reference } => {
-                let q = Quantity::Orientation { body: *body, offset: *offset, reference: reference.clone() };
-                vec![(q, Vec::new())]
-            }
-            TermKind::ComTracking { order, reference } => {
-                vec![(Quantity::Com { order: *order }, reference.clone())]
-            }
+            TermKind::Regularisation { .. } => Vec::new(),
         }
     }
 
@@ -163,11 +133,8 @@ impl Term {
     #[must_use]
     pub fn highest_derivative(&self) -> usize {
         match &self.kind {
-            TermKind::Joint { order }
-            | TermKind::PointTracking { order, .. }
-            | TermKind::ComTracking { order, .. } => *order,
-            TermKind::LinkVelocity { order, .. } | TermKind::Momentum { order, .. } => order + 1,
-            TermKind::Torque { order } => order + 2,
+            TermKind::Squares(list) => list.iter().map(Quantity::highest_derivative).max().unwrap_or(0),
+            TermKind::Tracking { quantity, .. } => quantity.highest_derivative(),
             TermKind::OrientationTracking { .. } | TermKind::Regularisation { .. } => 0,
         }
     }
@@ -229,9 +196,9 @@ impl LimitKind {
     /// The quantity it bounds, if that is not a row of the spline's own state.
     pub(super) fn quantity(self, chart: &MotionChart) -> Option<Quantity> {
         match (self, self.derivative()) {
-            (Self::Torque, _) => Some(Quantity::Torque { order: 0 }),
-            (Self::TorqueRate, _) => Some(Quantity::Torque { order: 1 }),
-            (_, Some(order)) if order > 0 && !chart.is_identity() => Some(Quantity::JointRate { order }),
+            (Self::Torque, _) => Some(Quantity::torque(0)),
+            (Self::TorqueRate, _) => Some(Quantity::torque(1)),
+            (_, Some(order)) if order > 0 && !chart.is_identity() => Some(Quantity::joint(order)),
             _ => None,
         }
     }
@@ -305,6 +272,13 @@ impl MotionProblem {
         1 + terms.chain(limits).chain(via).chain(ends).max().unwrap_or(0)
     }
 
+    /// How the coordinates of the spline become a motion of the mechanism.
+    #[must_use]
+    pub fn chart(&self, mechanism: &Mechanism) -> MotionChart {
+        let q = |state: &BoundaryState| state.derivatives.first().cloned().unwrap_or_default();
+        MotionChart::new(mechanism, &q(&self.start), &q(&self.end), self.duration)
+    }
+
     /// Checks sizes and values against a mechanism.
     ///
     /// # Errors
@@ -360,7 +334,7 @@ impl MotionProblem {
         if self.n_control <= fixed {
             return Err(OptimizeError::NothingFree { control: self.n_control, fixed });
         }
-        let chart = MotionChart::new(mechanism, self);
+        let chart = self.chart(mechanism);
         for limit in &self.limits {
             for (j, (low, high)) in limit.lower.iter().zip(&limit.upper).enumerate() {
                 if low.is_nan() || high.is_nan() || low >= high {

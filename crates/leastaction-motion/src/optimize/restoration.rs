@@ -2,12 +2,12 @@
 //!
 //! `min ½ Σ max(0, margin − c)² + ½ ζ |θ − θ₀|²_D` by Levenberg–Marquardt with the exact curvature of the limits, ζ → 0.
 
-use super::Banded;
 use super::HessianKind;
 use super::interior_point::{condensed, gap_transpose, gaps};
-use super::kkt::{Kkt, dot};
+use super::kkt::Kkt;
 use super::newton::moved;
 use super::transcription::{ControlPoints, Point, Transcription};
+use crate::linalg::{Banded, dot};
 
 /// What restoration found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) fn restore(tr: &mut Transcription, theta: &mut ControlPoints) -> Rest
         let gradient = rhs.clone();
         // Curvature: ∇²½y² = J Jᵀ − y ∇²c; `condensed` subtracts z ∇²c.
         condensed(tr, &zero, &point, &y, &active, HessianKind::Exact, &mut hessian, &mut diagonal);
-        while !kkt.factor(&hessian, |i| damping * metric[i], &tr.equalities) {
+        while kkt.factor(&hessian, |i| damping * metric[i], &tr.equalities).is_err() {
             damping *= 10.0;
             if damping > 1e12 {
                 return stuck(&c);

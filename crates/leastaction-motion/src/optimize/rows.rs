@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{LimitKind, MotionChart, MotionProblem, OptimizeError, Quantity, TermKind};
+use crate::spatial::Mat3;
 
 /// Rows of one term.
 #[derive(Clone, Debug)]
@@ -57,16 +58,15 @@ pub(super) struct Equality {
     pub(super) value: f64,
 }
 
-/// The list of quantities a problem needs, those of limits included.
+/// The list of quantities a problem needs, those of limits included; orientations with their references.
 #[must_use]
-pub fn quantities_of(problem: &MotionProblem, chart: &MotionChart) -> Vec<Quantity> {
-    let mut list: Vec<Quantity> =
-        problem.terms.iter().flat_map(|t| t.quantities(chart).into_iter().map(|(q, _)| q)).collect();
+pub fn quantities_of(problem: &MotionProblem, chart: &MotionChart) -> Vec<(Quantity, Vec<Mat3>)> {
+    let mut list: Vec<_> = problem.terms.iter().flat_map(|t| t.quantities(chart)).collect();
     for limit in &problem.limits {
         if let Some(quantity) = limit.kind.quantity(chart)
-            && !list.contains(&quantity)
+            && !list.iter().any(|(q, _)| *q == quantity)
         {
-            list.push(quantity);
+            list.push((quantity, Vec::new()));
         }
     }
     list
@@ -95,7 +95,7 @@ fn positive(matrix: &[f64], block: usize) -> bool {
     let largest = matrix.iter().fold(0.0f64, |m, x| m.max(x.abs()));
     let mut a = matrix.to_vec();
     (0..block).for_each(|i| a[i * block + i] += 1e-12 * largest.max(f64::MIN_POSITIVE));
-    super::kkt::cholesky(&mut a, block)
+    crate::linalg::cholesky(&mut a, block).is_ok()
 }
 
 impl TermRows {
@@ -137,46 +137,43 @@ pub(super) fn term_rows(
     for term in &problem.terms {
         let quantities = term.quantities(chart);
         let (mut reference, mut control) = (Vec::new(), None);
-        let rows = match &term.kind {
-            TermKind::Joint { order } if chart.is_identity() => order * n..(order + 1) * n,
+        // One reference for all samples, or one per sample.
+        let per_sample = |name: &'static str, found: usize| {
+            let fine = found == 1 || found == samples;
+            if fine { Ok(()) } else { Err(OptimizeError::WrongLength { name, expected: samples, found }) }
+        };
+        match &term.kind {
             TermKind::Regularisation { reference } => {
-                let expected = problem.n_control * n;
-                if reference.len() != expected {
-                    return Err(OptimizeError::WrongLength {
-                        name: "regularisation reference",
-                        expected,
-                        found: reference.len(),
-                    });
+                let (expected, found) = (problem.n_control * n, reference.len());
+                if found != expected {
+                    let name = "regularisation reference";
+                    return Err(OptimizeError::WrongLength { name, expected, found });
                 }
                 control = Some(reference.clone());
-                0..0
             }
-            _ => {
+            TermKind::Tracking { reference: rows, .. } => {
+                if !rows.is_empty() {
+                    per_sample("tracking reference", rows.len())?;
+                }
+                reference.extend(rows.iter().flat_map(|r| r.0));
+            }
+            TermKind::OrientationTracking { reference, .. } => {
+                per_sample("orientation reference", reference.len())?;
+            }
+            TermKind::Squares(_) => {}
+        }
+        let rows = match term.state_order(chart) {
+            Some(order) => order * n..(order + 1) * n,
+            None if quantities.is_empty() => 0..0,
+            None => {
                 let start = size + nz;
-                for (quantity, refs) in &quantities {
-                    places.push((quantity.clone(), size + nz));
+                for (quantity, _) in &quantities {
+                    places.push((*quantity, size + nz));
                     nz += quantity.rows(n);
-                    if !(refs.len() <= 1 || refs.len() == samples) {
-                        return Err(OptimizeError::WrongLength {
-                            name: "tracking reference",
-                            expected: samples,
-                            found: refs.len(),
-                        });
-                    }
-                    reference.extend(refs.iter().flat_map(|r| r.0));
                 }
                 start..size + nz
             }
         };
-        if let TermKind::OrientationTracking { reference, .. } = &term.kind
-            && !(reference.len() == 1 || reference.len() == samples)
-        {
-            return Err(OptimizeError::WrongLength {
-                name: "orientation reference",
-                expected: samples,
-                found: reference.len(),
-            });
-        }
         let metric = if term.metric.is_empty() { vec![1.0; rows.len()] } else { term.metric.clone() };
         if metric.len() != rows.len() || metric.iter().any(|m| !(*m >= 0.0 && m.is_finite())) {
             return Err(OptimizeError::WrongLength {

@@ -14,9 +14,9 @@
 use std::ops::Range;
 
 use super::boundary::{end_control_points, start_control_points};
-use super::quantity::Samples;
 use super::rows::{Equality, TermRows, term_rows};
-use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantities, Quantity, SplineTable};
+use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantity, SplineTable};
+use crate::jet::{Quantities, Samples};
 use crate::mechanism::Mechanism;
 
 /// Control points in two parts: `high + low`, the low part being the rounding that `high` cannot hold.
@@ -99,7 +99,7 @@ impl Transcription {
         let (n_control, degree, duration) = (problem.n_control, problem.degree, problem.duration);
         let table = SplineTable::new(n_control, degree, duration, orders, problem.sampling)?;
         let size = orders * n;
-        let chart = MotionChart::new(mechanism, problem);
+        let chart = problem.chart(mechanism);
         let (terms, places, nz) = term_rows(problem, &chart, n, size, table.len())?;
         let (start, end) = (
             chart.boundary(0.0, &problem.start.derivatives),
@@ -257,7 +257,7 @@ impl Transcription {
     /// What [`MotionProblem::validate`] finds.
     pub fn profile(mechanism: &Mechanism, problem: &MotionProblem) -> Result<ControlPoints, OptimizeError> {
         let bare = MotionProblem {
-            terms: vec![super::Term::new("velocity", super::TermKind::Joint { order: 1 }, 1.0)],
+            terms: vec![super::Term::new("velocity", Quantity::joint(1), 1.0)],
             limits: Vec::new(),
             via: Vec::new(),
             ..problem.clone()

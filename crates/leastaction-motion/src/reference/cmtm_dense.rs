@@ -10,7 +10,8 @@
 //! | whole-body `J_X_L`, `L_X_J` (corrected signs) | [`DenseMotion::joints_from_links`], [`DenseMotion::links_from_joints`] |
 //! | (92c), (96) | the `turn` term of [`DenseMotion::torque_jacobian`] |
 
-use crate::jet::{Cmtm, JetWorkspace, Quantity, Request, Target};
+use super::Cmtm;
+use crate::jet::{JetWorkspace, Quantity, QuantityKind, Target};
 use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Mat3, Twist, Vec3, Wrench};
 
@@ -147,17 +148,17 @@ impl DenseMotion {
                 let joint =
                     mechanism.joint(mechanism.tree_joints().nth(b.index()).unwrap_or_else(|| unreachable!()));
                 axes.push(joint.axis);
-                let target: Target = jets.body(b);
+                let target: Target = Target::body(b);
                 let (rot, pos) = jets.pose_jets(&target);
                 let rot = rot.to_vec();
                 let mut six = |quantity| {
                     let mut out = vec![0.0; 6 * n];
-                    let done = jets.value_into(&Request::local(quantity, target), &mut out);
+                    let done = jets.value_into(&Quantity::local(quantity, target), &mut out);
                     debug_assert!(done.is_ok());
                     out.chunks_exact(6).map(|x| std::array::from_fn(|i| x[i])).collect::<Vec<[f64; 6]>>()
                 };
-                let nu = six(Quantity::Velocity).into_iter().map(Twist::from_array).collect();
-                let h = six(Quantity::Momentum).into_iter().map(Wrench::from_array).collect();
+                let nu = six(QuantityKind::Velocity).into_iter().map(Twist::from_array).collect();
+                let h = six(QuantityKind::Momentum).into_iter().map(Wrench::from_array).collect();
                 let g = mechanism.body(b).inertia;
                 Link {
                     parent: joint.parent.map(|p| p.index()),

@@ -4,10 +4,9 @@
 //! torques and link velocities of trees with one-coordinate joints. Slow: about `(4n)²/2` dynamics calls per Hessian.
 
 use crate::dynamics::Dynamics;
+use crate::jet::{Quantities, Quantity, QuantityKind, Samples};
 use crate::mechanism::Mechanism;
-use crate::optimize::{Quantities, Quantity, Samples};
-use crate::scalar::Dual;
-use crate::scalar::Real;
+use crate::scalar::{Dual, Real};
 
 /// Directions treated at once. One: then all nestings below are the same few types, and compile quickly.
 const N: usize = 1;
@@ -27,7 +26,7 @@ impl QuantitiesByDuals {
     /// For a mechanism and a list of torques and link velocities (other quantities give zeros).
     #[must_use]
     pub fn new(mechanism: &Mechanism, quantities: &[Quantity]) -> Self {
-        let order = quantities.iter().map(Quantity::order).max().unwrap_or(0);
+        let order = quantities.iter().map(|q| q.order).max().unwrap_or(0);
         Self { mechanism: mechanism.clone(), quantities: quantities.to_vec(), order }
     }
 
@@ -110,13 +109,14 @@ impl QuantitiesByDuals {
         dynamics.inverse_dynamics_into(&self.mechanism, &q, &v, &a, &mut tau);
         let mut out = Vec::new();
         for quantity in &self.quantities {
-            match quantity {
-                Quantity::Torque { order } => out.extend(tau.iter().map(|t| lower(*t, *order))),
-                Quantity::LinkVelocity { body, order } => {
-                    let twist = dynamics.kinematics.body_twist(&self.mechanism, *body).to_array();
-                    out.extend(twist.iter().map(|t| lower(*t, *order)));
+            let body = quantity.target.and_then(|target| target.body);
+            match (quantity.kind, body) {
+                (QuantityKind::Torque, _) => out.extend(tau.iter().map(|t| lower(*t, quantity.order))),
+                (QuantityKind::Velocity, Some(body)) => {
+                    let twist = dynamics.kinematics.body_twist(&self.mechanism, body).to_array();
+                    out.extend(twist.iter().map(|t| lower(*t, quantity.order)));
                 }
-                other => out.extend(std::iter::repeat_n(T::zero(), other.rows(n))),
+                _ => out.extend(std::iter::repeat_n(T::zero(), quantity.rows(n))),
             }
         }
         out

@@ -26,11 +26,17 @@ impl BSpline {
     /// # Errors
     /// If there are too few control points or the duration is not positive.
     pub fn new(n_control: usize, degree: usize, duration: f64) -> Result<Self, SplineError> {
-        if degree == 0 || n_control < degree + 1 {
-            return Err(SplineError::Size { n_control, degree });
-        }
         if !(duration > 0.0 && duration.is_finite()) {
-            return Err(SplineError::Duration { duration });
+            return Err(SplineError::BadDuration { duration });
+        }
+        if degree == 0 {
+            return Err(SplineError::DegreeTooLow { degree, needed: 1, order: 0 });
+        }
+        if n_control <= degree {
+            return Err(SplineError::TooFewControlPoints {
+                found: n_control,
+                needed: degree.saturating_add(1),
+            });
         }
         let spans = n_control - degree;
         let step = duration / spans as f64;
@@ -177,9 +183,9 @@ mod tests {
 
     #[test]
     fn impossible_sizes_are_refused() {
-        assert!(matches!(BSpline::new(3, 3, 1.0), Err(SplineError::Size { .. })));
-        assert!(matches!(BSpline::new(9, 0, 1.0), Err(SplineError::Size { .. })));
-        assert!(matches!(BSpline::new(9, 3, 0.0), Err(SplineError::Duration { .. })));
-        assert!(matches!(BSpline::new(9, 3, f64::NAN), Err(SplineError::Duration { .. })));
+        assert!(matches!(BSpline::new(3, 3, 1.0), Err(SplineError::TooFewControlPoints { .. })));
+        assert!(matches!(BSpline::new(9, 0, 1.0), Err(SplineError::DegreeTooLow { .. })));
+        assert!(matches!(BSpline::new(9, 3, 0.0), Err(SplineError::BadDuration { .. })));
+        assert!(matches!(BSpline::new(9, 3, f64::NAN), Err(SplineError::BadDuration { .. })));
     }
 }

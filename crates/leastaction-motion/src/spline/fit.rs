@@ -3,7 +3,8 @@
 //! `min Σ_s |q(t_s) − q_s|² + ρ² |q̇(t_s) − v_s|²`: the normal equations are banded and well conditioned (the basis is),
 //! and one refinement with the residual brings the solution to rounding.
 
-use super::{BSpline, Banded, SampledSpline, SplineError};
+use super::{BSpline, SplineError, SplineTable};
+use crate::linalg::Banded;
 
 /// What a fit can be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +75,7 @@ impl SplineFit {
         let spline = BSpline::new(n_control, degree, end - start)?;
         let local: Vec<f64> = times.iter().map(|t| (t - start).clamp(0.0, spline.duration())).collect();
         let orders = usize::from(v.is_some()) + 1;
-        let sampled = SampledSpline::new(spline.clone(), local, orders - 1)?;
+        let table = SplineTable::on(&spline, orders, local, Vec::new())?;
         let spacing = spline.duration() / (n.max(2) - 1) as f64;
         let rho = options.rate_weight.unwrap_or(spacing);
         let weight = |d: usize| if d == 0 { 1.0 } else { rho };
@@ -82,11 +83,11 @@ impl SplineFit {
         let mut normal = Banded::new(n_control, degree);
         for s in 0..n {
             for d in 0..orders {
-                let w = sampled.weights(s, d);
+                let w = table.derivative_basis(s, d);
                 let f = weight(d) * weight(d);
                 for a in 0..=degree {
                     for b in 0..=a {
-                        *normal.at_mut(sampled.first(s) + a, sampled.first(s) + b) += f * w[a] * w[b];
+                        *normal.at_mut(table.first[s] + a, table.first[s] + b) += f * w[a] * w[b];
                     }
                 }
             }
@@ -97,15 +98,15 @@ impl SplineFit {
         if let Some(index) = diagonal.iter().position(|x| *x < 1e-30) {
             return Err(determined(index));
         }
-        normal.factor_or_row().map_err(determined)?;
+        normal.factor().map_err(|pivot| determined(pivot.row))?;
 
         let mut theta = vec![0.0; n_control * dim];
-        let mut scratch = vec![0.0; n_control * dim];
         let mut x = vec![0.0; n * orders * dim];
         let mut column = vec![0.0; n_control];
         let mut right = vec![0.0; n_control * dim];
         for _ in 0..3 {
-            sampled.evaluate_into(&theta, dim, &mut scratch, &mut x)?;
+            x.fill(0.0);
+            table.add_states(&theta, dim, &mut x);
             for s in 0..n {
                 for i in 0..dim {
                     let at = s * orders * dim + i;
@@ -115,7 +116,8 @@ impl SplineFit {
                     }
                 }
             }
-            sampled.pull_back_into(&x, dim, &mut right)?;
+            right.fill(0.0);
+            table.pull_back(&x, dim, &mut right);
             for i in 0..dim {
                 for c in 0..n_control {
                     column[c] = right[c * dim + i];
@@ -126,7 +128,8 @@ impl SplineFit {
                 }
             }
         }
-        sampled.evaluate_into(&theta, dim, &mut scratch, &mut x)?;
+        x.fill(0.0);
+        table.add_states(&theta, dim, &mut x);
         let (mut residual_max, mut residual_rms) = (vec![0.0f64; dim], vec![0.0; dim]);
         for s in 0..n {
             for i in 0..dim {
@@ -147,7 +150,7 @@ impl SplineFit {
         let duration = self.spline.duration();
         // The last recorded time can differ from start + T by a rounding.
         let slack = 4.0 * f64::EPSILON * (self.start.abs() + duration);
-        let local = times
+        let local: Vec<f64> = times
             .iter()
             .map(|t| {
                 let x = t - self.start;
@@ -160,10 +163,12 @@ impl SplineFit {
                 }
             })
             .collect();
-        let sampled = SampledSpline::new(self.spline.clone(), local, max_order)?;
-        let mut scratch = vec![0.0; sampled.scratch_len(self.dim)];
+        if let Some(index) = local.iter().position(|t| !(0.0..=duration).contains(t)) {
+            return Err(SplineError::BadSample { index, what: "its time is outside the spline" });
+        }
         let mut out = vec![0.0; times.len() * (max_order + 1) * self.dim];
-        sampled.evaluate_into(&self.theta, self.dim, &mut scratch, &mut out)?;
+        let table = SplineTable::on(&self.spline, max_order + 1, local, Vec::new())?;
+        table.add_states(&self.theta, self.dim, &mut out);
         Ok(out)
     }
 }

@@ -6,50 +6,53 @@
 //! | type | for |
 //! |---|---|
 //! | [`BSpline`] | knots, spans, basis functions at one time |
-//! | [`SampledSpline`] | evaluation at fixed times, and the pull-back of gradients and Hessians to control points |
-//! | [`Banded`] | the banded matrices that pull-backs fill, and their Cholesky factor |
+//! | [`SplineTable`] | evaluation at fixed times, and the pull-back of gradients to control points |
 //! | [`SplineFit`] | least-squares fit to recorded samples |
 //! | [`RotationReference`], [`RotationJet`] | rotations: a spline in the tangent space of a reference motion |
 
-mod band;
 mod bspline;
 mod fit;
 mod rotation;
-mod sampled;
+mod table;
 
-pub use band::Banded;
 pub use bspline::BSpline;
 pub use fit::{FitOptions, SplineFit};
 pub use rotation::{RotationJet, RotationReference};
-pub use sampled::SampledSpline;
+pub use table::{Sampling, SplineTable};
 
 /// Why a spline could not be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplineError {
-    /// Degree zero, or fewer control points than the degree needs.
-    #[error(
-        "{n_control} control points of degree {degree}: a spline needs degree ≥ 1 and at least degree + 1 points"
-    )]
-    Size {
-        /// Number of control points.
-        n_control: usize,
-        /// Degree.
-        degree: usize,
-    },
     /// The duration is not a positive number.
-    #[error("a duration of {duration} s is not possible: it must be positive")]
-    Duration {
-        /// The duration.
+    #[error("the duration is {duration} s; it must be positive")]
+    BadDuration {
+        /// Duration given.
         duration: f64,
     },
-    /// A derivative of an order at which the spline is not continuous.
-    #[error("derivative {order} of a spline of degree {degree} is not continuous: take degree {} or more", order + 1)]
-    Derivative {
-        /// Order asked for.
-        order: usize,
-        /// Degree of the spline.
+    /// The degree of the spline does not support the derivatives: those of its order and above jump at the knots.
+    #[error("degree {degree} is outside {needed} to 12, which derivatives of order {order} need")]
+    DegreeTooLow {
+        /// Degree given.
         degree: usize,
+        /// Degree needed.
+        needed: usize,
+        /// Highest derivative.
+        order: usize,
+    },
+    /// Too few control points for the degree.
+    #[error("{found} control points are too few, the degree needs {needed}")]
+    TooFewControlPoints {
+        /// Number given.
+        found: usize,
+        /// Number needed.
+        needed: usize,
+    },
+    /// The number of samples or Gauss points makes no sense.
+    #[error("{found} samples: uniform sampling needs 2 or more, Gauss sampling 1 to 8 points per span")]
+    BadSampling {
+        /// Number given.
+        found: usize,
     },
     /// A vector has another length than needed.
     #[error("`{name}` has length {found}, {expected} is needed")]

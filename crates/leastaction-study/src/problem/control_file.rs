@@ -97,7 +97,7 @@ impl ControlFile {
 
 /// Reads a control problem, or says everything that is wrong with it.
 pub fn load(path: &Path) -> Result<ControlFile, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = leastaction::io::read_text(path).map_err(|error| {
         Failure::caused_by(format!("can't read the problem `{}`", path.display()), &error)
             .help("name a problem file (.toml) with a table [control]")
     })?;

@@ -56,7 +56,7 @@ impl ProblemFile {
 
 /// Reads a problem file, or says everything that is wrong with it.
 pub fn load(path: &Path) -> Result<ProblemFile, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = leastaction::io::read_text(path).map_err(|error| {
         Failure::caused_by(format!("can't read the problem `{}`", path.display()), &error)
             .help("name a problem file (.toml), or a reference data file (.json)")
     })?;

@@ -93,7 +93,7 @@ fn from_trajectory(
 
 /// OpenSim storage: a header with `inDegrees=yes|no` up to `endheader`, names, then rows separated by white space.
 fn opensim(path: &Path) -> Result<Table, Failure> {
-    let text = std::fs::read_to_string(path)
+    let text = leastaction::io::read_text(path)
         .map_err(|error| Failure::caused_by(format!("can't read the motion `{}`", path.display()), &error))?;
     let wrong = |line: usize, what: &str| {
         Failure::new(format!("{}:{line}: {what}", path.display())).help("take a file that OpenSim wrote")

@@ -2,6 +2,7 @@
 
 use leastaction::mechanism::Mechanism;
 use leastaction::optimize::{MotionProblem, OptimizeError};
+use leastaction::spline::SplineError;
 
 use super::reader::Reader;
 
@@ -18,13 +19,13 @@ impl Reader {
                 error.to_string(),
                 format!("give degree = {needed} or more, or leave term {} out", term(name) + 1),
             ),
-            OptimizeError::DegreeTooLow { needed, .. } => (
+            OptimizeError::Spline(SplineError::DegreeTooLow { needed, .. }) => (
                 "degree".into(),
                 "key `degree`",
                 error.to_string(),
                 format!("give a degree from {needed} to 12"),
             ),
-            OptimizeError::TooFewControlPoints { needed, .. } => (
+            OptimizeError::Spline(SplineError::TooFewControlPoints { needed, .. }) => (
                 "control_points".into(),
                 "key `control_points`",
                 error.to_string(),
@@ -36,7 +37,7 @@ impl Reader {
                 error.to_string(),
                 format!("give more than {fixed}"),
             ),
-            OptimizeError::BadSampling { .. } => (
+            OptimizeError::Spline(SplineError::BadSampling { .. }) => (
                 "samples".into(),
                 "key `samples`",
                 error.to_string(),

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use leastaction::mechanism::Mechanism;
-use leastaction::optimize::{MotionProblem, Sampling, SplineTable, Term, TermKind};
+use leastaction::optimize::{
+    MotionProblem, Quantity, QuantityKind, Sampling, SplineTable, Target, Term, TermKind,
+};
 use leastaction::spatial::{Mat3, Quat, Vec3};
 use toml::de::DeTable;
 
@@ -102,10 +104,8 @@ impl Reader {
                     None => Vec3::zero(),
                 };
                 let reference = self.targets::<3>(target?, index)?.map(Vec3);
-                Some(TermKind::PointTracking {
-                    body: id,
-                    offset,
-                    order: order.unwrap_or(0),
+                Some(TermKind::Tracking {
+                    quantity: Quantity::point(Target::body(id).at_point(offset), order.unwrap_or(0)),
                     reference: vec![reference.unwrap_or(Vec3::zero())],
                 })
             }
@@ -130,15 +130,14 @@ impl Reader {
                 }
                 let quat = q.map_or(Quat::identity(), |q| Quat::from_slice(&q).normalized());
                 let reference = vec![quat.to_matrix()];
-                Some(TermKind::OrientationTracking { body: id, offset: Mat3::identity(), reference })
+                Some(TermKind::OrientationTracking { target: Target::body(id), reference })
             }
             "com_tracking" => {
                 let target = needs("target", "give `target = [x, y, z]`")?;
                 let reference = self.targets::<3>(target, index)?.map(Vec3);
                 let reference = vec![reference.unwrap_or(Vec3::zero())];
-                Some(TermKind::ComTracking { order: order.unwrap_or(0), reference })
+                Some(TermKind::Tracking { quantity: Quantity::com(order.unwrap_or(0)), reference })
             }
-            "joint_snap" => Some(TermKind::Joint { order: 4 }),
             "regularisation" => {
                 let posture = match find("target") {
                     Some(entry) => Some(self.coordinates(entry, mechanism, 0.0)?),
@@ -165,32 +164,26 @@ impl Reader {
                 term
             }
         };
-        match &mut term.kind {
-            TermKind::LinkVelocity { bodies, .. } => {
-                if let Some(entry) = find("links") {
+        if let TermKind::Squares(list) = &mut term.kind
+            && let [first, ..] = list[..]
+        {
+            match (first.kind, find("links"), find("about")) {
+                (QuantityKind::Velocity, Some(entry), _) => {
                     let names = self.values.texts(entry);
-                    *bodies =
-                        names.into_iter().filter_map(|(t, s)| self.body(entry, &t, s, mechanism)).collect();
+                    let bodies = names.into_iter().filter_map(|(t, s)| self.body(entry, &t, s, mechanism));
+                    *list = bodies.map(|id| Quantity::velocity(Target::body(id), first.order)).collect();
                 }
-            }
-            TermKind::Momentum { about_com, .. } => {
-                if let Some(entry) = find("about") {
-                    match self.values.text(entry)?.as_str() {
-                        "com" => *about_com = true,
-                        "origin" => *about_com = false,
-                        other => {
-                            let message = format!("`{other}` is not possible");
-                            self.values.problem(
-                                entry.1.span(),
-                                "key `about`",
-                                message,
-                                "write \"com\" or \"origin\"",
-                            );
-                        }
+                (QuantityKind::TotalMomentum, _, Some(entry)) => match self.values.text(entry)?.as_str() {
+                    "com" => *list = vec![Quantity::momentum(first.order, true)],
+                    "origin" => {}
+                    other => {
+                        let message = format!("`{other}` is not possible");
+                        let remedy = "write \"com\" or \"origin\"";
+                        self.values.problem(entry.1.span(), "key `about`", message, remedy);
                     }
-                }
+                },
+                _ => {}
             }
-            _ => {}
         }
         if let Some(entry) = find("metric") {
             self.places.insert("metric".into(), entry.1.span());
@@ -280,7 +273,7 @@ impl Reader {
             let Some(term) = problem.terms.get_mut(points.term) else { continue };
             let between = table.times.iter().map(|t| points.at(*t));
             match &mut term.kind {
-                TermKind::PointTracking { reference, .. } | TermKind::ComTracking { reference, .. } => {
+                TermKind::Tracking { reference, .. } => {
                     *reference = between.map(|(a, b, s)| blend(a, b, s)).collect();
                 }
                 TermKind::OrientationTracking { reference, .. } => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use leastaction::jet::JetWorkspace;
 use leastaction::mechanism::State;
-use leastaction::optimize::{ControlPoints, LimitKind, MotionChart, Progress, Sampling, SplineTable};
+use leastaction::optimize::{ControlPoints, LimitKind, Progress, Sampling, SplineTable};
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::ProblemFile;
@@ -52,7 +52,7 @@ pub fn write(
     let mut x = vec![0.0; ROWS * orders * n];
     table.add_states(&theta.high, n, &mut x);
     table.add_states(&theta.low, n, &mut x);
-    let chart = MotionChart::new(mechanism, &file.problem);
+    let chart = file.problem.chart(mechanism);
 
     let mut folder = RunFolder::create(out, &TrajectoryLayout::of(mechanism))?;
     let mut sampler = Sampler::new(mechanism);

@@ -80,7 +80,7 @@ pub fn write_compact(path: &Path, value: &Value) -> Result<(), Failure> {
 
 /// Control points of a solution file, for a problem of the same size.
 pub fn read(path: &Path, file: &ProblemFile) -> Result<ControlPoints, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = leastaction::io::read_text(path).map_err(|error| {
         Failure::caused_by(format!("can't read the solution `{}`", path.display()), &error)
     })?;
     let value: Value = serde_json::from_str(&text)

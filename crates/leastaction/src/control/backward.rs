@@ -11,7 +11,7 @@
 //! A shift `σ` adds `σ FᵀF` to the rows of the inputs in (6.9) only: it holds the new states near the old ones (6.11).
 
 use super::box_qp::BoxQp;
-use super::dense::{add_mul_vector, add_transposed_mul, add_transposed_mul_vector, mul, symmetrize};
+use crate::linalg::{add_mul_vector, add_transposed_mul, add_transposed_mul_vector, mul, symmetrize};
 
 /// Memory and result of a sweep.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ impl Backward {
                 self.lower[i] = lower[i] - inputs[k * nu + i];
                 self.upper[i] = upper[i] - inputs[k * nu + i];
             }
-            if !self.qp.solve(&self.shifted_uu, &self.linear[nx..], &self.lower, &self.upper) {
+            if self.qp.solve(&self.shifted_uu, &self.linear[nx..], &self.lower, &self.upper).is_err() {
                 return false;
             }
             self.feedforward[k * nu..(k + 1) * nu].copy_from_slice(&self.qp.x);
@@ -141,9 +141,9 @@ impl Backward {
         self.value.copy_from_slice(&self.linear[..nx]);
         for i in 0..nu {
             let row = &self.square[(nx + i) * w..(nx + i + 1) * w];
-            let own: f64 = self.linear[nx + i] + super::dense::dot(&row[nx..], feed);
-            super::dense::axpy(own, &gain[i * nx..(i + 1) * nx], &mut self.value);
-            super::dense::axpy(feed[i], &row[..nx], &mut self.value);
+            let own: f64 = self.linear[nx + i] + crate::linalg::dot(&row[nx..], feed);
+            crate::linalg::axpy(own, &gain[i * nx..(i + 1) * nx], &mut self.value);
+            crate::linalg::axpy(feed[i], &row[..nx], &mut self.value);
         }
         for i in 0..nx {
             self.curvature[i * nx..(i + 1) * nx].copy_from_slice(&self.square[i * w..i * w + nx]);
@@ -154,14 +154,14 @@ impl Backward {
             let out = &mut self.carry[i * nx..(i + 1) * nx];
             out.copy_from_slice(&row[..nx]);
             for j in 0..nu {
-                super::dense::axpy(row[nx + j], &gain[j * nx..(j + 1) * nx], out);
+                crate::linalg::axpy(row[nx + j], &gain[j * nx..(j + 1) * nx], out);
             }
         }
         add_transposed_mul(gain, &self.carry[..nu * nx], &mut self.curvature, nx, nu, nx);
         for i in 0..nu {
             let row = &self.square[(nx + i) * w..(nx + i) * w + nx];
             for a in 0..nx {
-                super::dense::axpy(
+                crate::linalg::axpy(
                     row[a],
                     &gain[i * nx..(i + 1) * nx],
                     &mut self.curvature[a * nx..(a + 1) * nx],

@@ -3,7 +3,7 @@
 //! `min ½ xᵀ H x + gᵀ x`, `lower ≤ x ≤ upper` (6.12). Coordinates at a bound whose gradient points outward are held;
 //! the others take a Newton step, shortened until the projected point improves.
 
-use super::dense::{cholesky, cholesky_solve, dot};
+use crate::linalg::{BadPivot, cholesky, cholesky_solve, dot};
 
 /// Memory and result of the solver; made for one size.
 #[derive(Clone, Debug)]
@@ -39,9 +39,11 @@ impl BoxQp {
         }
     }
 
-    /// Solves from the present `x`. False if `H` is not positive definite on the free coordinates.
-    #[must_use]
-    pub fn solve(&mut self, h: &[f64], g: &[f64], lower: &[f64], upper: &[f64]) -> bool {
+    /// Solves from the present `x`.
+    ///
+    /// # Errors
+    /// If `H` is not positive definite on the free coordinates.
+    pub fn solve(&mut self, h: &[f64], g: &[f64], lower: &[f64], upper: &[f64]) -> Result<(), BadPivot> {
         let n = self.n;
         for i in 0..n {
             self.x[i] = if self.x[i].is_finite() { self.x[i].clamp(lower[i], upper[i]) } else { 0.0 };
@@ -62,11 +64,9 @@ impl BoxQp {
                     worst = worst.max(self.gradient[i].abs());
                 }
             }
-            if !self.factor_free(h) {
-                return false;
-            }
+            self.factor_free(h)?;
             if worst <= 1e-13 * scale {
-                return true;
+                return Ok(());
             }
             let gradient: &[f64] = &self.gradient;
             for (k, i) in self.index.iter().enumerate() {
@@ -80,10 +80,10 @@ impl BoxQp {
             }
             // A free coordinate at its bound may be sent outward by the others: then one coordinate after the other.
             if !self.search(h, g, lower, upper) && !self.relax(h, g, lower, upper) {
-                return true;
+                return Ok(());
             }
         }
-        true
+        Ok(())
     }
 
     /// Replaces rows of right-hand sides `b` (`n × m`) by `−H⁻¹ b` on the free coordinates and zero on the others.
@@ -105,7 +105,7 @@ impl BoxQp {
     }
 
     /// Factors the free part of `H`; its coordinates are left in `index`.
-    fn factor_free(&mut self, h: &[f64]) -> bool {
+    fn factor_free(&mut self, h: &[f64]) -> Result<(), BadPivot> {
         let n = self.n;
         self.index.clear();
         self.index.extend((0..n).filter(|i| self.free[*i]));

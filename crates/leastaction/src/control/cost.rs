@@ -3,11 +3,11 @@
 //! Every term is `½ Σ_i w_i r_i²` with residuals `r` of state and input; along the path it is multiplied by the step, so
 //! that weights mean the same at every step length. Hessians are those of Gauss and Newton, `Jᵀ w J` (6.4).
 
-use super::dense::add_transposed_mul_vector;
 use super::trajectory::Path;
 use super::{ControlError, expect_length};
 use crate::dynamics::Kinematics;
 use crate::lie::so3;
+use crate::linalg::add_transposed_mul_vector;
 use crate::mechanism::{BodyId, Mechanism, State};
 use crate::spatial::{Mat3, Quat, Twist, Vec3};
 

@@ -3,10 +3,10 @@
 //! `Σ_i λ_i ∇²f_i = ∂(Fᵀ λ)/∂(x, u)` at fixed `λ` (6.20), by differences of the exact derivative: one linearization per state and
 //! input. Near the solution it replaces a linear rate of convergence by a quadratic one.
 
-use super::dense::{add_transposed_mul_vector, symmetrize};
 use super::plant::Plant;
 use super::trajectory::Path;
 use crate::integrator::StepError;
+use crate::linalg::{add_transposed_mul_vector, symmetrize};
 use crate::mechanism::State;
 
 /// Step of the differences: half the digits of what is differentiated.

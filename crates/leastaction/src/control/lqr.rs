@@ -4,9 +4,9 @@
 //! regulator problem each time, so that fifteen iterations stand for 2¹⁵ steps; every one is a few products and one
 //! solve of size `nx`. The residual of the equation is always computed and returned.
 
-use super::dense::{add_transposed_mul, cholesky, cholesky_solve, largest, mul, solve, symmetrize};
 use super::plant::Plant;
 use super::{ControlError, expect_length};
+use crate::linalg::{add_transposed_mul, cholesky, cholesky_solve, largest, mul, solve, symmetrize};
 use crate::mechanism::State;
 
 /// A solution of the discrete algebraic Riccati equation.
@@ -59,9 +59,7 @@ pub fn riccati(slope: &[f64], q: &[f64], r: &[f64]) -> Result<Riccati, ControlEr
             sides[i * 2 * nx..i * 2 * nx + nx].copy_from_slice(&a[i * nx..(i + 1) * nx]);
             sides[i * 2 * nx + nx..(i + 1) * 2 * nx].copy_from_slice(&g[i * nx..(i + 1) * nx]);
         }
-        if !solve(&mut product, nx, &mut sides, 2 * nx) {
-            return Err(failed(f64::NAN));
-        }
+        solve(&mut product, nx, &mut sides, 2 * nx, 0.0).map_err(|_| failed(f64::NAN))?;
         let half = |first: usize| -> Vec<f64> {
             sides.chunks_exact(2 * nx).flat_map(|row| row[first..first + nx].iter().copied()).collect()
         };
@@ -74,7 +72,7 @@ pub fn riccati(slope: &[f64], q: &[f64], r: &[f64]) -> Result<Riccati, ControlEr
         mul(&a, &y, &mut product, nx, nx, nx);
         for i in 0..nx {
             for j in 0..nx {
-                g[i * nx + j] += super::dense::dot(&product[i * nx..(i + 1) * nx], &a[j * nx..(j + 1) * nx]);
+                g[i * nx + j] += crate::linalg::dot(&product[i * nx..(i + 1) * nx], &a[j * nx..(j + 1) * nx]);
             }
         }
         symmetrize(&mut g, nx);
@@ -106,9 +104,7 @@ fn finish(a: &[f64], b: &[f64], q: &[f64], r: &[f64], p: Vec<f64>) -> Result<Ric
     let mut gain = vec![0.0; nu * nx];
     add_transposed_mul(b, &pa, &mut gain, nu, nx, nx);
     let mixed = gain.clone();
-    if !cholesky(&mut inner, nu) {
-        return Err(ControlError::NotStabilizable { residual: f64::NAN });
-    }
+    cholesky(&mut inner, nu).map_err(|_| ControlError::NotStabilizable { residual: f64::NAN })?;
     cholesky_solve(&inner, nu, &mut gain, nx);
     gain.iter_mut().for_each(|x| *x = -*x);
     // Q + Aᵀ P A + (Aᵀ P B) K − P.
@@ -190,7 +186,7 @@ pub fn equilibrium_input<P: Plant>(
         // Inputs with equal effect share the work instead of making the matrix singular.
         let size = largest(&normal);
         (0..nu).for_each(|i| normal[i * (nu + 1)] += 1e-12 * size);
-        if size == 0.0 || !cholesky(&mut normal, nu) {
+        if size == 0.0 || cholesky(&mut normal, nu).is_err() {
             break;
         }
         cholesky_solve(&normal, nu, &mut side, 1);

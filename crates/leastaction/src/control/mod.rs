@@ -41,7 +41,6 @@ mod barrier;
 mod box_qp;
 mod cost;
 mod curvature;
-mod dense;
 mod ilqr;
 mod lqr;
 mod maximal_plant;

@@ -167,6 +167,6 @@ impl Policy {
         let goal = State { q: self.end.goal_q.clone(), v: self.end.goal_v.clone(), ..State::default() };
         let mut moved = vec![0.0; 2 * n];
         state_difference(mechanism, &goal, state, &mut moved);
-        (super::dense::largest(&moved[..n]), super::dense::largest(&moved[n..]))
+        (crate::linalg::largest(&moved[..n]), crate::linalg::largest(&moved[n..]))
     }
 }

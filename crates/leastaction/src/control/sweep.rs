@@ -4,11 +4,11 @@ use super::backward::Backward;
 use super::barrier::Barrier;
 use super::cost::Objective;
 use super::curvature::Curvature;
-use super::dense::{add_mul_vector, add_transposed_mul_vector, axpy, dot, largest};
 use super::ilqr::{ControlProblem, Shift};
 use super::plant::Plant;
 use super::trajectory::{Path, copy_state};
 use super::{ControlError, expect_length};
+use crate::linalg::{add_mul_vector, add_transposed_mul_vector, axpy, dot, largest};
 use crate::mechanism::State;
 
 const HALVINGS: usize = 12;

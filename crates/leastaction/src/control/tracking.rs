@@ -3,10 +3,10 @@
 //! `P_k = Q + Aᵀ P A + Aᵀ P B K_k`, `K_k = −(R + Bᵀ P B)⁻¹ Bᵀ P A` with `P = P_{k+1}` (6.17). Limits are left out: a
 //! saturated input still knows which way is back, and is cut off where it acts.
 
-use super::dense::{add_transposed_mul, cholesky, cholesky_solve, mul, symmetrize};
 use super::plant::Plant;
 use super::trajectory::Path;
 use super::{ControlError, expect_length};
+use crate::linalg::{add_transposed_mul, cholesky, cholesky_solve, mul, symmetrize};
 
 /// Diagonal weights of deviations from the motion and of corrections.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,9 +49,7 @@ pub fn track<P: Plant>(
         let mut gain: Vec<f64> =
             square.chunks_exact(w).skip(nx).flat_map(|row| row[..nx].iter().map(|x| -x)).collect();
         let mixed: Vec<f64> = gain.iter().map(|x| -x).collect();
-        if !cholesky(&mut inner, nu) {
-            return Err(ControlError::NotStabilizable { residual: f64::NAN });
-        }
+        cholesky(&mut inner, nu).map_err(|_| ControlError::NotStabilizable { residual: f64::NAN })?;
         cholesky_solve(&inner, nu, &mut gain, nx);
         for i in 0..nx {
             p[i * nx..(i + 1) * nx].copy_from_slice(&square[i * w..i * w + nx]);

@@ -178,6 +178,13 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
     pub fn moved_at_start(&self) -> f64 {
         self.run.moved_at_start()
     }
+
+    /// True if the start had a warm start of this method that was not used, because it did not agree with the positions and
+    /// velocities beside it.
+    #[must_use]
+    pub fn warm_start_dropped(&self) -> bool {
+        self.run.warm_start_dropped()
+    }
 }
 
 impl<M: Deref<Target = Mechanism>> std::fmt::Debug for Simulator<M> {
@@ -220,6 +227,7 @@ trait Run: Send {
     fn gap(&mut self, mechanism: &Mechanism) -> f64;
     fn joint_forces(&mut self, out: &mut Vec<JointForce>);
     fn moved_at_start(&self) -> f64;
+    fn warm_start_dropped(&self) -> bool;
 }
 
 struct Running<I: Integrator> {
@@ -246,6 +254,9 @@ impl<I: Integrator> Run for Running<I> {
     }
     fn moved_at_start(&self) -> f64 {
         self.integrator.moved_at_start(&self.state)
+    }
+    fn warm_start_dropped(&self) -> bool {
+        self.integrator.warm_start_dropped(&self.state)
     }
 }
 

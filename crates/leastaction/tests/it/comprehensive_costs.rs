@@ -1,6 +1,6 @@
 //! Gradients and Hessians of every cost agree with residual Jacobians and with each other.
 
-use leastaction::jet::{Cost, CostEvaluator, CostTerm};
+use leastaction::jet::{Cost, CostEvaluator, JetQuantities, Quantities, Quantity, Samples, Target};
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, samples};
 
@@ -18,18 +18,17 @@ fn tree(seed: u64) -> Mechanism {
 }
 
 fn costs(mechanism: &Mechanism) -> Vec<Cost> {
-    let jets = leastaction::jet::JetWorkspace::<f64>::new(mechanism, -1);
-    let targets: Vec<_> = mechanism.body_ids().map(|b| jets.body(b)).collect();
+    let targets: Vec<_> = mechanism.body_ids().map(Target::body).collect();
     let last = targets[targets.len() - 1];
-    let mut all: Vec<Cost> = (0..=3).map(|order| Cost::new(CostTerm::Joint { order })).collect();
-    all.extend((0..=2).map(|order| Cost::new(CostTerm::Velocity { targets: targets.clone(), order })));
-    all.extend((0..=2).map(|order| Cost::new(CostTerm::Momentum { order, about_com: order == 1 })));
-    all.extend((0..=1).map(|order| Cost::new(CostTerm::Torque { order })));
+    let velocities = |order| targets.iter().map(|target| Quantity::velocity(*target, order)).collect();
+    let mut all: Vec<Cost> = (0..=3).map(|order| Cost::new(vec![Quantity::joint(order)])).collect();
+    all.extend((0..=2).map(|order| Cost::new(velocities(order))));
+    all.extend((0..=2).map(|order| Cost::new(vec![Quantity::momentum(order, order == 1)])));
+    all.extend((0..=1).map(|order| Cost::new(vec![Quantity::torque(order)])));
     let offset = last.at_point(leastaction::spatial::Vec3([0.1, 0.2, -0.3]));
-    all.extend((0..=3).map(|order| Cost::tracked(CostTerm::Point { target: offset, order })));
-    all.extend((0..=3).map(|order| Cost::tracked(CostTerm::Com { order })));
-    all.push(Cost::new(CostTerm::Orientation { target: last }));
-    all.push(Cost::new(CostTerm::LinearTorque { order: 1 }));
+    all.extend((0..=3).map(|order| Cost::tracked(Quantity::point(offset, order))));
+    all.extend((0..=3).map(|order| Cost::tracked(Quantity::com(order))));
+    all.push(Cost::tracked(Quantity::orientation(last)));
     all
 }
 
@@ -49,9 +48,9 @@ fn problem(seed: u64) -> Problem {
 }
 
 fn value(p: &mut Problem, x: &[f64], cost: usize) -> f64 {
-    let mut values = vec![0.0; p.evaluator.costs().len()];
-    let reference = p.reference.clone();
-    p.evaluator.values_into(x, &reference, &mut values).expect("finite");
+    let m = p.evaluator.costs().len();
+    let (mut values, mut gradient) = (vec![0.0; m], vec![0.0; p.evaluator.tangent_len()]);
+    p.evaluator.gradients_into(x, &p.reference, &vec![0.0; m], &mut values, &mut gradient).expect("finite");
     values[cost]
 }
 
@@ -66,7 +65,7 @@ fn gradient_of_every_cost_equals_differences_of_its_value() {
             weights[cost] = 1.0;
             let (mut values, mut gradient) = (weights.clone(), vec![0.0; n]);
             let (x, reference) = (p.x.clone(), p.reference.clone());
-            p.evaluator.gradient_into(&x, &reference, &weights, &mut values, &mut gradient).expect("finite");
+            p.evaluator.gradients_into(&x, &reference, &weights, &mut values, &mut gradient).expect("finite");
             let scale = gradient.iter().fold(values[cost].abs().max(1.0), |m, g| m.max(g.abs()));
             for i in 0..n {
                 let h = 1e-5;
@@ -76,75 +75,48 @@ fn gradient_of_every_cost_equals_differences_of_its_value() {
                 moved[i] -= 2.0 * h;
                 let down = value(&mut p, &moved, cost);
                 let d = (up - down) / (2.0 * h) - gradient[i];
-                let term = format!("{:?}", p.evaluator.costs()[cost].term);
+                let term = format!("{:?}", p.evaluator.costs()[cost].quantities);
                 assert!(d.abs() < 1e-7 * scale, "seed {seed}, {}: entry {i} off by {d:e}", &term[..20]);
             }
         }
     }
 }
 
-#[test]
-fn gradient_is_the_residual_jacobian_applied_to_the_residual() {
-    let mut p = problem(4);
-    let n = p.evaluator.sample_len();
-    let (x, reference) = (p.x.clone(), vec![0.0; p.reference.len()]);
-    for cost in 0..p.evaluator.costs().len() {
-        let term = p.evaluator.costs()[cost].term.clone();
-        // With zero references ½ xᵀ... is homogeneous only where the residual is the quantity itself.
-        if matches!(term, CostTerm::Orientation { .. } | CostTerm::LinearTorque { .. }) {
-            continue;
-        }
-        let mut weights = vec![0.0; p.evaluator.costs().len()];
-        weights[cost] = 1.0;
-        let (mut values, mut gradient) = (weights.clone(), vec![0.0; n]);
-        let jacobian = p.evaluator.jacobian(&x, &reference, cost).expect("served");
-        p.evaluator.gradient_into(&x, &reference, &weights, &mut values, &mut gradient).expect("finite");
-        // |r|² = 2c and Jᵀ r = gradient determine nothing alone; compare with the residual by least squares of J.
-        let rows = jacobian.len() / n;
-        let mut gauss_newton = vec![0.0; n * n];
-        p.evaluator.add_gauss_newton(&x, &reference, cost, 1.0, &mut gauss_newton).expect("served");
-        for i in 0..n {
-            for j in 0..n {
-                let dense: f64 = (0..rows).map(|r| jacobian[r * n + i] * jacobian[r * n + j]).sum();
-                assert!((gauss_newton[i * n + j] - dense).abs() <= 1e-12 * dense.abs().max(1.0));
-            }
-        }
-        // The gradient lies in the row space of J: it is Jᵀ r for some r with |r|² = 2c.
-        if rows <= n {
-            let r = least_squares(&jacobian, rows, n, &gradient);
-            let back: Vec<f64> =
-                (0..n).map(|i| (0..rows).map(|row| jacobian[row * n + i] * r[row]).sum()).collect();
-            let scale = gradient.iter().fold(1.0f64, |m, g| m.max(g.abs()));
-            let worst = back.iter().zip(&gradient).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-            assert!(worst < 1e-7 * scale, "{term:?}: {worst:e}");
-        }
-    }
+/// Values and Jacobian of one cost's quantities at a sample.
+fn rows(mechanism: &Mechanism, cost: &Cost, x: &[f64], passive: bool) -> (Vec<f64>, Vec<f64>) {
+    let mut quantities = JetQuantities::new(mechanism, &cost.quantities).expect("served");
+    quantities.include_passive(passive);
+    let all = Samples { first: 0, times: &[0.0], x };
+    let (rows, columns) = (quantities.rows(), quantities.columns(all));
+    let (mut z, mut jacobian) = (vec![0.0; rows], vec![0.0; rows * columns]);
+    quantities.values(all, &mut z);
+    quantities.jacobians(all, &mut jacobian);
+    (z, jacobian)
 }
 
-/// Minimises |Jᵀ r − g| by conjugate gradients on the normal equations.
-fn least_squares(j: &[f64], rows: usize, n: usize, g: &[f64]) -> Vec<f64> {
-    let up =
-        |r: &[f64]| -> Vec<f64> { (0..n).map(|i| (0..rows).map(|k| j[k * n + i] * r[k]).sum()).collect() };
-    let down =
-        |x: &[f64]| -> Vec<f64> { (0..rows).map(|k| (0..n).map(|i| j[k * n + i] * x[i]).sum()).collect() };
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let mut r = vec![0.0; rows];
-    let mut residual = down(g);
-    let mut p = residual.clone();
-    let mut rr = dot(&residual, &residual);
-    for _ in 0..40 * rows {
-        if rr < 1e-30 {
-            break;
+#[test]
+fn gradient_is_the_jacobian_of_the_quantities_applied_to_their_distance_from_the_reference() {
+    let (mechanism, mut p) = (tree(4), problem(4));
+    let (n, m) = (p.evaluator.tangent_len(), p.evaluator.costs().len());
+    // Zeros, and the identity for the orientation at the end.
+    let mut reference = vec![0.0; p.reference.len()];
+    let identity = reference.len() - 4;
+    reference[identity] = 1.0;
+    for cost in 0..m {
+        let own = p.evaluator.costs()[cost].clone();
+        let mut weights = vec![0.0; m];
+        weights[cost] = 1.0;
+        let (mut values, mut gradient) = (vec![0.0; m], vec![0.0; n]);
+        p.evaluator.gradients_into(&p.x, &reference, &weights, &mut values, &mut gradient).expect("finite");
+        let (z, jacobian) = rows(&mechanism, &own, &p.x, false);
+        let square = 0.5 * z.iter().map(|z| z * z).sum::<f64>();
+        assert!((square - values[cost]).abs() <= 1e-12 * square);
+        let scale = gradient.iter().fold(1.0f64, |m, g| m.max(g.abs()));
+        for i in 0..n {
+            let dense: f64 = z.iter().enumerate().map(|(row, z)| jacobian[row * n + i] * z).sum();
+            assert!((dense - gradient[i]).abs() <= 1e-12 * scale, "{:?}", own.quantities);
         }
-        let jp = up(&p);
-        let step = rr / dot(&jp, &jp);
-        r.iter_mut().zip(&p).for_each(|(r, p)| *r += step * p);
-        residual = down(&g.iter().zip(up(&r)).map(|(g, b)| g - b).collect::<Vec<_>>());
-        let next = dot(&residual, &residual);
-        p = residual.iter().zip(&p).map(|(r, p)| r + next / rr * p).collect();
-        rr = next;
     }
-    r
 }
 
 #[test]
@@ -157,10 +129,10 @@ fn exact_hessian_equals_differences_of_the_gradient() {
         let (mut values, mut gradient, mut hessian) = (vec![0.0; m], vec![0.0; n], vec![0.0; n * n]);
         let (x, reference) = (p.x.clone(), p.reference.clone());
         p.evaluator
-            .hessian_into(&x, &reference, &weights, &mut values, &mut gradient, &mut hessian)
+            .hessians_into(&x, &reference, &weights, &mut values, &mut gradient, &mut hessian)
             .expect("finite");
         let (mut plain_values, mut plain) = (vec![0.0; m], vec![0.0; n]);
-        p.evaluator.gradient_into(&x, &reference, &weights, &mut plain_values, &mut plain).expect("finite");
+        p.evaluator.gradients_into(&x, &reference, &weights, &mut plain_values, &mut plain).expect("finite");
         let scale = hessian.iter().fold(1.0f64, |m, h| m.max(h.abs()));
         for i in 0..n {
             assert!((gradient[i] - plain[i]).abs() < 1e-13 * scale);
@@ -168,9 +140,9 @@ fn exact_hessian_equals_differences_of_the_gradient() {
             let (mut up, mut down) = (vec![0.0; n], vec![0.0; n]);
             let mut moved = x.clone();
             moved[i] += h;
-            p.evaluator.gradient_into(&moved, &reference, &weights, &mut values, &mut up).expect("finite");
+            p.evaluator.gradients_into(&moved, &reference, &weights, &mut values, &mut up).expect("finite");
             moved[i] -= 2.0 * h;
-            p.evaluator.gradient_into(&moved, &reference, &weights, &mut values, &mut down).expect("finite");
+            p.evaluator.gradients_into(&moved, &reference, &weights, &mut values, &mut down).expect("finite");
             for j in 0..n {
                 let d = (up[j] - down[j]) / (2.0 * h) - hessian[i * n + j];
                 assert!(d.abs() < 1e-7 * scale, "seed {seed} ({i}, {j}): {d:e} of {scale:e}");
@@ -181,7 +153,7 @@ fn exact_hessian_equals_differences_of_the_gradient() {
 
 /// Everything that [`costs`] has but positions of joints, which balls and free joints do not have.
 fn costs_on_groups(mechanism: &Mechanism) -> Vec<Cost> {
-    costs(mechanism).into_iter().filter(|c| !matches!(c.term, CostTerm::Joint { order: 0 })).collect()
+    costs(mechanism).into_iter().filter(|c| c.quantities != [Quantity::joint(0)]).collect()
 }
 
 /// `x` moved by `h` along derivative `m` of tangent coordinate `c`, to second order in `h`.
@@ -239,7 +211,7 @@ fn costs_of_every_joint_kind_have_exact_gradients_and_hessians() {
         let weights: Vec<f64> = (0..list.len()).map(|_| rng.range(0.2, 1.0)).collect();
         let mut gradient_at = |x: &[f64], weights: &[f64]| {
             let (mut values, mut gradient) = (vec![0.0; list.len()], vec![0.0; n]);
-            evaluator.gradient_into(x, &reference, weights, &mut values, &mut gradient).expect("finite");
+            evaluator.gradients_into(x, &reference, weights, &mut values, &mut gradient).expect("finite");
             (values, gradient)
         };
         for cost in 0..list.len() {
@@ -253,7 +225,7 @@ fn costs_of_every_joint_kind_have_exact_gradients_and_hessians() {
                 let h = 1e-3;
                 let slope = (8.0 * (value(h) - value(-h)) - (value(2.0 * h) - value(-2.0 * h))) / (12.0 * h);
                 let d = (slope - gradient[i]).abs();
-                let term = format!("{:?}", list[cost].term);
+                let term = format!("{:?}", list[cost].quantities);
                 assert!(d < 1e-8 * scale, "seed {seed}, {}: {direction:?} off by {d:e}", &term[..20]);
             }
         }
@@ -268,7 +240,7 @@ fn costs_of_every_joint_kind_have_exact_gradients_and_hessians() {
         }
         let (mut values, mut gradient, mut hessian) = (vec![0.0; list.len()], vec![0.0; n], vec![0.0; n * n]);
         evaluator
-            .hessian_into(&x, &reference, &weights, &mut values, &mut gradient, &mut hessian)
+            .hessians_into(&x, &reference, &weights, &mut values, &mut gradient, &mut hessian)
             .expect("finite");
         let scale = hessian.iter().fold(1.0f64, |m, h| m.max(h.abs()));
         for i in 0..n {
@@ -277,17 +249,16 @@ fn costs_of_every_joint_kind_have_exact_gradients_and_hessians() {
                 assert!(d < 1e-8 * scale, "seed {seed}: Hessian {i} {j} off by {d:e} of {scale:e}");
             }
         }
-        // Gauss–Newton from residual Jacobians is the Hessian where residuals vanish: compare through Jᵀ r instead.
-        for cost in (0..list.len()).filter(|c| matches!(list[*c].term, CostTerm::Joint { .. })) {
-            let CostTerm::Joint { order } = list[cost].term else { continue };
-            let jacobian = evaluator.jacobian(&x, &reference, cost).expect("served");
+        // Jacobians on groups: Jᵀ z is the gradient where nothing is tracked.
+        for (cost, own) in list.iter().enumerate().filter(|(_, own)| !own.tracked) {
             let mut one = vec![0.0; list.len()];
             one[cost] = 1.0;
-            evaluator.gradient_into(&x, &reference, &one, &mut values, &mut gradient).expect("finite");
+            evaluator.gradients_into(&x, &reference, &one, &mut values, &mut gradient).expect("finite");
+            let (z, jacobian) = rows(&mechanism, own, &x, seed >= 2);
+            let scale = gradient.iter().fold(1.0f64, |m, g| m.max(g.abs()));
             for i in 0..n {
-                let r = &x[nq + (order - 1) * nv..];
-                let dense: f64 = (0..nv).map(|row| jacobian[row * n + i] * r[row]).sum();
-                assert!((dense - gradient[i]).abs() < 1e-12 * gradient[i].abs().max(1.0));
+                let dense: f64 = z.iter().enumerate().map(|(row, z)| jacobian[row * n + i] * z).sum();
+                assert!((dense - gradient[i]).abs() < 1e-12 * scale, "seed {seed}: {:?}", own.quantities);
             }
         }
     }

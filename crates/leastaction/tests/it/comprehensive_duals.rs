@@ -1,6 +1,6 @@
 //! Jets and every Jacobian agree with dual numbers on trees that mix all joint kinds.
 
-use leastaction::jet::{Coordinates, JetWorkspace, Quantity, QuantityFrame, Request};
+use leastaction::jet::{Coordinates, JetWorkspace, Quantity, QuantityFrame, QuantityKind, Target};
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
 use leastaction::scalar::Dual;
@@ -19,26 +19,26 @@ pub(crate) fn random_motion(mechanism: &Mechanism, k: i32, seed: u64) -> (Vec<f6
 }
 
 /// Every request that belongs to a body, plus those of the whole mechanism.
-fn requests(jets: &JetWorkspace<f64>, mechanism: &Mechanism) -> Vec<Request> {
+fn requests(mechanism: &Mechanism) -> Vec<Quantity> {
     let placement = Pose::from_quat(Quat::new(0.8, 0.1, -0.4, 0.3).normalized(), Vec3([0.1, -0.2, 0.3]));
     let mut all = Vec::new();
     for body in mechanism.body_ids() {
-        let target = jets.body(body).offset(placement);
-        for (_, quantity) in Quantity::ALL.iter().filter(|(_, q)| q.needs_target()) {
+        let target = Target::body(body).offset(placement);
+        for (_, quantity) in QuantityKind::ALL.iter().filter(|(_, q)| q.needs_target()) {
             for frame in [QuantityFrame::Local, QuantityFrame::World] {
-                all.push(Request { quantity: *quantity, frame, target: Some(target) });
+                all.push(Quantity { kind: *quantity, order: 0, frame, target: Some(target) });
             }
         }
     }
-    all.extend(Quantity::ALL.iter().filter(|(_, q)| !q.needs_target()).map(|(_, q)| Request::whole(*q)));
+    all.extend(QuantityKind::ALL.iter().filter(|(_, q)| !q.needs_target()).map(|(_, q)| Quantity::whole(*q)));
     all
 }
 
 /// Rows of a value that vary like the Jacobian's rows. Poses vary on a group: their tangent is read off.
-fn variation(request: &Request, value: &[D], rows: usize) -> Option<Vec<f64>> {
-    match request.quantity {
+fn variation(request: &Quantity, value: &[D], rows: usize) -> Option<Vec<f64>> {
+    match request.kind {
         // Checked through order-0 tangents and points below.
-        Quantity::Pose | Quantity::Orientation => None,
+        QuantityKind::Pose | QuantityKind::Orientation => None,
         _ => Some(value.iter().map(|x| x.eps[0]).collect::<Vec<_>>()).filter(|v| v.len() % rows == 0),
     }
 }
@@ -49,19 +49,19 @@ fn worst_jacobian_error(mechanism: &Mechanism, k: i32, seed: u64) -> (f64, Strin
     let n = usize::try_from(k + 2).expect("order");
     let mut jets = JetWorkspace::<f64>::new(mechanism, k);
     jets.forward(&q, &y).expect("valid state");
-    let requests: Vec<Request> =
-        requests(&jets, mechanism).into_iter().filter(|r| jets.value_count(r.quantity) > 0).collect();
+    let requests: Vec<Quantity> =
+        requests(mechanism).into_iter().filter(|r| jets.value_count(r.kind) > 0).collect();
     let columns = jets.jacobian_columns();
     let jacobians: Vec<Vec<f64>> = requests
         .iter()
         .map(|r| {
-            let mut out = vec![0.0; jets.value_count(r.quantity) * jets.jacobian_rows(r.quantity) * columns];
+            let mut out = vec![0.0; jets.value_count(r.kind) * jets.jacobian_rows(r.kind) * columns];
             jets.jacobian_into(r, Coordinates::Velocity, &mut out).expect("served");
             out
         })
         .collect();
     let mut differences = vec![0.0f64; requests.len()];
-    let mut dual = jets.like::<D>();
+    let mut dual = jets.dual();
     for c in 0..nv {
         for r in 0..n + 1 {
             let q0: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
@@ -77,7 +77,7 @@ fn worst_jacobian_error(mechanism: &Mechanism, k: i32, seed: u64) -> (f64, Strin
             dual.forward(&q1, &y1).expect("valid state");
             let column = jets.column_index(c, r);
             for (i, request) in requests.iter().enumerate() {
-                let quantity = request.quantity;
+                let quantity = request.kind;
                 let rows = jets.jacobian_rows(quantity);
                 let mut value =
                     vec![D::constant(0.0); jets.value_count(quantity) * jets.value_rows(quantity)];
@@ -95,7 +95,7 @@ fn worst_jacobian_error(mechanism: &Mechanism, k: i32, seed: u64) -> (f64, Strin
         let scale = jacobians[i].iter().fold(1.0f64, |m, x| m.max(x.abs()));
         let error = differences[i] / scale;
         if error > worst.0 || error.is_nan() {
-            worst = (error, format!("{} {:?}", request.quantity.name(), request.frame));
+            worst = (error, format!("{} {:?}", request.kind.name(), request.frame));
         }
     }
     worst
@@ -128,11 +128,11 @@ fn pose_tangents_equal_dual_numbers() {
         let (q, y) = random_motion(&mechanism, k, seed);
         let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
         jets.forward(&q, &y).expect("valid state");
-        let mut dual = jets.like::<D>();
+        let mut dual = jets.dual();
         let n = jets.velocity_count();
         for body in mechanism.body_ids() {
-            let target = jets.body(body);
-            let request = Request::local(Quantity::Pose, target);
+            let target = Target::body(body);
+            let request = Quantity::local(QuantityKind::Pose, target);
             let columns = jets.jacobian_columns();
             let mut jacobian = vec![0.0; (n + 1) * 6 * columns];
             jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
@@ -194,7 +194,7 @@ fn products_equal_the_dense_torque_jacobian_and_are_transposes() {
             jets.torque_vjp(&lambda, &mut vjp).expect("lengths");
             let columns = jets.jacobian_columns();
             let mut dense = vec![0.0; (n - 1) * nv * columns];
-            let request = Request::whole(Quantity::Torque);
+            let request = Quantity::whole(QuantityKind::Torque);
             jets.jacobian_into(&request, Coordinates::Tangent, &mut dense).expect("served");
             let scale = jvp.iter().fold(1.0f64, |m, x| m.max(x.abs()));
             for (row, x) in jvp.iter().enumerate() {
@@ -220,12 +220,12 @@ fn long_chains_keep_their_digits() {
     let (q, y) = random_motion(&mechanism, 0, 3);
     let mut jets = JetWorkspace::<f64>::new(&mechanism, 0);
     jets.forward(&q, &y).expect("valid state");
-    let last = jets.body(mechanism.body_ids().last().expect("bodies"));
-    let request = Request::local(Quantity::Velocity, last);
+    let last = Target::body(mechanism.body_ids().last().expect("bodies"));
+    let request = Quantity::local(QuantityKind::Velocity, last);
     let columns = jets.jacobian_columns();
     let mut jacobian = vec![0.0; 2 * 6 * columns];
     jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
-    let mut dual = jets.like::<D>();
+    let mut dual = jets.dual();
     let nv = mechanism.nv();
     for order in 0..2 {
         let mut worst = 0.0f64;

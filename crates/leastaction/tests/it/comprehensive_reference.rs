@@ -1,7 +1,7 @@
 //! The fast jets against slow twins, batches against single samples, and what they promise about memory and time.
 
 use leastaction::jet::{
-    Coordinates, Cost, CostBatch, CostEvaluator, CostTerm, JetWorkspace, Quantity, RecordedMotion, Request,
+    Coordinates, Cost, CostEvaluator, JetWorkspace, Quantity, QuantityKind, RecordedMotion, Target,
     TorqueJacobian, factorial,
 };
 use leastaction::mechanism::samples::{self, Random};
@@ -40,16 +40,16 @@ fn dense_composition_of_the_source_agrees() {
         for body in mechanism.body_ids() {
             let i = body.index();
             let cases = [
-                (Quantity::Pose, dense.tangent_jacobian(i)),
-                (Quantity::Velocity, dense.velocity_jacobian(i)),
-                (Quantity::Momentum, dense.momentum_jacobian(i)),
-                (Quantity::JointMomentum, dense.joint_momentum_jacobian(i)),
-                (Quantity::JointForce, dense.joint_force_jacobian(i)),
+                (QuantityKind::Pose, dense.tangent_jacobian(i)),
+                (QuantityKind::Velocity, dense.velocity_jacobian(i)),
+                (QuantityKind::Momentum, dense.momentum_jacobian(i)),
+                (QuantityKind::JointMomentum, dense.joint_momentum_jacobian(i)),
+                (QuantityKind::JointForce, dense.joint_force_jacobian(i)),
             ];
             for (quantity, slow) in cases {
                 let width = jets.jacobian_columns();
                 let mut fast = vec![0.0; jets.value_count(quantity) * 6 * width];
-                let request = Request::local(quantity, jets.body(body));
+                let request = Quantity::local(quantity, Target::body(body));
                 jets.jacobian_into(&request, Coordinates::Tangent, &mut fast).expect("served");
                 assert_eq!(slow.rows * slow.columns, fast.len());
                 let scale = largest(&fast).max(1.0);
@@ -82,8 +82,8 @@ fn whole_body_operators_are_inverses_with_the_corrected_sign() {
 /// Every whole-body operator of the source's appendix: the dense matrices' products, transposes, and the fast values.
 #[test]
 fn whole_body_operators_equal_their_dense_matrices_and_give_the_fast_values() {
-    use leastaction::jet::WholeBody;
     use leastaction::spatial::{Twist, Wrench};
+    use leastaction_motion::reference::WholeBody;
     for (file, k) in [("comprehensive_panda7_k1.json", 1), ("comprehensive_tree8_k1.json", 2)] {
         let mechanism = golden_model(file);
         let (q, y) = random_motion(&mechanism, k, 8);
@@ -151,13 +151,13 @@ fn whole_body_operators_equal_their_dense_matrices_and_give_the_fast_values() {
         let mut momenta = Vec::new();
         let mut weights = Vec::new();
         for body in mechanism.body_ids() {
-            let target = jets.body(body);
+            let target = Target::body(body);
             let mut h = vec![0.0; 6 * n];
-            jets.value_into(&Request::local(Quantity::Momentum, target), &mut h).expect("served");
+            jets.value_into(&Quantity::local(QuantityKind::Momentum, target), &mut h).expect("served");
             momenta.extend(h.chunks_exact(6).map(|x| Wrench::from_array(six(x))));
             // Gravity wrench of the link: what the link force lacks to the inertial one.
             let mut f = vec![0.0; 6 * (n - 1)];
-            jets.value_into(&Request::local(Quantity::LinkForce, target), &mut f).expect("served");
+            jets.value_into(&Quantity::local(QuantityKind::LinkForce, target), &mut f).expect("served");
             weights.extend(f.chunks_exact(6).map(|x| Wrench::from_array(six(x))));
         }
         let short = nb * (n - 1);
@@ -189,18 +189,18 @@ fn every_quantity_of_the_seven_axis_arm_is_accurate_to_1e_12_at_orders_0_to_4() 
         let (q, y) = random_motion(&mechanism, k, 11);
         let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
         jets.forward(&q, &y).expect("valid");
-        let mut dual = jets.like::<D>();
-        let last = jets.body(mechanism.body_ids().last().expect("bodies"));
+        let mut dual = jets.dual();
+        let last = Target::body(mechanism.body_ids().last().expect("bodies"));
         let n = jets.velocity_count();
         for quantity in [
-            Quantity::Velocity,
-            Quantity::Momentum,
-            Quantity::JointMomentum,
-            Quantity::LinkForce,
-            Quantity::JointForce,
-            Quantity::Torque,
+            QuantityKind::Velocity,
+            QuantityKind::Momentum,
+            QuantityKind::JointMomentum,
+            QuantityKind::LinkForce,
+            QuantityKind::JointForce,
+            QuantityKind::Torque,
         ] {
-            let request = Request { target: Some(last), ..Request::local(quantity, last) };
+            let request = Quantity { target: Some(last), ..Quantity::local(quantity, last) };
             let (rows, width) = (jets.jacobian_rows(quantity), jets.jacobian_columns());
             let mut jacobian = vec![0.0; jets.value_count(quantity) * rows * width];
             jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
@@ -235,30 +235,30 @@ fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
     let mechanism = golden_model("comprehensive_panda7_k1.json");
     let nv = mechanism.nv();
     let rows = [
-        (Quantity::Velocity, false),
-        (Quantity::Momentum, false),
-        (Quantity::Momentum, true),
-        (Quantity::JointMomentum, true),
-        (Quantity::JointMomentum, false),
-        (Quantity::LinkForce, false),
-        (Quantity::JointForce, false),
-        (Quantity::Torque, true),
+        (QuantityKind::Velocity, false),
+        (QuantityKind::Momentum, false),
+        (QuantityKind::Momentum, true),
+        (QuantityKind::JointMomentum, true),
+        (QuantityKind::JointMomentum, false),
+        (QuantityKind::LinkForce, false),
+        (QuantityKind::JointForce, false),
+        (QuantityKind::Torque, true),
     ];
     for k in 0..=4 {
         let (q, y) = random_motion(&mechanism, k, 3);
         let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
         jets.forward(&q, &y).expect("valid");
-        let (mut complex, mut dual) = (jets.like::<Complex>(), jets.like::<D>());
+        let (mut complex, mut dual) = (jets.complex(), jets.dual());
         let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
         for (quantity, world) in rows {
             let mut worst = [0.0f64; 2];
             let mut relative = 0.0f64;
             for body in mechanism.body_ids() {
-                let target = jets.body(body);
+                let target = Target::body(body);
                 let request = match quantity {
-                    Quantity::Torque => Request::whole(quantity),
-                    _ if world => Request::world(quantity, target),
-                    _ => Request::local(quantity, target),
+                    QuantityKind::Torque => Quantity::whole(quantity),
+                    _ if world => Quantity::world(quantity, target),
+                    _ => Quantity::local(quantity, target),
                 };
                 let size = jets.value_count(quantity) * jets.jacobian_rows(quantity);
                 let mut jacobian = vec![0.0; size * width];
@@ -289,7 +289,7 @@ fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
                         }
                     }
                 }
-                if quantity == Quantity::Torque {
+                if quantity == QuantityKind::Torque {
                     break;
                 }
             }
@@ -326,11 +326,11 @@ fn passive_torques_and_their_jacobian_equal_dual_numbers() {
             let expected = tau[c] - passive[c];
             assert!((jets.torque(0)[c] - expected).abs() < 1e-11 * largest(&tau).max(1.0), "seed {seed} {c}");
         }
-        let mut dual = jets.like::<D>();
+        let mut dual = jets.dual();
         dual.include_passive(true);
         let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
         let mut jacobian = vec![0.0; (n - 1) * nv * width];
-        let request = Request::whole(Quantity::Torque);
+        let request = Quantity::whole(QuantityKind::Torque);
         jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
         let scale = largest(&jacobian);
         for c in 0..nv {
@@ -374,7 +374,7 @@ fn passive_products_and_assembled_blocks_equal_the_passive_jacobian() {
             jets.forward(&q, &y).expect("valid");
             let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
             let mut jacobian = vec![0.0; (n - 1) * nv * width];
-            jets.jacobian_into(&Request::whole(Quantity::Torque), Coordinates::Tangent, &mut jacobian)
+            jets.jacobian_into(&Quantity::whole(QuantityKind::Torque), Coordinates::Tangent, &mut jacobian)
                 .expect("served");
             let (xi, lambda) =
                 (random_vector((n + 1) * nv, seed + 9), random_vector((n - 1) * nv, seed + 19));
@@ -420,16 +420,15 @@ fn passive_products_and_assembled_blocks_equal_the_passive_jacobian() {
 }
 
 fn arm_costs(mechanism: &Mechanism) -> Vec<Cost> {
-    let jets = JetWorkspace::<f64>::new(mechanism, -1);
-    let targets: Vec<_> = mechanism.body_ids().map(|b| jets.body(b)).collect();
+    let targets: Vec<_> = mechanism.body_ids().map(Target::body).collect();
     let last = targets[targets.len() - 1];
     vec![
-        Cost::new(CostTerm::Joint { order: 3 }),
-        Cost::new(CostTerm::Velocity { targets, order: 1 }),
-        Cost::new(CostTerm::Torque { order: 1 }),
-        Cost::new(CostTerm::Momentum { order: 1, about_com: true }),
-        Cost::tracked(CostTerm::Point { target: last, order: 0 }),
-        Cost::tracked(CostTerm::Com { order: 1 }),
+        Cost::new(vec![Quantity::joint(3)]),
+        Cost::new(targets.into_iter().map(|target| Quantity::velocity(target, 1)).collect()),
+        Cost::new(vec![Quantity::torque(1)]),
+        Cost::new(vec![Quantity::momentum(1, true)]),
+        Cost::tracked(Quantity::point(last, 0)),
+        Cost::tracked(Quantity::com(1)),
     ]
 }
 
@@ -439,7 +438,7 @@ fn batches_equal_single_samples() {
     let costs = arm_costs(&mechanism);
     let weights = vec![0.3, 0.5, 0.01, 0.2, 1.0, 0.7];
     let mut single = CostEvaluator::new(&mechanism, costs.clone(), 3).expect("served");
-    let mut batch = CostBatch::new(&mechanism, costs.clone(), 3).expect("served");
+    let mut batch = CostEvaluator::new(&mechanism, costs.clone(), 3).expect("served");
     let (n, r, m) = (batch.sample_len(), batch.reference_len(), costs.len());
     for samples in [1, 4, 7] {
         let mut rng = Random::new(samples as u64);
@@ -450,7 +449,7 @@ fn batches_equal_single_samples() {
         for s in 0..samples {
             let (mut v, mut g) = (vec![0.0; m], vec![0.0; n]);
             let (x, reference) = (&x[s * n..(s + 1) * n], &reference[s * r..(s + 1) * r]);
-            single.gradient_into(x, reference, &weights, &mut v, &mut g).expect("finite");
+            single.gradients_into(x, reference, &weights, &mut v, &mut g).expect("finite");
             for t in 0..m {
                 assert!((values[s * m + t] - v[t]).abs() <= 1e-13 * v[t].abs().max(1.0));
             }
@@ -465,12 +464,12 @@ fn batches_equal_single_samples() {
 fn a_batch_that_holds_a_number_that_is_not_finite_is_refused() {
     let mechanism = golden_model("comprehensive_panda7_k1.json");
     let mut batch =
-        CostBatch::new(&mechanism, vec![Cost::new(CostTerm::Torque { order: 1 })], 3).expect("served");
+        CostEvaluator::new(&mechanism, vec![Cost::new(vec![Quantity::torque(1)])], 3).expect("served");
     let n = batch.sample_len();
     let mut x = vec![0.1; 3 * n];
     x[2 * n + 1] = f64::NAN;
-    let mut values = vec![0.0; 3];
-    assert!(batch.values_into(&x, &[], &mut values).is_err());
+    let (mut values, mut gradients) = (vec![0.0; 3], vec![0.0; 3 * n]);
+    assert!(batch.gradients_into(&x, &[], &[1.0], &mut values, &mut gradients).is_err());
 }
 
 #[test]
@@ -483,21 +482,21 @@ fn jets_do_not_allocate_after_their_workspace_is_made() {
         let mut jets = JetWorkspace::<f64>::new(&mechanism, 1);
         let rows: Vec<&[f64]> = y.chunks_exact(nv).collect();
         let mut fast = TorqueJacobian::new(&mechanism, 1).expect("order");
-        let last = jets.body(mechanism.body_ids().last().expect("bodies"));
+        let last = Target::body(mechanism.body_ids().last().expect("bodies"));
         let requests = [
-            Request::local(Quantity::Velocity, last),
-            Request::world(Quantity::LinkForce, last),
-            Request::whole(Quantity::Torque),
-            Request::whole(Quantity::CentroidalMomentum),
+            Quantity::local(QuantityKind::Velocity, last),
+            Quantity::world(QuantityKind::LinkForce, last),
+            Quantity::whole(QuantityKind::Torque),
+            Quantity::whole(QuantityKind::CentroidalMomentum),
         ];
         let width = jets.jacobian_columns();
         let mut outs: Vec<Vec<f64>> = requests
             .iter()
-            .map(|r| vec![0.0; jets.value_count(r.quantity) * jets.jacobian_rows(r.quantity) * width])
+            .map(|r| vec![0.0; jets.value_count(r.kind) * jets.jacobian_rows(r.kind) * width])
             .collect();
         let (mut xi, mut lambda) = (vec![0.1; 4 * nv], vec![0.2; 2 * nv]);
         let costs = arm_costs(&mechanism);
-        let mut batch = CostBatch::new(&mechanism, costs.clone(), 3).expect("served");
+        let mut batch = CostEvaluator::new(&mechanism, costs.clone(), 3).expect("served");
         jets.include_passive(passive);
         fast.include_passive(passive);
         batch.include_passive(passive);
@@ -517,8 +516,14 @@ fn jets_do_not_allocate_after_their_workspace_is_made() {
                 fast.evaluate(&q, &rows).expect("valid");
                 batch.gradients_into(&x, &reference, &weights, &mut values, &mut gradients).expect("finite");
                 batch
-                    .single()
-                    .hessian_into(&x[..n], &reference[..r], &weights, &mut value, &mut gradient, &mut hessian)
+                    .hessians_into(
+                        &x[..n],
+                        &reference[..r],
+                        &weights,
+                        &mut value,
+                        &mut gradient,
+                        &mut hessian,
+                    )
                     .expect("finite");
             }
         });

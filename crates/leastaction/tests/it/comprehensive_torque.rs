@@ -1,6 +1,8 @@
 //! The assembled torque Jacobian: the general one's numbers, far from the origin too.
 
-use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Request, TorqueJacobian, factorial};
+use leastaction::jet::{
+    Coordinates, JetWorkspace, Quantity, QuantityKind, Target, TorqueJacobian, factorial,
+};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
 
 use crate::comprehensive_duals::random_motion;
@@ -14,7 +16,7 @@ fn worst_difference(mechanism: &Mechanism, k: i32, seed: u64) -> f64 {
     let n = jets.velocity_count();
     let columns = jets.jacobian_columns();
     let mut dense = vec![0.0; (n - 1) * nv * columns];
-    let request = Request::whole(Quantity::Torque);
+    let request = Quantity::whole(QuantityKind::Torque);
     jets.jacobian_into(&request, Coordinates::Tangent, &mut dense).expect("served");
 
     let derivatives: Vec<Vec<f64>> =
@@ -98,11 +100,14 @@ fn torques_do_not_change_when_the_mechanism_is_moved_ten_kilometres_away() {
             assert!(worst < 1e-14, "seed {seed}, order {l}: {worst:e}");
         }
         for body in here.body_ids() {
-            for quantity in
-                [Quantity::Velocity, Quantity::Momentum, Quantity::LinkForce, Quantity::JointForce]
-            {
-                let request = Request::local(quantity, a.body(body));
-                let far_request = Request::local(quantity, b.body(body));
+            for quantity in [
+                QuantityKind::Velocity,
+                QuantityKind::Momentum,
+                QuantityKind::LinkForce,
+                QuantityKind::JointForce,
+            ] {
+                let request = Quantity::local(quantity, Target::body(body));
+                let far_request = Quantity::local(quantity, Target::body(body));
                 let size = a.value_count(quantity) * 6;
                 let (mut x, mut z) = (vec![0.0; size], vec![0.0; size]);
                 a.value_into(&request, &mut x).expect("served");

@@ -252,7 +252,7 @@ fn programs_between_bounds_are_solved_as_by_trying_every_active_set() {
         let upper: Vec<f64> = lower.iter().map(|l| l + 1.0 + 0.9 * rng.range(-1.0, 1.0)).collect();
         let (_, expected) = brute_force(&h, &g, &lower, &upper);
         let mut qp = BoxQp::new(n);
-        assert!(qp.solve(&h, &g, &lower, &upper));
+        qp.solve(&h, &g, &lower, &upper).expect("positive definite");
         for i in 0..n {
             assert!((qp.x[i] - expected[i]).abs() < 1e-9, "case {case}: {:?} {expected:?}", qp.x);
             assert!(qp.x[i] >= lower[i] && qp.x[i] <= upper[i]);

@@ -6,7 +6,7 @@ use std::path::Path;
 const LAYERS: &[&[&str]] = &[
     &["scalar", "sabotage"],
     &["simd"],
-    &["lie", "spatial"],
+    &["lie", "linalg", "spatial"],
     &["mechanism"],
     &["dynamics", "spline"],
     &["trajectory"],

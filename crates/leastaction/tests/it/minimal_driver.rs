@@ -257,3 +257,46 @@ fn a_law_of_the_user_acts_and_is_differentiated() {
         assert!((difference - exact).abs() < 1e-7 * exact.abs().max(1.0), "{difference} {exact}");
     }
 }
+
+/// A state file whose positions or velocities were edited, or that meets another model, starts where it says.
+#[test]
+fn a_warm_start_that_does_not_agree_with_its_state_is_dropped() {
+    let mechanism = MechanismBuilder::from(samples::chain(2)).build().expect("valid");
+    let start = |state: &State| {
+        let mut simulator =
+            Simulator::new(&mechanism, Method::Minimal, &MethodOptions::default(), state).expect("served");
+        (simulator.warm_start_dropped(), simulator.state().clone())
+    };
+    let mut simulator =
+        Simulator::new(&mechanism, Method::Minimal, &MethodOptions::default(), &mechanism.start_state())
+            .expect("served");
+    for _ in 0..50 {
+        simulator.step(&[], 0.01).expect("step");
+    }
+    let written = simulator.checkpoint();
+    let (dropped, state) = start(&written);
+    assert!(!dropped);
+    assert_eq!((&state.q, &state.v), (&written.q, &written.v));
+    let edited = [
+        State { q: vec![0.1, 0.1], v: vec![0.0, 0.0], ..written.clone() },
+        State { q: vec![0.1, 0.1], ..written.clone() },
+        State { v: vec![0.2, 0.1], ..written.clone() },
+    ];
+    for edited in edited {
+        let (dropped, state) = start(&edited);
+        assert!(dropped);
+        assert_eq!(state.q, edited.q);
+        assert!(worst(&state.v, &edited.v) < 1e-14, "{:?} and {:?}", state.v, edited.v);
+    }
+    // Ten times as heavy, at the same momenta: a tenth of the velocities.
+    let mut heavy = samples::chain(2);
+    for body in &mut heavy.bodies {
+        body.mass *= 10.0;
+        body.inertia = body.inertia.map(|x| 10.0 * x);
+    }
+    let heavy = MechanismBuilder::from(heavy).build().expect("valid");
+    let mut simulator =
+        Simulator::new(&heavy, Method::Minimal, &MethodOptions::default(), &written).expect("served");
+    assert!(simulator.warm_start_dropped());
+    assert!(worst(&simulator.state().v, &written.v) < 1e-14);
+}

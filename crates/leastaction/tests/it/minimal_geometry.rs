@@ -1,7 +1,7 @@
 //! What the discrete mechanics promises: a symplectic map, momentum to rounding, motion that can be run backwards.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions, Quadrature};
 use leastaction::integrator::{Input, Integrator, Simulator};
 use leastaction::mechanism::samples::random_tree;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, PerCoordinate, State, samples};
@@ -55,9 +55,10 @@ fn the_step_is_symplectic_on_every_joint_kind() {
     ];
     let mut overall = 0.0f64;
     for (k, kinds) in sets.iter().enumerate() {
-        for s in 1..=3u32 {
+        for (s, quadrature) in (1..=3).flat_map(|s| [(s, Quadrature::Nodes), (s, Quadrature::Gauss)]) {
             let mechanism = conservative(k as u64 + 20, kinds);
-            let integrator = MinimalIntegrator::new(MinimalOptions::tight(2 * s)).expect("options");
+            let options = MinimalOptions { quadrature, ..MinimalOptions::tight(2 * s) };
+            let integrator = MinimalIntegrator::new(options).expect("options");
             let mut workspace = integrator.workspace(&mechanism).expect("served");
             let (q, v) = random_state(&mechanism, k as u64);
             let start = State { t: 0.0, q, v, warm: None };
@@ -86,7 +87,7 @@ fn the_step_is_symplectic_on_every_joint_kind() {
                     worst = worst.max((sum - before[i][j]).abs());
                 }
             }
-            assert!(worst < 1e-11, "{kinds:?}, s = {s}: {worst:e}");
+            assert!(worst < 1e-11, "{kinds:?}, s = {s}, {quadrature:?}: {worst:e}");
             overall = overall.max(worst);
         }
     }

@@ -6,7 +6,7 @@
 //! a swing). The slope over all of them is printed beside it.
 
 use leastaction::integrator::baseline::Dop853;
-use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions, Quadrature};
 use leastaction::integrator::{Integrator, Simulator};
 use leastaction::mechanism::samples::{self, random_tree};
 use leastaction::mechanism::{
@@ -105,7 +105,7 @@ fn the_error_falls_with_the_order_2s() {
         let goal = reference(1e-13);
         let own = distance(&mechanism, &goal, &reference(1e-15));
         assert!(own < 1e-12, "{name}: the reference is off by {own:e}");
-        for s in 1..=4usize {
+        for (s, quadrature) in (1..=4usize).flat_map(|s| [(s, Quadrature::Nodes), (s, Quadrature::Gauss)]) {
             let mut points: Vec<(f64, f64)> = Vec::new();
             let mut last = 0;
             for k in 0..36 {
@@ -114,8 +114,8 @@ fn the_error_falls_with_the_order_2s() {
                     continue;
                 }
                 last = per_sample;
-                let integrator =
-                    MinimalIntegrator::new(MinimalOptions::tight(2 * s as u32)).expect("options");
+                let options = MinimalOptions { quadrature, ..MinimalOptions::tight(2 * s as u32) };
+                let integrator = MinimalIntegrator::new(options).expect("options");
                 let Some(states) = path(&mechanism, integrator, &start, per_sample) else { continue };
                 let error = distance(&mechanism, &states, &goal);
                 if error < 1e-11 {
@@ -126,13 +126,17 @@ fn the_error_falls_with_the_order_2s() {
                 }
             }
             let finest = &points[points.len().saturating_sub(FINEST)..];
-            assert!(finest.len() >= 4, "{name}, s = {s}: only {} step sizes in range", finest.len());
+            assert!(
+                finest.len() >= 4,
+                "{name}, s = {s}, {quadrature:?}: only {} step sizes in range",
+                finest.len()
+            );
             let (slope, all) = (least_squares(finest), least_squares(&points));
             let (count, number) = (points.len(), finest.len());
             println!(
-                "order of {name}, s = {s}: {slope:.2} over the {number} finest, {all:.2} over all {count}"
+                "order of {name}, s = {s}, {quadrature:?}: {slope:.2} over the {number} finest, {all:.2} over all {count}"
             );
-            assert!(slope > 2.0 * s as f64 - 0.3, "{name}, s = {s}: slope {slope}");
+            assert!(slope > 2.0 * s as f64 - 0.3, "{name}, s = {s}, {quadrature:?}: slope {slope}");
         }
     }
 }

@@ -1,20 +1,27 @@
 //! The engine in joint coordinates against its slow twins.
 
 use leastaction::integrator::minimal::{
-    Coordinates, MinimalIntegrator, MinimalOptions, MinimalState, StepDirection, StepPoint,
+    Coordinates, MinimalIntegrator, MinimalOptions, MinimalState, Quadrature, StepPoint,
 };
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::random_tree;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, State};
 use leastaction::scalar::{largest, largest_difference};
 use leastaction_minimal::reference::{
-    component_newton_direction, dense_linearization, dense_newton_direction,
+    StepDirection, component_newton_direction, dense_linearization, dense_newton_direction,
 };
 
 use crate::support::{force_tree, mixed_tree, random_state, random_vector};
 
+const BOTH: [Quadrature; 2] = [Quadrature::Nodes, Quadrature::Gauss];
+
+fn tight_at(s: usize, quadrature: Quadrature) -> MinimalIntegrator {
+    let options = MinimalOptions { quadrature, ..MinimalOptions::tight(2 * s as u32) };
+    MinimalIntegrator::new(options).expect("options")
+}
+
 fn tight(s: usize) -> MinimalIntegrator {
-    MinimalIntegrator::new(MinimalOptions::tight(2 * s as u32)).expect("options")
+    tight_at(s, Quadrature::Nodes)
 }
 
 /// A curve that solves nothing: what derivatives must not depend on.
@@ -42,12 +49,15 @@ fn block_newton_direction_is_the_dense_one_on_every_joint_kind() {
         for mechanism in [mixed_tree(seed, 6), force_tree(seed)] {
             for s in [1, 2, 3, 4] {
                 let at = arbitrary_point(&mechanism, s, seed);
-                let mut workspace = tight(s).workspace(&mechanism).expect("served");
-                let fast = workspace.sample(&mechanism, &at, true).expect("regular").direction;
-                let dense = dense_newton_direction(&mechanism, &at).expect("served");
-                // The condition of these matrices reaches 1e5.
-                let error = relative(&fast, &dense);
-                assert!(error < 1e-10, "seed {seed}, s = {s}, {}: {error:e}", mechanism.name());
+                for quadrature in BOTH {
+                    let mut workspace = tight_at(s, quadrature).workspace(&mechanism).expect("served");
+                    let fast = workspace.sample(&mechanism, &at, true).expect("regular").direction;
+                    let dense = dense_newton_direction(&mechanism, &at, quadrature).expect("served");
+                    // The condition of these matrices reaches 1e5.
+                    let error = relative(&fast, &dense);
+                    let name = mechanism.name();
+                    assert!(error < 1e-10, "seed {seed}, s = {s}, {name}, {quadrature:?}: {error:e}");
+                }
             }
         }
     }
@@ -145,8 +155,13 @@ fn the_tangent_is_the_slope_of_the_equations_in_every_direction() {
 }
 
 /// A solved step and its curve.
-fn solved(mechanism: &Mechanism, s: usize, seed: u64, h: f64) -> (MinimalState, StepPoint, Vec<f64>) {
-    let integrator = tight(s);
+fn solved(
+    mechanism: &Mechanism,
+    integrator: &MinimalIntegrator,
+    seed: u64,
+    h: f64,
+) -> (MinimalState, StepPoint, Vec<f64>) {
+    let s = integrator.options().order as usize / 2;
     let (q, v) = random_state(mechanism, seed);
     let mut workspace = integrator.workspace(mechanism).expect("served");
     let start = State { t: 0.0, q, v, warm: None };
@@ -169,20 +184,21 @@ fn linearization_is_that_of_dual_numbers_on_every_joint_kind() {
     let mut worst = 0.0f64;
     for seed in 0..5 {
         for mechanism in [mixed_tree(seed, 6), force_tree(seed)] {
-            for s in [1, 2, 3] {
+            for (s, quadrature) in [1, 2, 3].into_iter().flat_map(|s| BOTH.map(|q| (s, q))) {
                 let h = 0.01;
-                let (state, at, u) = solved(&mechanism, s, seed, h);
-                let integrator = tight(s);
+                let integrator = tight_at(s, quadrature);
+                let (state, at, u) = solved(&mechanism, &integrator, seed, h);
                 let mut workspace = integrator.workspace(&mechanism).expect("served");
                 let input = Input { u: &u };
                 let fast = integrator
                     .linearize(&mechanism, &mut workspace, &mut state.clone(), input, h, Coordinates::Engine)
                     .expect("regular");
-                let dense = dense_linearization(&mechanism, &at).expect("served");
+                let dense = dense_linearization(&mechanism, &at, quadrature).expect("served");
                 let scale = dense.iter().fold(0.0f64, |m, x| m.max(x.abs()));
                 let error =
                     dense.iter().zip(&fast.matrix).fold(0.0f64, |m, (x, y)| m.max((x - y).abs())) / scale;
-                assert!(error < 1e-11, "seed {seed}, s = {s}, {}: {error:e}", mechanism.name());
+                let name = mechanism.name();
+                assert!(error < 1e-11, "seed {seed}, s = {s}, {name}, {quadrature:?}: {error:e}");
                 worst = worst.max(error);
             }
         }

@@ -2,9 +2,9 @@
 
 use leastaction::mechanism::{Mechanism, MechanismBuilder};
 use leastaction::optimize::{
-    Banded, BoundaryState, ControlPoints, HessianKind, InverseOptions, Limit, LimitKind, MotionChart,
-    MotionProblem, OptimizeError, Point, Sampling, SolveOptions, SolveStatus, Term, TermKind, Transcription,
-    Wish, infer, solve,
+    Banded, BoundaryState, ControlPoints, HessianKind, InverseOptions, Limit, LimitKind, MotionProblem,
+    OptimizeError, Point, Quantity, Sampling, SolveOptions, SolveStatus, Target, Term, TermKind,
+    Transcription, Wish, infer, solve,
 };
 use leastaction::spatial::{Mat3, Quat, Vec3};
 
@@ -48,19 +48,15 @@ fn reorientation() -> (Mechanism, MotionProblem) {
     let start = vec![vec![1.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0], moving.clone(), vec![0.1; 6]];
     let body = mechanism.body_ids().next().expect("a body");
     let terms = vec![
-        Term::new("torque", TermKind::Torque { order: 0 }, 1.0),
-        Term::new("rate", TermKind::Torque { order: 1 }, 0.1),
-        Term::new("velocity", TermKind::Joint { order: 1 }, 0.3),
-        Term::new("jerk", TermKind::Joint { order: 3 }, 1e-3),
-        Term::new("twist", TermKind::LinkVelocity { bodies: vec![body], order: 1 }, 0.1),
-        Term::new("momentum", TermKind::Momentum { order: 1, about_com: true }, 0.2),
+        Term::new("torque", Quantity::torque(0), 1.0),
+        Term::new("rate", Quantity::torque(1), 0.1),
+        Term::new("velocity", Quantity::joint(1), 0.3),
+        Term::new("jerk", Quantity::joint(3), 1e-3),
+        Term::new("twist", Quantity::velocity(Target::body(body), 1), 0.1),
+        Term::new("momentum", Quantity::momentum(1, true), 0.2),
         Term::new(
             "orientation",
-            TermKind::OrientationTracking {
-                body,
-                offset: Mat3::identity(),
-                reference: vec![Mat3::identity()],
-            },
+            TermKind::OrientationTracking { target: Target::body(body), reference: vec![Mat3::identity()] },
             0.5,
         ),
     ];
@@ -74,20 +70,22 @@ fn reach() -> (Mechanism, MotionProblem) {
     end.extend([0.2, 0.1, 0.0, -0.3, 0.2, 0.3]);
     let fore = mechanism.body_by_name("fore").expect("fore");
     let terms = vec![
-        Term::new("torque", TermKind::Torque { order: 0 }, 1.0),
-        Term::new("rate", TermKind::Torque { order: 1 }, 0.01),
-        Term::new("acceleration", TermKind::Joint { order: 2 }, 0.1),
+        Term::new("torque", Quantity::torque(0), 1.0),
+        Term::new("rate", Quantity::torque(1), 0.01),
+        Term::new("acceleration", Quantity::joint(2), 0.1),
         Term::new(
             "hand",
-            TermKind::PointTracking {
-                body: fore,
-                offset: Vec3([0.7, 0.0, 0.0]),
-                order: 0,
+            TermKind::Tracking {
+                quantity: Quantity::point(Target::body(fore).at_point(Vec3([0.7, 0.0, 0.0])), 0),
                 reference: vec![Vec3([1.2, 0.4, 0.0])],
             },
             5.0,
         ),
-        Term::new("com", TermKind::ComTracking { order: 1, reference: vec![Vec3::zero()] }, 0.5),
+        Term::new(
+            "com",
+            TermKind::Tracking { quantity: Quantity::com(1), reference: vec![Vec3::zero()] },
+            0.5,
+        ),
     ];
     let (nv, rest) = (mechanism.nv(), vec![0.0; mechanism.nv()]);
     assert_eq!(nv, 9);
@@ -192,7 +190,7 @@ fn both_motions_converge_quadratically_and_keep_their_boundary_states() {
         let tail: Vec<f64> = solution.history.iter().rev().take(2).map(|p| p.kkt).collect();
         assert!(tail[0] <= 1e-3 * tail[1], "{name}: {tail:?}");
         // Ends, through the chart.
-        let chart = MotionChart::new(&mechanism, &problem);
+        let chart = problem.chart(&mechanism);
         let ends = tr.table.resampled(vec![0.0, problem.duration]).expect("times");
         let orders = ends.orders;
         let mut x = vec![0.0; 2 * orders * tr.n];
@@ -239,7 +237,7 @@ fn a_ball_turns_about_one_axis_with_the_known_torque() {
                 .to_vec(),
             rest,
         ],
-        vec![Term::new("torque", TermKind::Torque { order: 0 }, 1.0)],
+        vec![Term::new("torque", Quantity::torque(0), 1.0)],
     );
     let mut tr = Transcription::with_jets(&mechanism, &problem).expect("served");
     let start = wild(&tr);

@@ -3,6 +3,7 @@
 use leastaction::optimize::{
     BilevelOptions, BilevelSolution, ControlPoints, Observation, SplineTable, Transcription, infer_noisy,
 };
+use leastaction::spline::BSpline;
 
 use crate::optimize_direct::{cold, golden};
 
@@ -26,7 +27,13 @@ impl Normal {
 fn observe(theta: &ControlPoints, n: usize, samples: usize, sigma: f64, seed: u64) -> Observation {
     let times: Vec<f64> = (0..samples).map(|i| 2.0 * i as f64 / (samples - 1) as f64).collect();
     let n_control = theta.high.len() / n;
-    let table = SplineTable::at(n_control, 5, 2.0, 1, times.clone(), vec![1.0; samples]).expect("table");
+    let table = SplineTable::on(
+        &BSpline::new(n_control, 5, 2.0).expect("valid"),
+        1,
+        times.clone(),
+        vec![1.0; samples],
+    )
+    .expect("table");
     let mut q = vec![0.0; samples * n];
     table.add_states(&theta.high, n, &mut q);
     let mut normal = Normal(seed);

@@ -1,8 +1,8 @@
 //! Quantities of cost terms: jets against dual numbers, batches against single samples.
 
+use leastaction::jet::{JetQuantities, Quantities, Quantity, Samples, Target};
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, samples};
-use leastaction::optimize::{JetQuantities, Quantities, Quantity, Samples};
-use leastaction::spatial::{Mat3, Vec3};
+use leastaction::spatial::Vec3;
 use leastaction_motion::reference::QuantitiesByDuals;
 
 use crate::no_alloc::allocations;
@@ -17,11 +17,11 @@ fn jets_and_duals_give_the_same_torques_rates_jacobians_and_hessians() {
     let mechanism = MechanismBuilder::from(samples::chain_xy(3)).build().expect("sample");
     let bodies: Vec<_> = mechanism.body_ids().collect();
     let quantities = [
-        Quantity::Torque { order: 0 },
-        Quantity::Torque { order: 1 },
-        Quantity::Torque { order: 2 },
-        Quantity::LinkVelocity { body: bodies[2], order: 0 },
-        Quantity::LinkVelocity { body: bodies[1], order: 2 },
+        Quantity::torque(0),
+        Quantity::torque(1),
+        Quantity::torque(2),
+        Quantity::velocity(Target::body(bodies[2]), 0),
+        Quantity::velocity(Target::body(bodies[1]), 2),
     ];
     let mut jets = JetQuantities::new(&mechanism, &quantities).expect("served");
     let mut duals = QuantitiesByDuals::new(&mechanism, &quantities);
@@ -49,7 +49,7 @@ fn bodies_that_are_welded_to_others_or_to_the_world_have_the_velocities_of_dual_
         if mechanism.nv() == 0 {
             continue;
         }
-        let velocity = |body| Quantity::LinkVelocity { body, order: 0 };
+        let velocity = |body| Quantity::velocity(Target::body(body), 0);
         let quantities: Vec<Quantity> = mechanism.body_ids().map(velocity).collect();
         let mut jets = JetQuantities::new(&mechanism, &quantities).expect("served");
         let mut duals = QuantitiesByDuals::new(&mechanism, &quantities);
@@ -109,16 +109,16 @@ const PLAIN: [JointType; 6] = [
 fn plain_quantities(mechanism: &Mechanism) -> Vec<Quantity> {
     let last = mechanism.body_ids().last().expect("bodies");
     let mut all: Vec<Quantity> =
-        mechanism.body_ids().map(|body| Quantity::LinkVelocity { body, order: 1 }).collect();
+        mechanism.body_ids().map(|body| Quantity::velocity(Target::body(body), 1)).collect();
     all.extend([
-        Quantity::Torque { order: 0 },
-        Quantity::Torque { order: 1 },
-        Quantity::JointRate { order: 2 },
-        Quantity::Momentum { order: 1, about_com: true },
-        Quantity::Momentum { order: 0, about_com: false },
-        Quantity::Point { body: last, offset: Vec3([0.1, -0.2, 0.3]), order: 0 },
-        Quantity::Point { body: last, offset: Vec3([0.1, -0.2, 0.3]), order: 2 },
-        Quantity::Com { order: 1 },
+        Quantity::torque(0),
+        Quantity::torque(1),
+        Quantity::joint(2),
+        Quantity::momentum(1, true),
+        Quantity::momentum(0, false),
+        Quantity::point(Target::body(last).at_point(Vec3([0.1, -0.2, 0.3])), 0),
+        Quantity::point(Target::body(last).at_point(Vec3([0.1, -0.2, 0.3])), 2),
+        Quantity::com(1),
     ]);
     all
 }
@@ -126,7 +126,7 @@ fn plain_quantities(mechanism: &Mechanism) -> Vec<Quantity> {
 /// The same with an orientation at the end, whose logarithm makes samples go one by one: the plain numbers' twin.
 fn one_by_one(mechanism: &Mechanism, quantities: &[Quantity]) -> JetQuantities {
     let body = mechanism.body_ids().last().expect("bodies");
-    let orientation = Quantity::Orientation { body, offset: Mat3::identity(), reference: Vec::new() };
+    let orientation = Quantity::orientation(Target::body(body));
     let all: Vec<Quantity> = quantities.iter().cloned().chain([orientation]).collect();
     JetQuantities::new(mechanism, &all).expect("served")
 }

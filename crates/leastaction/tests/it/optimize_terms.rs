@@ -3,8 +3,8 @@
 use leastaction::mechanism::{Mechanism, MechanismBuilder, samples};
 use leastaction::optimize::{
     Banded, BilevelOptions, BoundaryState, HessianKind, Limit, LimitKind, MotionProblem, Observation,
-    OptimizeError, Point, Sampling, SolveOptions, SolveStatus, Term, TermKind, Transcription, Wish,
-    infer_noisy, solve,
+    OptimizeError, Point, Quantity, Sampling, SolveOptions, SolveStatus, Target, Term, TermKind,
+    Transcription, Wish, infer_noisy, solve,
 };
 
 fn chain() -> Mechanism {
@@ -27,7 +27,7 @@ fn problem(terms: Vec<Term>) -> MotionProblem {
 }
 
 fn links(mechanism: &Mechanism) -> TermKind {
-    TermKind::LinkVelocity { bodies: mechanism.body_ids().collect(), order: 0 }
+    TermKind::Squares(mechanism.body_ids().map(|body| Quantity::velocity(Target::body(body), 0)).collect())
 }
 
 /// A positive definite 6×6 matrix.
@@ -46,7 +46,7 @@ fn a_metric_matrix_weighs_pairs_of_rows_with_exact_derivatives() {
     let mechanism = chain();
     let mut term = Term::new("links", links(&mechanism), 1.0);
     term.metric_matrix = metric();
-    let problem = problem(vec![term, Term::new("jerk", TermKind::Joint { order: 3 }, 1e-3)]);
+    let problem = problem(vec![term, Term::new("jerk", Quantity::joint(3), 1e-3)]);
     let weights = [1.0, 1e-3];
     let mut tr = Transcription::with_jets(&mechanism, &problem).expect("valid");
     let mut theta = tr.initial_control_points();
@@ -105,7 +105,7 @@ fn a_diagonal_metric_matrix_is_the_metric_by_rows() {
     by_matrix.metric_matrix = (0..36).map(|k| if k / 6 == k % 6 { diagonal[k / 6] } else { 0.0 }).collect();
     let mut objectives = Vec::new();
     for term in [by_rows, by_matrix] {
-        let problem = problem(vec![term, Term::new("jerk", TermKind::Joint { order: 3 }, 1e-3)]);
+        let problem = problem(vec![term, Term::new("jerk", Quantity::joint(3), 1e-3)]);
         let mut tr = Transcription::with_jets(&mechanism, &problem).expect("valid");
         let done = solve(&mut tr, &[1.0, 1e-3], None, &SolveOptions::default(), &mut |_| Wish::Continue);
         let done = done.expect("valid");
@@ -124,8 +124,8 @@ fn a_diagonal_metric_matrix_is_the_metric_by_rows() {
 #[test]
 fn a_single_term_is_solved() {
     let mechanism = chain();
-    for (kind, solved) in [(TermKind::Joint { order: 2 }, true), (TermKind::Torque { order: 0 }, true)] {
-        let problem = problem(vec![Term::new("only", kind.clone(), 2.0)]);
+    for (kind, solved) in [(Quantity::joint(2), true), (Quantity::torque(0), true)] {
+        let problem = problem(vec![Term::new("only", kind, 2.0)]);
         let mut tr = Transcription::with_jets(&mechanism, &problem).expect("valid");
         let done = solve(&mut tr, &[2.0], None, &SolveOptions::default(), &mut |_| Wish::Continue);
         let done = done.expect("valid");
@@ -143,8 +143,8 @@ fn regularisation_pulls_to_a_posture_and_torques_include_dampers_when_asked() {
     let mechanism = MechanismBuilder::from(model).build().expect("valid");
     let terms = |pull: f64| {
         vec![
-            Term::new("torque", TermKind::Torque { order: 0 }, 1.0),
-            Term::new("jerk", TermKind::Joint { order: 3 }, 1e-3),
+            Term::new("torque", Quantity::torque(0), 1.0),
+            Term::new("jerk", Quantity::joint(3), 1e-3),
             Term::new("posture", TermKind::Regularisation { reference: vec![0.1; 16 * 3] }, pull),
         ]
     };
@@ -165,10 +165,8 @@ fn regularisation_pulls_to_a_posture_and_torques_include_dampers_when_asked() {
 #[test]
 fn noisy_recordings_whose_best_motion_is_beyond_a_limit_are_refused() {
     let mechanism = chain();
-    let terms = vec![
-        Term::new("torque", TermKind::Torque { order: 0 }, 0.5),
-        Term::new("jerk", TermKind::Joint { order: 3 }, 0.5),
-    ];
+    let terms =
+        vec![Term::new("torque", Quantity::torque(0), 0.5), Term::new("jerk", Quantity::joint(3), 0.5)];
     let mut problem = problem(terms);
     let mut tr = Transcription::with_jets(&mechanism, &problem).expect("valid");
     let done = solve(&mut tr, &[0.5, 0.5], None, &SolveOptions::default(), &mut |_| Wish::Continue);

@@ -83,3 +83,14 @@ pub(crate) fn force_tree_of(seed: u64, kinds: &[JointType]) -> Mechanism {
         .push(ThrusterDescription { input: "jet".into(), wrench: [0.1, -0.2, 0.3, 1.0, 0.5, -0.4] });
     MechanismBuilder::from(model).build().expect("valid")
 }
+
+/// Seconds this thread has had a processor; other work on the machine does not count. Wall time where the system
+/// does not tell.
+pub(crate) fn processor_seconds() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = told.and_then(|s| s.split_whitespace().next()?.parse::<f64>().ok());
+    nanoseconds
+        .map_or_else(|| START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64(), |ns| ns * 1e-9)
+}
+
+static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

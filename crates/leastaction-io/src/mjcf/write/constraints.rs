@@ -1,34 +1,41 @@
 //! Loop joints as `connect` and `weld`, couplings and mimics as `equality joint`.
 
+use std::collections::HashSet;
+
 use super::Writer;
-use super::element::numbers;
-use super::pieces::PieceKind;
+use super::pieces::{Piece, PieceKind};
+use crate::frames::{add, rotate, unit};
 use crate::mechanism::{ConstraintDescription, JointDescription, JointType, Placement};
-use crate::mjcf::placement::{add, rotate, unit};
+use crate::xml_write::numbers;
 
 /// Fills the equality section.
 pub(super) fn write(writer: &mut Writer<'_>) {
     for joint in writer.loops.clone() {
         loop_joint(writer, &joint);
     }
+    let is_scalar =
+        |pieces: &[Piece]| matches!(pieces, [p] if matches!(p.kind, PieceKind::Hinge | PieceKind::Slide));
+    let scalars: HashSet<String> =
+        writer.links.iter().filter(|l| is_scalar(&l.pieces)).map(|l| l.joint.name.clone()).collect();
     for coupling in writer.model.couplings.clone() {
         let of = coupling.of.as_deref();
-        scalar_coupling(writer, &coupling.name, &coupling.joint, of, &coupling.polynomial);
+        scalar_coupling(writer, &scalars, &coupling.name, &coupling.joint, of, &coupling.polynomial);
     }
     let mimics: Vec<_> = writer
         .links
         .iter()
+        .filter(|l| l.joint.kind != JointType::Fixed)
         .filter_map(|l| l.joint.mimic.clone().map(|m| (l.joint.name.clone(), m)))
         .collect();
     for (name, mimic) in mimics {
-        scalar_coupling(writer, "", &name, Some(&mimic.joint), &[mimic.offset, mimic.multiplier]);
+        scalar_coupling(writer, &scalars, "", &name, Some(&mimic.joint), &[mimic.offset, mimic.multiplier]);
     }
     for constraint in &writer.model.constraints {
-        let (kind, what) = match constraint {
-            ConstraintDescription::KnifeEdge { .. } => ("knife edge", "knife edges are left out"),
-            ConstraintDescription::RollingDisc { .. } => ("rolling disc", "rolling discs are left out"),
+        let what = match constraint {
+            ConstraintDescription::KnifeEdge { .. } => "knife edges are left out",
+            ConstraintDescription::RollingDisc { .. } => "rolling discs are left out",
         };
-        writer.say(kind, format!("constraint `{}`", constraint.name()), what, "MJCF has no such constraint");
+        writer.say(format!("constraint `{}`", constraint.name()), what, "MJCF has no such constraint");
     }
 }
 
@@ -42,7 +49,7 @@ fn loop_joint(writer: &mut Writer<'_>, joint: &JointDescription) {
         || !joint.actuators.is_empty();
     if forces {
         let message = "springs, dampers, friction, limits and actuators of loop joints are left out";
-        writer.say("forces in loops", element.clone(), message, "make another joint the loop joint");
+        writer.say(element.clone(), message, "make another joint the loop joint");
     }
     match joint.kind {
         JointType::Spherical => tie(writer, joint, "connect", &joint.name, [0.0; 3]),
@@ -50,14 +57,14 @@ fn loop_joint(writer: &mut Writer<'_>, joint: &JointDescription) {
         JointType::Revolute | JointType::Continuous => {
             let message =
                 "a revolute loop joint becomes two `connect`s on its axis, 1 m apart (6 rows for 5)";
-            writer.say("revolute loop", element, message, "none needed: the motion is the same");
+            writer.say(element, message, "none needed: the motion is the same");
             let axis = joint.axis.and_then(unit).unwrap_or([0.0, 0.0, 1.0]);
             tie(writer, joint, "connect", &joint.name, [0.0; 3]);
             tie(writer, joint, "connect", &format!("{}/axis", joint.name), axis);
         }
         kind => {
             let message = format!("{} loop joints are left out: MJCF has no such constraint", kind.name());
-            writer.say(&format!("loop {}", kind.name()), element, message, "close the loop at another joint");
+            writer.say(element, message, "close the loop at another joint");
         }
     }
 }
@@ -70,16 +77,18 @@ fn tie(writer: &mut Writer<'_>, joint: &JointDescription, tag: &'static str, nam
     writer.equalities.push((tag, vec![("name", name.to_owned()), ("site1", one), ("site2", two)]));
 }
 
-fn scalar_coupling(writer: &mut Writer<'_>, name: &str, joint: &str, of: Option<&str>, polynomial: &[f64]) {
-    let is_scalar = |name: &str| {
-        let link = writer.links.iter().find(|l| l.joint.name == name);
-        link.is_some_and(
-            |l| matches!(l.pieces[..], [ref p] if matches!(p.kind, PieceKind::Hinge | PieceKind::Slide)),
-        )
-    };
-    if !is_scalar(joint) || of.is_some_and(|of| !is_scalar(of)) || polynomial.len() > 5 {
+fn scalar_coupling(
+    writer: &mut Writer<'_>,
+    scalars: &HashSet<String>,
+    name: &str,
+    joint: &str,
+    of: Option<&str>,
+    polynomial: &[f64],
+) {
+    let scalar = |name: &str| scalars.contains(name);
+    if !scalar(joint) || of.is_some_and(|of| !scalar(of)) || polynomial.len() > 5 {
         let message = "a coupling of joints with several coordinates, or beyond fourth powers, is left out";
-        writer.say("coupling", format!("joint `{joint}`"), message, "couple hinges and slides only");
+        writer.say(format!("joint `{joint}`"), message, "couple hinges and slides only");
         return;
     }
     let mut attributes = Vec::new();

@@ -4,33 +4,28 @@
 //! all their digits, and no default class is used, so that the file reads as it stands.
 
 mod constraints;
-mod element;
 mod pieces;
 mod states;
 
 use std::collections::{BTreeMap, HashSet};
 
-use element::{Xml, numbers, quaternion};
+use crate::xml_write::{Attributes, Xml, numbers, quaternion};
 use pieces::{Piece, PieceKind};
 
 use crate::Diagnostic;
+use crate::check::built;
 use crate::mechanism::{
-    BodyDescription, JointDescription, JointType, MechanismBuilder, ModelDescription, Placement, Severity,
-    Shape, WORLD,
+    BodyDescription, JointDescription, JointType, ModelDescription, Placement, Shape, WORLD,
 };
 
-use super::placement::{compose, inverse};
+use crate::frames::{compose, inverse};
 
 /// Writes a model as MJCF. The diagnostics say what the format cannot hold; with an error the text is empty.
 #[must_use]
 pub fn write_mjcf(model: &ModelDescription) -> (String, Vec<Diagnostic>) {
-    let mechanism = match MechanismBuilder::from(model.clone()).build() {
+    let mechanism = match built(model) {
         Ok(mechanism) => mechanism,
-        Err(error) => {
-            let errors = error.problems.into_iter().filter(|p| p.severity == Severity::Error);
-            let said = errors.map(|p| Diagnostic::error(p.element, p.message, p.remedy)).collect();
-            return (String::new(), said);
-        }
+        Err(errors) => return (String::new(), errors),
     };
     let mut writer = Writer::new(model);
     // The builder has chosen the tree; each body gets the joint that moves it, turned round where need be.
@@ -101,12 +96,12 @@ pub(super) struct Writer<'m> {
     sites: BTreeMap<String, Vec<Site>>,
     site_names: HashSet<String>,
     /// Actuators as finished elements.
-    actuators: Vec<Vec<(&'static str, String)>>,
+    actuators: Vec<Attributes>,
     actuator_names: HashSet<String>,
-    equalities: Vec<(&'static str, Vec<(&'static str, String)>)>,
+    equalities: Vec<(&'static str, Attributes)>,
     meshes: Vec<(String, String, [f64; 3])>,
     said: Vec<Diagnostic>,
-    said_kinds: HashSet<String>,
+    said_before: HashSet<String>,
 }
 
 impl<'m> Writer<'m> {
@@ -122,13 +117,14 @@ impl<'m> Writer<'m> {
             equalities: Vec::new(),
             meshes: Vec::new(),
             said: Vec::new(),
-            said_kinds: HashSet::new(),
+            said_before: HashSet::new(),
         }
     }
 
-    /// Says once per kind what MJCF cannot hold.
-    pub(super) fn say(&mut self, kind: &str, element: String, message: impl Into<String>, remedy: &str) {
-        if self.said_kinds.insert(kind.to_owned()) {
+    /// Says once what MJCF cannot hold.
+    pub(super) fn say(&mut self, element: String, message: impl Into<String>, remedy: &str) {
+        let message = message.into();
+        if self.said_before.insert(message.clone()) {
             self.said.push(Diagnostic::warning(element, message, remedy));
         }
     }
@@ -211,7 +207,7 @@ impl<'m> Writer<'m> {
     }
 
     fn file(&mut self, roots: &[usize], children: &[Vec<usize>]) -> String {
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("mujoco", &[("model", self.model.name.clone())]);
         xml.leaf("compiler", &[("angle", "radian".into()), ("autolimits", "true".into())]);
         let mut option = vec![("gravity", numbers(&self.model.gravity))];
@@ -309,11 +305,11 @@ impl<'m> Writer<'m> {
         let (name, drag) = (body.name.clone(), body.drag);
         if drag != 0.0 {
             let message = "linear drag on a body is left out";
-            self.say("drag", format!("body `{name}`"), message, "use joint damping");
+            self.say(format!("body `{name}`"), message, "use joint damping");
         }
     }
 
-    fn geom(&self, shape: &Shape) -> Vec<(&'static str, String)> {
+    fn geom(&self, shape: &Shape) -> Attributes {
         let (kind, size) = match shape {
             Shape::Box { size } => ("box", numbers(&size.map(|s| s / 2.0))),
             Shape::Sphere { radius } => ("sphere", numbers(&[*radius])),
@@ -339,7 +335,7 @@ fn write_sites(xml: &mut Xml, sites: &[Site]) {
 }
 
 /// `pos` and `quat`, where they are not those of the parent.
-fn place(placement: &Placement, attributes: &mut Vec<(&'static str, String)>) {
+fn place(placement: &Placement, attributes: &mut Attributes) {
     if placement.p != [0.0; 3] {
         attributes.push(("pos", numbers(&placement.p)));
     }

@@ -4,10 +4,10 @@
 //! stands at `A B⁻¹`, and every piece moves it about the point and along the axes that `B` has in the body.
 
 use super::Writer;
-use super::element::numbers;
+use crate::frames::{cross, rotate, unit};
 use crate::mechanism::{JointDescription, JointType, PerCoordinate, WORLD, triad};
-use crate::mjcf::placement::{cross, rotate, unit};
 use crate::spatial::Vec3;
+use crate::xml_write::{Attributes, numbers};
 
 /// Kinds of MJCF joints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Piece {
     pub(super) name: String,
     /// The velocity coordinate of ours that a hinge or slide has; the first one of a ball or free joint.
     pub(super) coordinate: usize,
-    pub(super) attributes: Vec<(&'static str, String)>,
+    pub(super) attributes: Attributes,
 }
 
 /// Splits a joint. What does not fit is said.
@@ -54,14 +54,14 @@ pub(super) fn of(joint: &JointDescription, writer: &mut Writer<'_>) -> Vec<Piece
     let element = format!("joint `{}`", joint.name);
     if parts.len() > 1 {
         let message = format!("a {} joint becomes {} joints on one body", joint.kind.name(), parts.len());
-        writer.say(joint.kind.name(), element.clone(), message, "none needed: the motion is the same");
+        writer.say(element.clone(), message, "none needed: the motion is the same");
     }
     if joint.kind == JointType::Fixed && joint.name != format!("{}/fixed", joint.child) {
         let message = "fixed joints have no name in MJCF";
-        writer.say("fixed name", element.clone(), message, "none needed: the body stands in its parent");
+        writer.say(element.clone(), message, "none needed: the body stands in its parent");
     }
     if joint.limits.as_ref().is_some_and(|l| l.velocity.is_some()) {
-        writer.say("velocity limit", element, "limits of the speed are left out", "watch the speed yourself");
+        writer.say(element, "limits of the speed are left out", "watch the speed yourself");
     }
     parts
         .into_iter()
@@ -95,18 +95,13 @@ fn piece(
         scalar_forces(joint, coordinate, &mut attributes);
     } else if joint.spring.as_ref().is_some_and(|s| !s.stiffness.is_zero()) {
         let message = "springs of spherical and floating joints are left out: MuJoCo's follow another law";
-        writer.say(
-            "rotational spring",
-            format!("joint `{}`", joint.name),
-            message,
-            "use hinges with springs",
-        );
+        writer.say(format!("joint `{}`", joint.name), message, "use hinges with springs");
     }
     if !scalar
         && joint.limits.as_ref().is_some_and(|l| l.lower.is_some() || l.upper.is_some() || l.effort.is_some())
     {
         let message = "limits of spherical and floating joints are left out";
-        writer.say("rotational limits", format!("joint `{}`", joint.name), message, "use hinges with limits");
+        writer.say(format!("joint `{}`", joint.name), message, "use hinges with limits");
     }
     for (attribute, values) in
         [("damping", &joint.damping), ("armature", &joint.armature), ("frictionloss", &joint.friction)]
@@ -115,12 +110,7 @@ fn piece(
         let uneven = matches!(values, PerCoordinate::Each(v) if v.iter().any(|x| *x != value));
         if !scalar && uneven {
             let message = format!("`{attribute}` differs between coordinates; the first is written");
-            writer.say(
-                &format!("uneven {attribute}"),
-                format!("joint `{}`", joint.name),
-                message,
-                "make it even",
-            );
+            writer.say(format!("joint `{}`", joint.name), message, "make it even");
         }
         if value != 0.0 {
             attributes.push((attribute, numbers(&[value])));
@@ -129,7 +119,7 @@ fn piece(
     Piece { kind, name, coordinate, attributes }
 }
 
-fn scalar_forces(joint: &JointDescription, coordinate: usize, attributes: &mut Vec<(&'static str, String)>) {
+fn scalar_forces(joint: &JointDescription, coordinate: usize, attributes: &mut Attributes) {
     if let Some(spring) = &joint.spring
         && spring.stiffness.at(coordinate) != 0.0
     {
@@ -202,7 +192,7 @@ fn motor(writer: &mut Writer<'_>, input: &str, target: (&'static str, String), g
     let mut name = input.to_owned();
     if !writer.actuator_names.insert(name.clone()) {
         let message = "an input that acts in several places becomes several actuators";
-        writer.say("shared input", format!("input `{input}`"), message, "give them the same control");
+        writer.say(format!("input `{input}`"), message, "give them the same control");
         let mut n = 2;
         while !writer.actuator_names.insert(name.clone()) {
             name = format!("{input}/{n}");
@@ -219,8 +209,8 @@ pub(super) fn coordinates(
     q: &[f64],
     v: &[f64],
 ) -> (Vec<f64>, Vec<f64>) {
+    use crate::frames::{add, compose, conjugate, inverse, multiply};
     use crate::mechanism::Placement;
-    use crate::mjcf::placement::{add, compose, conjugate, inverse, multiply};
     let b = &joint.child_placement;
     let three = |x: &[f64]| [x[0], x[1], x[2]];
     let turned = |q: &[f64]| multiply(multiply(b.q, [q[0], q[1], q[2], q[3]]), conjugate(b.q));

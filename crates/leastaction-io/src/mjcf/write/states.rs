@@ -1,9 +1,9 @@
 //! Named states as keyframes.
 
 use super::Writer;
-use super::element::{Xml, numbers};
 use super::pieces;
 use crate::mechanism::JointType;
+use crate::xml_write::{Xml, numbers};
 
 /// Writes the keyframe section; `order` is the order of the bodies in the file.
 pub(super) fn write(writer: &Writer<'_>, order: &[usize], xml: &mut Xml) {

@@ -1,6 +1,6 @@
 //! Comprehensive motion: every value, Jacobian and product.
 
-use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Request};
+use leastaction::jet::{Coordinates, JetWorkspace, Quantity, QuantityKind, Target};
 use leastaction::mechanism::{BodyId, Mechanism, MechanismBuilder};
 use leastaction_golden::comprehensive::{joint_name, read};
 
@@ -51,16 +51,16 @@ impl Case {
         Self { mechanism, jets, bodies, columns }
     }
 
-    fn value(&mut self, request: &Request) -> Vec<f64> {
-        let quantity = request.quantity;
+    fn value(&mut self, request: &Quantity) -> Vec<f64> {
+        let quantity = request.kind;
         let mut out = vec![0.0; self.jets.value_count(quantity) * self.jets.value_rows(quantity)];
         self.jets.value_into(request, &mut out).expect("served");
         out
     }
 
     /// The Jacobian with the file's columns; `rows` picks rows of every order.
-    fn jacobian(&mut self, request: &Request, rows: std::ops::Range<usize>) -> Vec<f64> {
-        let quantity = request.quantity;
+    fn jacobian(&mut self, request: &Quantity, rows: std::ops::Range<usize>) -> Vec<f64> {
+        let quantity = request.kind;
         let (all, width) = (self.jets.jacobian_rows(quantity), self.jets.jacobian_columns());
         let mut out = vec![0.0; self.jets.value_count(quantity) * all * width];
         self.jets.jacobian_into(request, Coordinates::Velocity, &mut out).expect("served");
@@ -103,16 +103,16 @@ impl Case {
 }
 
 /// File key, quantity, world frame.
-const QUANTITIES: [(&str, Quantity, bool); 9] = [
-    ("v", Quantity::Velocity, false),
-    ("h", Quantity::Momentum, false),
-    ("h_joint", Quantity::JointMomentum, false),
-    ("h_link_world", Quantity::Momentum, true),
-    ("h_joint_world", Quantity::JointMomentum, true),
-    ("f_link", Quantity::LinkForce, false),
-    ("f_joint", Quantity::JointForce, false),
-    ("link_tangent", Quantity::Pose, false),
-    ("link_origin_position", Quantity::Point, true),
+const QUANTITIES: [(&str, QuantityKind, bool); 9] = [
+    ("v", QuantityKind::Velocity, false),
+    ("h", QuantityKind::Momentum, false),
+    ("h_joint", QuantityKind::JointMomentum, false),
+    ("h_link_world", QuantityKind::Momentum, true),
+    ("h_joint_world", QuantityKind::JointMomentum, true),
+    ("f_link", QuantityKind::LinkForce, false),
+    ("f_joint", QuantityKind::JointForce, false),
+    ("link_tangent", QuantityKind::Pose, false),
+    ("link_origin_position", QuantityKind::Point, true),
 ];
 
 pub(super) fn check(golden: &mut Golden) {
@@ -136,22 +136,22 @@ fn check_values(golden: &mut Golden, case: &mut Case) {
     let has = |golden: &Golden, pointer: &str| golden.value.pointer(pointer).is_some();
     for i in 0..case.bodies.len() {
         let (body, v, width) = case.bodies[i];
-        let target = case.jets.body(body);
+        let target = Target::body(body);
         for (key, quantity, world) in QUANTITIES {
             let pointer = format!("/values/{key}/{i}");
             if has(golden, &pointer) {
                 let request =
-                    if world { Request::world(quantity, target) } else { Request::local(quantity, target) };
+                    if world { Quantity::world(quantity, target) } else { Quantity::local(quantity, target) };
                 let computed = case.value(&request);
                 compare(golden, &format!("values.{key}"), &pointer, &computed);
             }
         }
-        let tau = case.value(&Request::whole(Quantity::Torque));
+        let tau = case.value(&Quantity::whole(QuantityKind::Torque));
         let tau: Vec<f64> =
             tau.chunks_exact(case.mechanism.nv()).flat_map(|row| row[v..v + width].to_vec()).collect();
         compare(golden, "values.tau", &format!("/values/tau/{i}"), &tau);
         if has(golden, &format!("/values/pose/{i}")) {
-            let pose = case.value(&Request::local(Quantity::Pose, target));
+            let pose = case.value(&Quantity::local(QuantityKind::Pose, target));
             let part = |from: usize, to: usize| -> Vec<f64> {
                 pose.chunks_exact(12).flat_map(|row| row[from..to].to_vec()).collect()
             };
@@ -164,7 +164,7 @@ fn check_values(golden: &mut Golden, case: &mut Case) {
         }
     }
     if has(golden, "/values/com") {
-        let com = case.value(&Request::whole(Quantity::Com));
+        let com = case.value(&Quantity::whole(QuantityKind::Com));
         compare(golden, "values.com", "/values/com", &com);
     }
 }
@@ -179,25 +179,25 @@ fn check_jacobians(golden: &mut Golden, case: &mut Case) {
     for (key, links) in keys {
         let label = format!("jacobians.{key}");
         if key == "com" {
-            let computed = case.jacobian(&Request::whole(Quantity::Com), 0..3);
+            let computed = case.jacobian(&Quantity::whole(QuantityKind::Com), 0..3);
             compare(golden, &label, "/jacobians/com", &computed);
             continue;
         }
         for link in links {
             let pointer = format!("/jacobians/{key}/{link}");
             let (body, v, width) = case.bodies[link.parse::<usize>().expect("index")];
-            let target = case.jets.body(body);
+            let target = Target::body(body);
             let computed = if key == "tau" {
-                case.jacobian(&Request::whole(Quantity::Torque), v..v + width)
+                case.jacobian(&Quantity::whole(QuantityKind::Torque), v..v + width)
             } else {
                 let Some((_, quantity, world)) = QUANTITIES.iter().find(|(name, ..)| *name == key) else {
                     golden.fail(format!("{pointer}: unknown quantity"));
                     continue;
                 };
                 let request = if *world {
-                    Request::world(*quantity, target)
+                    Quantity::world(*quantity, target)
                 } else {
-                    Request::local(*quantity, target)
+                    Quantity::local(*quantity, target)
                 };
                 let rows = case.jets.jacobian_rows(*quantity);
                 case.jacobian(&request, 0..rows)

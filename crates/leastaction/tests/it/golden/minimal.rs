@@ -1,13 +1,12 @@
 //! Reference data of the engine in joint coordinates.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{
-    Coordinates, Lobatto, MinimalIntegrator, MinimalOptions, StepPoint, energy_hessians,
-};
+use leastaction::integrator::minimal::{Coordinates, Lobatto, MinimalIntegrator, MinimalOptions, StepPoint};
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::spatial::{Mat3, Quat};
 use leastaction_golden::minimal::{read_model, read_state};
+use leastaction_minimal::reference::energy_hessians;
 use serde_json::Value;
 
 use super::{Golden, scale};

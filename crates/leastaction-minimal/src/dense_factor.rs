@@ -1,0 +1,303 @@
+//! The Newton matrix of a small tree, written out and factored as a whole.
+//!
+//! With few coordinates the O(n²) entries (Propositions 3 and 4 of the source) and an elimination of size s n cost less
+//! than the bookkeeping of the O(n) sweeps. For coordinates i and an ancestor-or-self j, at every node,
+//!
+//! ```text
+//! A_i = Ĝ_i S_i,   B_i = Ĝ_i Ṡ_i − adD_{μ_i} S_i
+//! K_vv = S_jᵀA_i,   K_vq = Ṡ_jᵀA_i,   K_qv = S_jᵀB_i,   K_qq = Ṡ_jᵀB_i,   V_qq = s_jᵀ (g × (σm n_i − σp × s_i))   (9.2)
+//! ∂P^α_i/∂q^γ_j = δ_{αγ} w h (K_qq − V_qq + Q_x) + w^γ b^{γα} K_vq^γ + w^α b^{αγ} (K_qv^α + Q_v)
+//!                 + (1/h) Σ_β w^β b^{βα} b^{βγ} (K_vv + armature)^β                                                (8.4)
+//! ```
+//!
+//! Balls and body wrenches that depend on the motion are left to the sweeps.
+
+use super::lanes::Lanes;
+use super::residual::Residual;
+use super::scheme::Scheme;
+use super::segments::{GROUND, Segments};
+use super::wrench::BodyForces;
+use crate::spatial::{Momentum, Twist, Vec3};
+
+type L<const N: usize> = Lanes<f64, N>;
+
+/// Most unknowns for which the matrix is written out; measured, see `docs/decisions/0012-dense-small-trees.md`.
+const MOST: usize = 18;
+
+/// A symmetric 3×3 matrix at all nodes: xx, yy, zz, xy, xz, yz.
+type Sym<const N: usize> = [L<N>; 6];
+
+/// The matrix, its factors, and the composite inertias on the way.
+#[derive(Clone, Debug)]
+pub(crate) struct DenseFactor<const N: usize> {
+    /// Rows and columns by coordinate, then node: the order of right-hand sides.
+    matrix: Vec<f64>,
+    /// Row exchanged with row c when column c was eliminated.
+    swaps: Vec<usize>,
+    /// Rotational inertia of every subtree about the origin.
+    composite: Vec<Sym<N>>,
+    /// `(1/h) w^β b^{βα} b^{βγ}` by `[α][γ][β]`.
+    coupling: Vec<[f64; N]>,
+}
+
+impl<const N: usize> DenseFactor<N> {
+    /// Room for the matrix of a tree that is small and plain enough; `None` for others.
+    pub(crate) fn new(segments: &Segments, scheme: &Scheme<N>, forces: &BodyForces) -> Option<Box<Self>> {
+        let plain = !segments.has_balls() && (0..segments.list.len()).all(|i| forces.slot(i).is_none());
+        let (s, size) = (scheme.s, segments.n * scheme.s);
+        if size > MOST || !plain || scheme.gauss {
+            return None;
+        }
+        let mut coupling = Vec::new();
+        for al in 0..s {
+            for ga in 1..=s {
+                coupling.push(std::array::from_fn(|be| scheme.w[be] * scheme.b[be][al] * scheme.b[be][ga]));
+            }
+        }
+        Some(Box::new(Self {
+            matrix: vec![0.0; size * size],
+            swaps: vec![0; size],
+            composite: vec![[Lanes::default(); 6]; segments.list.len()],
+            coupling,
+        }))
+    }
+
+    /// Factors at the point where `residual` was last evaluated. Does not allocate.
+    ///
+    /// # Errors
+    /// The segment whose column has no pivot.
+    pub(crate) fn factor(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        residual: &Residual<f64, N>,
+    ) -> Result<(), usize> {
+        self.assemble(segments, scheme, residual);
+        self.eliminate(segments.n * scheme.s).map_err(|column| {
+            let c = column / scheme.s;
+            segments.list.iter().position(|segment| segment.coordinate == c).unwrap_or(0)
+        })
+    }
+
+    fn assemble(&mut self, segments: &Segments, scheme: &Scheme<N>, residual: &Residual<f64, N>) {
+        let g = segments.gravity;
+        self.matrix.fill(0.0);
+        for (i, segment) in segments.list.iter().enumerate() {
+            self.composite[i] =
+                if segment.massless { [Lanes::default(); 6] } else { own(residual, segments, i) };
+        }
+        for (i, segment) in segments.list.iter().enumerate().rev() {
+            let rot = self.composite[i];
+            let c = segment.coordinate;
+            let (mu, moment, mass) = (residual.momenta[i], residual.moments[i], residual.masses[i]);
+            let (s, s_dot) = (residual.columns[c], residual.column_rates[c]);
+            let a = times(&rot, moment, mass, s);
+            let b = minus(times(&rot, moment, mass, s_dot), turned(mu, s));
+            // g × (σm n − σp × s).
+            let pull = cross(g, s.lin.scale(mass) - moment.cross(s.ang));
+            let mut ancestor = i;
+            while ancestor != GROUND {
+                let j = segments.list[ancestor].coordinate;
+                let (s, s_dot) = (&residual.columns[j], &residual.column_rates[j]);
+                let pair = Pair {
+                    vv: s.dot_momentum(a),
+                    vq: s_dot.dot_momentum(a),
+                    qv: s.dot_momentum(b),
+                    qq: s_dot.dot_momentum(b) - s.ang.dot(pull),
+                };
+                self.place(scheme, residual, segments.n, c, j, &pair);
+                if ancestor != i {
+                    self.place(
+                        scheme,
+                        residual,
+                        segments.n,
+                        j,
+                        c,
+                        &Pair { vq: pair.qv, qv: pair.vq, ..pair },
+                    );
+                }
+                ancestor = segments.list[ancestor].parent;
+            }
+            self.place_force(segments, scheme, residual, c);
+            if segment.parent != GROUND {
+                for k in 0..6 {
+                    self.composite[segment.parent][k] += rot[k];
+                }
+            }
+        }
+    }
+
+    /// Writes the block of one pair of coordinates.
+    #[inline(always)]
+    fn place(
+        &mut self,
+        scheme: &Scheme<N>,
+        residual: &Residual<f64, N>,
+        n: usize,
+        row: usize,
+        column: usize,
+        pair: &Pair<N>,
+    ) {
+        let s = scheme.s;
+        let by_h = 1.0 / residual.h;
+        for al in 0..s {
+            let out = &mut self.matrix[(row * s + al) * n * s + column * s..][..s];
+            for ga in 1..=s {
+                let mut x = pair.vv.dot(&self.coupling[al * s + ga - 1]) * by_h;
+                x += scheme.w[ga] * scheme.b[ga][al] * pair.vq.0[ga]
+                    + scheme.w[al] * scheme.b[al][ga] * pair.qv.0[al];
+                if ga == al {
+                    x += residual.weights[al] * pair.qq.0[al];
+                }
+                out[ga - 1] = x;
+            }
+        }
+    }
+
+    /// Springs, dampers and armature on the diagonal.
+    fn place_force(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        residual: &Residual<f64, N>,
+        c: usize,
+    ) {
+        let law = &segments.laws[c];
+        let (s, n) = (scheme.s, segments.n);
+        if law.armature == 0.0 && law.damping == 0.0 && law.stiffness == 0.0 {
+            return;
+        }
+        for al in 0..s {
+            let out = &mut self.matrix[(c * s + al) * n * s + c * s..][..s];
+            for ga in 1..=s {
+                let coupling: f64 = self.coupling[al * s + ga - 1].iter().sum();
+                out[ga - 1] += law.armature * coupling / residual.h
+                    - law.damping * scheme.w[al] * scheme.b[al][ga]
+                    - if ga == al { residual.weights[al] * law.stiffness } else { 0.0 };
+            }
+        }
+    }
+
+    /// Elimination with row pivoting, in place.
+    fn eliminate(&mut self, size: usize) -> Result<(), usize> {
+        let m = &mut self.matrix;
+        for c in 0..size {
+            let mut pivot = c;
+            for r in c + 1..size {
+                if m[r * size + c].abs() > m[pivot * size + c].abs() {
+                    pivot = r;
+                }
+            }
+            self.swaps[c] = pivot;
+            if pivot != c {
+                for k in 0..size {
+                    m.swap(c * size + k, pivot * size + k);
+                }
+            }
+            let inverse = 1.0 / m[c * size + c];
+            if !inverse.is_finite() {
+                return Err(c);
+            }
+            m[c * size + c] = inverse;
+            let (above, below) = m.split_at_mut((c + 1) * size);
+            let row = &above[c * size + c + 1..];
+            for other in below.chunks_exact_mut(size) {
+                let f = other[c] * inverse;
+                other[c] = f;
+                for (x, y) in other[c + 1..].iter_mut().zip(row) {
+                    *x -= f * y;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `J δ = −r`: `r` and `delta` by coordinate, then node. Does not allocate.
+    pub(crate) fn solve(&self, r: &[f64], delta: &mut [f64]) {
+        let size = delta.len();
+        for (d, r) in delta.iter_mut().zip(r) {
+            *d = -r;
+        }
+        for c in 0..size {
+            delta.swap(c, self.swaps[c]);
+        }
+        for r in 1..size {
+            let row = &self.matrix[r * size..r * size + r];
+            let sum: f64 = row.iter().zip(&delta[..r]).map(|(m, x)| m * x).sum();
+            delta[r] -= sum;
+        }
+        for r in (0..size).rev() {
+            let row = &self.matrix[r * size..(r + 1) * size];
+            let sum: f64 = row[r + 1..].iter().zip(&delta[r + 1..]).map(|(m, x)| m * x).sum();
+            delta[r] = (delta[r] - sum) * row[r];
+        }
+    }
+}
+
+/// Second derivatives of one pair of coordinates at all nodes.
+struct Pair<const N: usize> {
+    vv: L<N>,
+    vq: L<N>,
+    qv: L<N>,
+    qq: L<N>,
+}
+
+/// Rotational inertia of one body about the origin.
+fn own<const N: usize>(residual: &Residual<f64, N>, segments: &Segments, i: usize) -> Sym<N> {
+    let segment = &segments.list[i];
+    let pose = &residual.poses[i];
+    let r = &pose.rot.0;
+    let [xx, yy, zz, xy, xz, yz] = segment.about_com.0;
+    // R I Rᵀ by rows of R I.
+    let left: [[L<N>; 3]; 3] = std::array::from_fn(|k| {
+        [
+            r[k][0] * xx + r[k][1] * xy + r[k][2] * xz,
+            r[k][0] * xy + r[k][1] * yy + r[k][2] * yz,
+            r[k][0] * xz + r[k][1] * yz + r[k][2] * zz,
+        ]
+    });
+    let entry = |a: usize, b: usize| left[a][0] * r[b][0] + left[a][1] * r[b][1] + left[a][2] * r[b][2];
+    let c = segment.com;
+    let p: [L<N>; 3] =
+        std::array::from_fn(|k| r[k][0] * c[0] + r[k][1] * c[1] + r[k][2] * c[2] + pose.pos[k]);
+    let m = segment.mass;
+    let [x, y, z] = [p[0] * p[0] * m, p[1] * p[1] * m, p[2] * p[2] * m];
+    [
+        entry(0, 0) + y + z,
+        entry(1, 1) + x + z,
+        entry(2, 2) + x + y,
+        entry(0, 1) - p[0] * p[1] * m,
+        entry(0, 2) - p[0] * p[2] * m,
+        entry(1, 2) - p[1] * p[2] * m,
+    ]
+}
+
+/// `Ĝ V`.
+#[inline(always)]
+fn times<const N: usize>(rot: &Sym<N>, moment: Vec3<L<N>>, mass: f64, v: Twist<L<N>>) -> Momentum<L<N>> {
+    let [x, y, z] = v.ang.0;
+    let turned = Vec3([
+        rot[0] * x + rot[3] * y + rot[4] * z,
+        rot[3] * x + rot[1] * y + rot[5] * z,
+        rot[4] * x + rot[5] * y + rot[2] * z,
+    ]);
+    Momentum::new(turned + moment.cross(v.lin), v.lin.scale(mass) - moment.cross(v.ang))
+}
+
+/// `adD_μ S = (μ_ω × s + μ_v × n; μ_v × s)`.
+#[inline(always)]
+fn turned<const N: usize>(mu: Momentum<L<N>>, s: Twist<L<N>>) -> Momentum<L<N>> {
+    Momentum::new(mu.ang.cross(s.ang) + mu.lin.cross(s.lin), mu.lin.cross(s.ang))
+}
+
+#[inline(always)]
+fn minus<const N: usize>(a: Momentum<L<N>>, b: Momentum<L<N>>) -> Momentum<L<N>> {
+    Momentum::new(a.ang - b.ang, a.lin - b.lin)
+}
+
+/// `a × x` with a constant `a`.
+#[inline(always)]
+fn cross<const N: usize>(a: Vec3, x: Vec3<L<N>>) -> Vec3<L<N>> {
+    let [x, y, z] = x.0;
+    Vec3([z * a[1] - y * a[2], x * a[2] - z * a[0], y * a[0] - x * a[1]])
+}

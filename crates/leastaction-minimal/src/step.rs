@@ -1,0 +1,556 @@
+//! [`Solver`]: one step, from guess to accepted curve.
+
+use super::MinimalIntegrator;
+use super::block_factor::{NewtonFactor, SolveMemory};
+use super::dense_factor::DenseFactor;
+use super::guess::{Continuation, constant_velocity, remember};
+use super::lanes::Lanes;
+use super::linearize::LinearizeMemory;
+use super::mass_factor::{MassFactor, MassMemory};
+use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
+use super::residual::{Evaluated, Point, Residual};
+use super::scale::rounding_scale;
+use super::scheme::Scheme;
+use super::segments::{Motion, Segments};
+use super::state::{MinimalState, from_public, largest_coordinate, move_position, split_position, to_public};
+use super::stiffness::{is_stiff, largest_stiffness};
+use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
+use crate::integrator::{StepError, StepReport};
+use crate::mechanism::{Mechanism, State};
+
+/// `|ξ₂|` beyond which a step turns too far for its chart: `sin ξ₂ = 0.9`. The sine itself would let pass what has
+/// turned beyond the chart's pole and back.
+const MAX_TILT: f64 = 1.12;
+/// Contraction above which a factorisation is given up.
+const SLOW: f64 = 0.2;
+/// Iterations of the mass-matrix policy before it gives way.
+const MASS_ITERATIONS: u32 = 10;
+/// Steps for which the mass-matrix policy rests after a failure.
+const CAUTION: f64 = 16.0;
+/// Halvings of a step that are counted at all.
+const MOST_HALVINGS: u32 = 30;
+/// Halvings of one Newton step in the line search.
+const BACKTRACKS: u32 = 14;
+
+/// Why a solve ended without a solution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Failure {
+    NotFinite,
+    NotConverged { iterations: u32, residual: f64 },
+    Singular { segment: usize, what: &'static str },
+    TooFar,
+}
+
+/// Everything a step of degree `s < N` needs for one mechanism.
+#[derive(Clone, Debug)]
+pub(crate) struct Solver<const N: usize> {
+    pub(crate) segments: Segments,
+    /// Where the action may be summed, and what decides it: the largest `ω²` of small oscillations.
+    quadrature: Quadrature,
+    stiffness: f64,
+    pub(crate) scheme: Scheme<N>,
+    pub(crate) forces: BodyForces,
+    pub(crate) derivatives: WrenchDerivatives<N>,
+    pub(crate) point: Point<f64, N>,
+    pub(crate) residual: Residual<f64, N>,
+    pub(crate) factor: NewtonFactor,
+    pub(crate) memory: SolveMemory<f64>,
+    /// The matrix written out, for small plain trees.
+    dense: Option<Box<DenseFactor<N>>>,
+    pub(crate) mass: MassFactor,
+    lane_memory: MassMemory<Lanes<f64, N>>,
+    scalar_memory: MassMemory<f64>,
+    continuation: Continuation<N>,
+    pub(crate) scale: Vec<Lanes<f64, N>>,
+    /// Right-hand side and direction, by coordinate then node.
+    pub(crate) rhs: Vec<f64>,
+    pub(crate) direction: Vec<f64>,
+    pub(crate) next_direction: Vec<f64>,
+    lanes: Vec<Lanes<f64, N>>,
+    guess: Vec<Lanes<f64, N>>,
+    pub(crate) velocity: Vec<f64>,
+    backup: Option<MinimalState>,
+    pub(crate) linearized: Option<Box<LinearizeMemory>>,
+}
+
+impl<const N: usize> Solver<N> {
+    pub(crate) fn new(mechanism: &Mechanism, integrator: &MinimalIntegrator) -> Result<Self, StepError> {
+        let s = integrator.degree();
+        let segments = Segments::new(mechanism)?;
+        let forces = BodyForces::new(mechanism, &segments, &integrator.wrenches);
+        let quadrature = integrator.options.quadrature;
+        let scheme = Scheme::new(s, quadrature);
+        let factor = NewtonFactor::new(&segments, &scheme);
+        let (n, k) = (segments.n, segments.n * s);
+        Ok(Self {
+            quadrature,
+            stiffness: largest_stiffness(mechanism, &segments),
+            dense: DenseFactor::new(&segments, &scheme, &forces),
+            scheme,
+            derivatives: forces.derivatives(&segments),
+            point: Point::new(&segments),
+            residual: Residual::new(&segments),
+            memory: factor.memory(),
+            factor,
+            mass: MassFactor::new(&segments),
+            lane_memory: MassMemory::new(&segments),
+            scalar_memory: MassMemory::new(&segments),
+            continuation: Continuation::new(),
+            scale: vec![Lanes::default(); n],
+            rhs: vec![0.0; k],
+            direction: vec![0.0; k],
+            next_direction: vec![0.0; k],
+            lanes: vec![Lanes::default(); n],
+            guess: vec![Lanes::default(); n],
+            velocity: vec![0.0; n],
+            backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
+            linearized: None,
+            forces,
+            segments,
+        })
+    }
+
+    /// Momenta of a public state: the Legendre transform.
+    pub(crate) fn legendre(&mut self, mechanism: &Mechanism, public: &State, state: &mut MinimalState) {
+        self.velocity.copy_from_slice(&public.v);
+        from_public(mechanism, &public.q, &mut self.velocity);
+        split_position(mechanism, &public.q, &mut self.point.base, &mut self.point.anchors);
+        self.mass.place_only(&self.segments, &self.point.base, &self.point.anchors);
+        self.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut state.p);
+    }
+
+    /// Engine velocities of a state into `self.velocity`.
+    pub(crate) fn recover_velocity(
+        &mut self,
+        mechanism: &Mechanism,
+        state: &MinimalState,
+    ) -> Result<(), Failure> {
+        split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
+        self.mass
+            .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)
+            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.velocity.copy_from_slice(&state.p);
+        self.mass.solve(&self.segments, &mut self.scalar_memory, &mut self.velocity);
+        Ok(())
+    }
+
+    /// Public velocities of a state; not a number where the mass matrix is singular.
+    pub(crate) fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
+        if self.recover_velocity(mechanism, state).is_err() {
+            self.velocity.fill(f64::NAN);
+        }
+        v.copy_from_slice(&self.velocity);
+        to_public(mechanism, &state.q, v);
+    }
+
+    /// Everything known where the residual was last evaluated.
+    pub(crate) fn evaluated(&self) -> Evaluated<'_, N> {
+        let Self { segments, scheme, forces, derivatives, point, residual, .. } = self;
+        Evaluated { segments, scheme, forces, derivatives, point, residual }
+    }
+
+    /// Sums the action where a step of length `h` must: at Gauss points if the mechanism is stiff for it. The choice depends
+    /// on nothing else, so that all steps of one length are one symplectic map. Allocates only when the choice changes.
+    pub(crate) fn choose_points(&mut self, h: f64) {
+        let s = self.scheme.s;
+        let gauss = match self.quadrature {
+            Quadrature::Automatic => is_stiff(self.stiffness, s, h),
+            chosen => chosen == Quadrature::Gauss,
+        };
+        if gauss == self.scheme.gauss {
+            return;
+        }
+        self.scheme = Scheme::new(s, if gauss { Quadrature::Gauss } else { Quadrature::Nodes });
+        self.factor = NewtonFactor::new(&self.segments, &self.scheme);
+        self.memory = self.factor.memory();
+        self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        self.linearized = None;
+    }
+
+    /// One step; on failure the state is unchanged. Does not allocate, unless its length makes other points necessary.
+    pub(crate) fn step(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        for (lanes, u) in self.point.u.iter_mut().zip(u) {
+            *lanes = Lanes::splat(*u);
+        }
+        self.choose_points(h);
+        let mut report = StepReport::default();
+        let (time, end) = (state.t, state.t + h);
+        let mut outcome = self.attempt(mechanism, options, state, h, &mut report);
+        if outcome.is_err() && options.halve && options.max_halvings > 0 {
+            let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
+            backup.copy_from(state);
+            let halved = self.halved(mechanism, options, state, &backup, h, &mut report);
+            self.backup = Some(backup);
+            // What the whole step failed of says more than what its smallest part did.
+            outcome = halved.or(outcome);
+        }
+        match outcome {
+            Ok(()) => {
+                state.t = end;
+                Ok(report)
+            }
+            Err(failure) => Err(self.explain(mechanism, options, failure, time, h)),
+        }
+    }
+
+    /// The step in 2, 4, 8, … equal parts until all of them converge. Parts that converged before one failed are taken
+    /// again: a part on the edge of what can be solved may have got there with an error that spoils the rest.
+    fn halved(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        backup: &MinimalState,
+        h: f64,
+        report: &mut StepReport,
+    ) -> Result<(), Failure> {
+        let mut outcome = Ok(());
+        for level in 1..=options.max_halvings.min(MOST_HALVINGS) {
+            report.halvings += 1;
+            let parts = 1_u32 << level;
+            let part = h / f64::from(parts);
+            outcome = (0..parts).try_for_each(|_| self.attempt(mechanism, options, state, part, report));
+            if outcome.is_ok() {
+                break;
+            }
+            state.copy_from(backup);
+        }
+        outcome
+    }
+
+    /// Guess, solve, and on success move the state.
+    fn attempt(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        h: f64,
+        report: &mut StepReport,
+    ) -> Result<(), Failure> {
+        split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
+        self.point.p.copy_from_slice(&state.p);
+        self.residual.prepare(&self.segments, &self.scheme, h, &self.point.u);
+        let mut caution = state.caution;
+        let extrapolated =
+            self.continuation.extrapolate(&self.segments, &self.scheme, state, h, &mut self.point);
+        if !extrapolated {
+            self.recover_velocity(mechanism, state)?;
+            constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
+        }
+        let mut outcome = self.solve(options, &mut caution, report);
+        if extrapolated && outcome.is_err() {
+            // A curve continued across a sharp turn can be worse than a straight one.
+            report.retries += 1;
+            self.recover_velocity(mechanism, state)?;
+            constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
+            outcome = self.solve(options, &mut caution, report);
+        }
+        report.residual = report.residual.max(outcome?);
+        let s = self.scheme.s;
+        let delta = &self.point.delta;
+        move_position(mechanism, &mut state.q, |c| delta[c].0[s]);
+        state.p.copy_from_slice(&self.residual.carried);
+        state.caution = (caution - 1.0).max(0.0);
+        state.t += h;
+        remember(&self.scheme, &self.point, h, state);
+        Ok(())
+    }
+
+    /// Solves from the guess in the point, by the policy.
+    fn solve(
+        &mut self,
+        options: &MinimalOptions,
+        caution: &mut f64,
+        report: &mut StepReport,
+    ) -> Result<f64, Failure> {
+        match options.policy {
+            Policy::Newton => self.newton(options, false, &mut report.iterations),
+            Policy::Chord => self.newton(options, true, &mut report.iterations),
+            // Written out, the exact matrix costs less than the iterations it saves.
+            Policy::Automatic if self.dense.is_some() => self.newton(options, true, &mut report.iterations),
+            // Oscillations that are fast for the step are not in the mass matrix.
+            Policy::Automatic if self.scheme.gauss => self.newton(options, true, &mut report.iterations),
+            Policy::Mass | Policy::Automatic if *caution > 0.0 => {
+                self.newton(options, true, &mut report.iterations)
+            }
+            Policy::Mass | Policy::Automatic => {
+                self.guess.copy_from_slice(&self.point.delta);
+                self.quasi_newton(options, &mut report.iterations).or_else(|_| {
+                    *caution = CAUTION;
+                    self.point.delta.copy_from_slice(&self.guess);
+                    self.newton(options, true, &mut report.iterations)
+                })
+            }
+        }
+    }
+
+    /// The residual at the point; false if it is not finite or turns too far.
+    pub(crate) fn evaluate(&mut self) -> Result<(), Failure> {
+        let mut forces = AllForces { forces: &self.forces, scratch: &mut self.derivatives };
+        self.residual.evaluate(&self.segments, &self.scheme, &mut forces, &self.point);
+        if self.residual.balls.iter().any(|b| b.tilt > MAX_TILT || b.tilt.is_nan()) {
+            return Err(Failure::TooFar);
+        }
+        // A sum of all rows is finite only if every row is.
+        let mut sum = 0.0;
+        for row in &self.residual.rows {
+            for x in &row.0 {
+                sum += x * 0.0;
+            }
+        }
+        if sum == 0.0 { Ok(()) } else { Err(Failure::NotFinite) }
+    }
+
+    /// Largest `|r|/σ`.
+    fn merit(&self) -> f64 {
+        let mut worst = 0.0f64;
+        for (row, scale) in self.residual.rows.iter().zip(&self.scale) {
+            for al in 0..self.scheme.s {
+                // Where every term is zero the row is, too.
+                if row.0[al] != 0.0 {
+                    worst = worst.max(row.0[al].abs() / scale.0[al]);
+                }
+            }
+        }
+        worst
+    }
+
+    pub(crate) fn update_scale(&mut self) {
+        let Self { segments, scheme, forces, derivatives, point, residual, scale, .. } = self;
+        rounding_scale(Evaluated { segments, scheme, forces, derivatives, point, residual }, scale);
+    }
+
+    /// `δ = −(C ⊗ M)⁻¹ r` (8.3); returns its largest entry.
+    fn mass_direction(&mut self) -> f64 {
+        let s = self.scheme.s;
+        self.lanes.copy_from_slice(&self.residual.rows);
+        for row in &mut self.lanes {
+            for x in &mut row.0[s..] {
+                *x = 0.0;
+            }
+        }
+        // Row 0 of a ball is the sum of all chart rows but the last, to leading order.
+        for segment in self.segments.list.iter().filter(|s| s.motion == Motion::Ball) {
+            for row in &mut self.lanes[segment.coordinate..segment.coordinate + 3] {
+                for al in 1..s {
+                    row.0[0] -= row.0[al];
+                }
+            }
+        }
+        self.mass.solve(&self.segments, &mut self.lane_memory, &mut self.lanes);
+        let h = self.residual.h;
+        let mut worst = 0.0f64;
+        for lanes in &mut self.lanes {
+            let mut delta = Lanes::<f64, N>::default();
+            for ga in 1..=s {
+                delta.0[ga] = -h * lanes.dot(&self.scheme.c_inverse[ga]);
+                worst = worst.max(delta.0[ga].abs());
+            }
+            *lanes = delta;
+        }
+        worst
+    }
+
+    fn stopping(&self, options: &MinimalOptions) -> Stopping {
+        let largest = largest_coordinate(&self.segments, &self.point.base);
+        Stopping::new(options, self.segments.depth, largest)
+    }
+
+    /// The mass-matrix policy: one O(n) factorisation, cheap iterations.
+    fn quasi_newton(&mut self, options: &MinimalOptions, iterations: &mut u32) -> Result<f64, Failure> {
+        let middle = self.scheme.middle;
+        let delta = &self.point.delta;
+        self.mass
+            .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
+            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.evaluate()?;
+        self.update_scale();
+        let mut stopping = self.stopping(options);
+        let mut previous = f64::INFINITY;
+        for iteration in 0..=MASS_ITERATIONS {
+            let norm = self.mass_direction();
+            let merit = self.merit();
+            if stopping.accepts(merit, norm, previous) {
+                // The direction at hand costs one evaluation more and removes most of what is left.
+                for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
+                    *delta += *step;
+                }
+                *iterations += 1;
+                self.evaluate()?;
+                return Ok(self.merit());
+            }
+            // The first contraction is not yet the asymptotic one.
+            let slow = norm > SLOW * previous && !stopping.is_noise(merit, norm);
+            if slow || iteration == MASS_ITERATIONS || !norm.is_finite() {
+                return Err(Failure::NotConverged { iterations: *iterations, residual: merit });
+            }
+            previous = norm;
+            for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
+                *delta += *step;
+            }
+            *iterations += 1;
+            self.evaluate()?;
+        }
+        Err(Failure::NotConverged { iterations: *iterations, residual: f64::NAN })
+    }
+
+    /// Derivatives of body wrenches at the point.
+    pub(crate) fn differentiate_forces(&mut self) {
+        self.forces.differentiate(
+            &self.segments,
+            self.scheme.s,
+            &self.point,
+            &self.residual,
+            &mut self.derivatives,
+        );
+    }
+
+    /// Factors the Newton matrix at the point.
+    pub(crate) fn factor_here(&mut self) -> Result<(), Failure> {
+        self.differentiate_forces();
+        let Self { segments, scheme, forces, derivatives, point, residual, factor, .. } = self;
+        factor
+            .factor(Evaluated { segments, scheme, forces, derivatives, point, residual })
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+    }
+
+    /// `−J⁻¹ r` with the factorisation at hand into `next_direction`; returns its largest entry.
+    pub(crate) fn newton_direction(&mut self) -> f64 {
+        let s = self.scheme.s;
+        for (rhs, row) in self.rhs.chunks_exact_mut(s).zip(&self.residual.rows) {
+            rhs.copy_from_slice(&row.0[..s]);
+        }
+        self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
+        largest(&self.next_direction)
+    }
+
+    /// Factors the Newton matrix at the point, written out where that is cheaper.
+    fn factor_newton(&mut self) -> Result<(), Failure> {
+        let Some(dense) = &mut self.dense else { return self.factor_here() };
+        dense
+            .factor(&self.segments, &self.scheme, &self.residual)
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+    }
+
+    /// As [`newton_direction`](Self::newton_direction), with whichever factorisation there is.
+    fn next_newton_direction(&mut self) -> f64 {
+        let s = self.scheme.s;
+        let Some(dense) = &self.dense else { return self.newton_direction() };
+        for (rhs, row) in self.rhs.chunks_exact_mut(s).zip(&self.residual.rows) {
+            rhs.copy_from_slice(&row.0[..s]);
+        }
+        dense.solve(&self.rhs, &mut self.next_direction);
+        largest(&self.next_direction)
+    }
+
+    /// Newton with the natural monotonicity test; `chord` keeps a factorisation while it contracts well.
+    fn newton(
+        &mut self,
+        options: &MinimalOptions,
+        chord: bool,
+        iterations: &mut u32,
+    ) -> Result<f64, Failure> {
+        let s = self.scheme.s;
+        self.evaluate()?;
+        self.update_scale();
+        self.factor_newton()?;
+        let mut stopping = self.stopping(options);
+        // A direction that must be shortened tells that the guess is not in the region of one root: what is found may
+        // be another one, with any energy. Where halves are allowed they are the better answer.
+        let backtracks = if options.halve { 1 } else { BACKTRACKS };
+        let mut norm = self.next_newton_direction();
+        let mut merit = self.merit();
+        for _ in 0..options.max_iterations {
+            if !norm.is_finite() {
+                return Err(Failure::NotFinite);
+            }
+            std::mem::swap(&mut self.direction, &mut self.next_direction);
+            self.guess.copy_from_slice(&self.point.delta);
+            *iterations += 1;
+            let mut t = 1.0;
+            let mut accepted = None;
+            for _ in 0..backtracks {
+                for (c, delta) in self.point.delta.iter_mut().enumerate() {
+                    for ga in 1..=s {
+                        delta.0[ga] = self.guess[c].0[ga] + t * self.direction[c * s + ga - 1];
+                    }
+                }
+                if self.evaluate().is_ok() {
+                    let next = self.next_newton_direction();
+                    merit = self.merit();
+                    if t == 1.0 && stopping.accepts(merit, next, norm) {
+                        // As in the cheap iteration: the direction at hand removes most of what is left.
+                        for (delta, step) in
+                            self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s))
+                        {
+                            for (x, d) in delta.0[1..=s].iter_mut().zip(step) {
+                                *x += d;
+                            }
+                        }
+                        *iterations += 1;
+                        self.evaluate()?;
+                        return Ok(self.merit());
+                    }
+                    // Near the rounding floor the test compares noise.
+                    if stopping.is_noise(merit, next) || next <= (1.0 - 0.25 * t) * norm {
+                        accepted = Some(next);
+                        break;
+                    }
+                }
+                t *= 0.5;
+            }
+            let Some(next) = accepted else {
+                return Err(Failure::NotConverged { iterations: *iterations, residual: merit });
+            };
+            let contracts = next <= SLOW * norm && t == 1.0;
+            if chord && contracts {
+                norm = next;
+            } else {
+                self.factor_newton()?;
+                norm = self.next_newton_direction();
+            }
+        }
+        Err(Failure::NotConverged { iterations: *iterations, residual: merit })
+    }
+
+    pub(crate) fn explain(
+        &self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        failure: Failure,
+        time: f64,
+        step: f64,
+    ) -> StepError {
+        match failure {
+            Failure::NotFinite => StepError::NotFinite { time, what: "residual of the step" },
+            Failure::NotConverged { iterations, residual } => {
+                StepError::NotConverged { time, step, iterations, residual, tolerance: options.tolerance }
+            }
+            Failure::TooFar => StepError::NotConverged {
+                time,
+                step,
+                iterations: 0,
+                residual: f64::INFINITY,
+                tolerance: options.tolerance,
+            },
+            Failure::Singular { segment, what } => StepError::Singular {
+                time,
+                what,
+                joint: mechanism.joint(self.segments.list[segment].joint).name.clone(),
+                remedy: "give the bodies behind it inertia, or the joint armature",
+            },
+        }
+    }
+}
+
+/// Largest magnitude; infinite if one is not a number.
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0f64, |m, x| if x.is_nan() { f64::INFINITY } else { m.max(x.abs()) })
+}

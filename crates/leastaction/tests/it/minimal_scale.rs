@@ -1,0 +1,89 @@
+//! The engine in joint coordinates is linear in the size of the mechanism, however long, deep or wide.
+
+use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::{Input, Integrator};
+use leastaction::mechanism::{MechanismBuilder, ModelDescription, samples};
+
+/// Mean iterations of the first steps of 5 ms, none of which may fail, be repeated or halved.
+fn mean_iterations(model: ModelDescription, order: u32, steps: u32) -> f64 {
+    let name = model.name.clone();
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let options = MinimalOptions { order, halve: true, ..MinimalOptions::default() };
+    let integrator = MinimalIntegrator::new(options).expect("options");
+    let mut workspace = integrator.workspace(&mechanism).expect("served");
+    let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("start");
+    let mut iterations = 0;
+    for k in 0..steps {
+        let report = integrator
+            .step(&mechanism, &mut workspace, &mut state, Input { u: &[] }, 0.005)
+            .unwrap_or_else(|error| panic!("{name}, order {order}, step {k}: {error}"));
+        assert_eq!((report.halvings, report.retries), (0, 0), "{name}, order {order}, step {k}");
+        iterations += report.iterations;
+    }
+    let mean = f64::from(iterations) / f64::from(steps);
+    println!("{name}, order {order}: {mean:.2} iterations");
+    mean
+}
+
+/// A tree of unit rods: the parent of every body by number, the first on the ground.
+fn tree(name: &str, parents: impl Iterator<Item = Option<usize>>) -> ModelDescription {
+    let mut model = samples::chain(1);
+    let (body, joint) = (model.bodies[0].clone(), model.joints[0].clone());
+    model.name = name.into();
+    for (i, parent) in parents.enumerate().skip(1) {
+        let mut link = body.clone();
+        link.name = format!("link{i}");
+        model.bodies.push(link);
+        let mut hinge = joint.clone();
+        hinge.name = format!("joint{i}");
+        hinge.child = format!("link{i}");
+        if let Some(parent) = parent {
+            hinge.parent = format!("link{parent}");
+            hinge.parent_placement.p = [0.0, 0.0, -1.0];
+        }
+        model.joints.push(hinge);
+    }
+    model
+}
+
+#[test]
+fn chains_of_any_length_take_as_many_iterations_as_short_ones() {
+    for order in [2, 4] {
+        let short = mean_iterations(samples::chain(100), order, 20);
+        let short_balls = mean_iterations(samples::ball_chain(100), order, 20);
+        for n in [1_500, 6_000] {
+            let mean = mean_iterations(samples::chain(n), order, 20);
+            assert!(mean <= 1.5 * short, "chain of {n}, order {order}: {mean} and {short}");
+        }
+        let mean = mean_iterations(samples::ball_chain(1_500), order, 20);
+        assert!(mean <= 1.5 * short_balls, "balls, order {order}: {mean} and {short_balls}");
+    }
+}
+
+/// Slow without optimisation: the bars of the documentation.
+#[test]
+#[ignore = "a minute and a gigabyte: run before a release"]
+fn a_hundred_thousand_links_take_as_many_iterations_as_a_hundred() {
+    for order in [2, 4] {
+        for sample in [samples::chain, samples::ball_chain] {
+            let short = mean_iterations(sample(100), order, 20);
+            for n in [1_000, 10_000, 100_000] {
+                let mean = mean_iterations(sample(n), order, 20);
+                assert!(mean <= 1.5 * short || n == 1_000, "{n}, order {order}: {mean} and {short}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wide_and_bushy_trees_are_no_harder_than_small_ones() {
+    let star = |n: usize| tree("star", (0..n).map(|i| (i > 0).then_some(0)));
+    let binary = |n: usize| tree("binary tree", (0..n).map(|i| (i > 0).then(|| (i - 1) / 2)));
+    for order in [2, 4] {
+        let (small, large) = (mean_iterations(star(100), order, 5), mean_iterations(star(10_000), order, 5));
+        assert!(large <= 1.5 * small, "star, order {order}: {large} and {small}");
+        let (small, large) =
+            (mean_iterations(binary(127), order, 5), mean_iterations(binary(65_535), order, 5));
+        assert!(large <= 1.5 * small, "binary tree, order {order}: {large} and {small}");
+    }
+}
