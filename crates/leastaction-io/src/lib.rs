@@ -10,6 +10,7 @@ mod findings;
 mod frames;
 mod json;
 mod load;
+pub mod mesh;
 pub mod mjcf;
 mod model_json;
 mod npz;

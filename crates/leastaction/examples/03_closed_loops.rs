@@ -14,8 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..10_000 {
         simulator.step(&[], 0.01)?;
     }
-    println!("after {:.0} s the loop is open by {:.1e} m", simulator.state().t, simulator.gap());
-    assert!(simulator.gap() < 1e-12);
+    let gap = simulator.gap();
+    println!("after {:.0} s the loop is open by {gap:.1e} m", simulator.state().t);
+    assert!(gap < 1e-12);
 
     let mut forces = Vec::new();
     simulator.joint_forces(&mut forces);

@@ -41,10 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..500 {
         simulator.step(&[1.0], 0.002)?;
     }
-    println!(
-        "pushed by 1 N for 1 s: cart at {:.3} m, pole at {:.3} rad",
-        simulator.state().q[0],
-        simulator.state().q[1]
-    );
+    let end = simulator.state();
+    println!("pushed by 1 N for 1 s: cart at {:.3} m, pole at {:.3} rad", end.q[0], end.q[1]);
     Ok(())
 }

@@ -5,12 +5,12 @@
 use std::error::Error;
 
 use leastaction::integrator::{Method, MethodOptions, Simulator};
-use leastaction::mechanism::{MechanismBuilder, samples};
+use leastaction::mechanism::{MechanismBuilder, State, samples};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mechanism = MechanismBuilder::from(samples::ball_chain(5)).build()?;
     let options = MethodOptions { order: Some(4), ..MethodOptions::default() };
-    let begin = |start| Simulator::new(&mechanism, Method::Minimal, &options, start);
+    let begin = |start: &State| Simulator::new(&mechanism, Method::Minimal, &options, start);
 
     let mut whole = begin(&mechanism.start_state())?;
     for _ in 0..1000 {

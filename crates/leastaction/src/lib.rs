@@ -55,6 +55,94 @@ pub mod control;
 pub mod integrator;
 
 use leastaction_core::linalg;
-pub use leastaction_core::{dynamics, lie, mechanism, scalar, spatial, trajectory};
-pub use leastaction_io as io;
-pub use leastaction_motion::{jet, optimize, spline};
+
+// What users see, name by name: what is not listed here may change without notice. `tests/it/public_face.rs` keeps the
+// lists explicit.
+
+/// Inverse and forward dynamics, mass matrix, energies and momenta.
+pub mod dynamics {
+    pub use leastaction_core::dynamics::{Dynamics, Kinematics, LoopGap, Observables, loop_gaps, mobility};
+}
+
+/// Reading and writing models, states and trajectories.
+pub mod io {
+    pub use leastaction_io::{
+        Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, NamedArray,
+        NpzWriter, ProblemKind, Reading, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
+        TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, load_model, printable, push_number,
+        read_model, read_model_json, read_text, read_trajectory_csv, read_trajectory_npz, read_urdf,
+        write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
+    };
+
+    /// Triangle meshes and their masses.
+    pub mod mesh {
+        pub use leastaction_io::mesh::{MAX_MESH_BYTES, MassProperties, Mesh, MeshError, MeshInertia};
+    }
+
+    /// MJCF, the format of MuJoCo.
+    pub mod mjcf {
+        pub use leastaction_io::mjcf::{MjcfOptions, ReadFile, read_mjcf, write_mjcf};
+    }
+}
+
+/// Quantities of a motion with time derivatives of any order, and their Jacobians.
+pub mod jet {
+    pub use leastaction_motion::jet::{
+        Coordinates, Cost, CostEvaluator, Generating, JetError, JetQuantities, JetWorkspace, MotionChart,
+        NoQuantities, Quantities, Quantity, QuantityFrame, QuantityKind, RecordedError, RecordedMotion,
+        Samples, Target, TorqueJacobian, factorial,
+    };
+}
+
+/// Exponential, logarithm and their tangents on SO(3) and SE(3).
+pub mod lie {
+    pub use leastaction_core::lie::{se3, so3};
+}
+
+/// The model: description, builder, and the mechanism that every engine reads.
+pub mod mechanism {
+    pub use leastaction_core::mechanism::{
+        Actuator, ActuatorDescription, Body, BodyDescription, BodyId, ConstraintDescription, Coordinates,
+        Coupling, CouplingDescription, Frame, FrameDescription, FrameId, Joint, JointDescription, JointId,
+        JointRole, JointType, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism, MechanismBuilder,
+        MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind, Origin,
+        PerCoordinate, Placement, Problem, Severity, Shape, SpringDescription, State, StateDescription,
+        Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest, samples,
+    };
+}
+
+/// Motions from costs, costs from motions.
+pub mod optimize {
+    pub use leastaction_motion::optimize::{
+        ActiveBound, Banded, BilevelOptions, BilevelSolution, Bound, BoundaryState, ControlPoints, Fit,
+        HessianKind, InteriorPointOptions, InverseOptions, InverseSolution, Limit, LimitKind, MotionChart,
+        MotionProblem, NewtonOptions, NewtonReport, Observation, Obstacle, OptimizeError, Point, Progress,
+        Quantity, QuantityKind, Sampling, Solution, SolveOptions, SolveStatus, SplineTable, Target, Term,
+        TermKind, Transcription, ViaPoint, Wish, end_control_points, infer, infer_noisy, minimise, polish,
+        quantities_of, solve, start_control_points,
+    };
+}
+
+/// The number types that kernels are written over.
+pub mod scalar {
+    pub use leastaction_core::scalar::{Dual, Real};
+}
+
+/// Poses, twists, wrenches, momenta, inertias.
+pub mod spatial {
+    pub use leastaction_core::spatial::{
+        ArticulatedInertia, Inertia, Mat3, Momentum, Pose, Quat, Sym3, Twist, Vec3, Wrench, principal,
+    };
+}
+
+/// B-splines, also of rotations.
+pub mod spline {
+    pub use leastaction_motion::spline::{
+        BSpline, FitOptions, RotationJet, RotationReference, Sampling, SplineError, SplineFit, SplineTable,
+    };
+}
+
+/// Tables of a run.
+pub mod trajectory {
+    pub use leastaction_core::trajectory::{ColumnGroup, Recorded, Sampler, Trajectory, TrajectoryLayout};
+}

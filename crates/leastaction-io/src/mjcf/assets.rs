@@ -1,27 +1,39 @@
-//! Materials and meshes, as far as drawing needs them.
+//! Materials and meshes: what drawing needs of them, and the mass of what a mesh encloses.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use super::document::Document;
-use super::settings::{Settings, parse_array};
+use super::defaults::Defaults;
+use super::document::{Document, Element};
+use super::inertial::MassProperties;
+use super::settings::{Settings, parse_array, parse_numbers};
+use crate::frames::{IDENTITY, Quaternion, conjugate, matrix, rotate, rotate_inertia, sub, unit_quaternion};
+use crate::mesh::{Mesh, MeshInertia};
 
-/// A mesh file.
+/// A mesh of the assets.
 #[derive(Clone, Debug)]
-pub(super) struct Mesh {
+pub(super) struct MeshAsset {
     pub(super) file: String,
     pub(super) scale: [f64; 3],
+    inertia: String,
+    /// Where the frame of the file's vertices is taken to be: they are moved by the inverse.
+    reference: ([f64; 3], Quaternion),
+    vertices: Vec<f64>,
+    faces: Vec<f64>,
+    /// Mass properties for density one, or why there are none; computed when first asked for.
+    mass: Option<Result<MassProperties, String>>,
 }
 
-/// Colours by material, files by mesh.
+/// Colours by material, meshes by name.
 #[derive(Debug, Default)]
 pub(super) struct Assets {
     pub(super) colours: HashMap<String, Option<[f64; 4]>>,
-    pub(super) meshes: HashMap<String, Mesh>,
+    pub(super) meshes: HashMap<String, MeshAsset>,
 }
 
 impl Assets {
     /// Reads all `asset` sections.
-    pub(super) fn read(document: &Document, settings: &Settings) -> Self {
+    pub(super) fn read(document: &Document, settings: &Settings, defaults: &Defaults) -> Self {
         let mut assets = Self::default();
         let sections = document.elements[0].children.iter().map(|id| &document.elements[*id]);
         for section in sections.filter(|s| s.tag == "asset") {
@@ -34,25 +46,126 @@ impl Assets {
                         }
                     }
                     "mesh" => {
-                        let file = element.text("file").unwrap_or("");
-                        let last = file.rsplit(['/', '\\']).next().unwrap_or(file);
-                        // A mesh without a name is called like its file.
-                        let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
-                        let name = element.text("name").unwrap_or(stem);
-                        let file = if settings.strip_path { last } else { file };
-                        let directory = settings.mesh_directory.trim_end_matches('/');
-                        let file = if directory.is_empty() || file.starts_with('/') {
-                            file.to_owned()
-                        } else {
-                            format!("{directory}/{file}")
+                        let class = element.text("class").and_then(|name| defaults.find(name)).unwrap_or(0);
+                        let inherited = defaults.chain(class, "mesh");
+                        let say = |name: &str| {
+                            let inherited =
+                                || inherited.iter().find_map(|id| document.elements[*id].text(name));
+                            element.text(name).or_else(inherited)
                         };
-                        let scale = element.text("scale").and_then(parse_array).unwrap_or([1.0; 3]);
-                        assets.meshes.insert(name.to_owned(), Mesh { file, scale });
+                        let (name, mesh) = mesh(element, settings, say);
+                        assets.meshes.insert(name, mesh);
                     }
                     _ => {}
                 }
             }
         }
         assets
+    }
+
+    /// Mass properties of a mesh for density one, or what stands in the way, as a phrase after "would come from".
+    pub(super) fn mass_of(&mut self, name: &str, folder: &Path) -> Result<MassProperties, String> {
+        let Some(mesh) = self.meshes.get_mut(name) else {
+            return Err(format!("the mesh `{name}`, which is not among the assets"));
+        };
+        if mesh.mass.is_none() {
+            mesh.mass = Some(mesh.weigh(folder));
+        }
+        mesh.mass.clone().unwrap_or_else(|| Err("a mesh".into()))
+    }
+}
+
+/// A `mesh` element with its name; `say` gives its attributes, its own or inherited.
+fn mesh<'a>(
+    element: &Element,
+    settings: &Settings,
+    say: impl Fn(&str) -> Option<&'a str>,
+) -> (String, MeshAsset) {
+    let file = element.text("file").unwrap_or("");
+    let last = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    // A mesh without a name is called like its file.
+    let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
+    let name = element.text("name").unwrap_or(stem);
+    let file = if settings.strip_path { last } else { file };
+    let directory = settings.mesh_directory.trim_end_matches('/');
+    let file = if directory.is_empty() || file.starts_with('/') || file.is_empty() {
+        file.to_owned()
+    } else {
+        format!("{directory}/{file}")
+    };
+    let turn = element.text("refquat").and_then(parse_array).and_then(unit_quaternion);
+    let mesh = MeshAsset {
+        file,
+        scale: say("scale").and_then(parse_array).unwrap_or([1.0; 3]),
+        inertia: say("inertia").unwrap_or("legacy").to_owned(),
+        reference: (
+            element.text("refpos").and_then(parse_array).unwrap_or([0.0; 3]),
+            turn.unwrap_or(IDENTITY),
+        ),
+        vertices: element.text("vertex").map(parse_numbers).unwrap_or_default(),
+        faces: element.text("face").map(parse_numbers).unwrap_or_default(),
+        mass: None,
+    };
+    (name.to_owned(), mesh)
+}
+
+impl MeshAsset {
+    fn weigh(&self, folder: &Path) -> Result<MassProperties, String> {
+        let how = match self.inertia.as_str() {
+            "exact" => MeshInertia::Exact,
+            "shell" => MeshInertia::Shell,
+            "legacy" => MeshInertia::Legacy,
+            other => return Err(format!("a mesh with `inertia=\"{other}\"`")),
+        };
+        let explain = |error: &crate::mesh::MeshError| format!("a mesh ({error})");
+        let mesh = match (self.file.is_empty(), self.faces.is_empty()) {
+            (false, _) => Mesh::read(&folder.join(&self.file)),
+            (true, false) => self.inline().checked(),
+            (true, true) => return Err("a mesh given by its vertices alone (its convex hull)".into()),
+        };
+        let mesh = mesh.map_err(|error| explain(&error))?.scaled(self.scale);
+        let found = mesh.mass_properties(how).map_err(|error| explain(&error))?;
+        // Vertices are given in the file's axes; the reference frame is where the geom's frame is in them.
+        let (position, turn) = self.reference;
+        let back = conjugate(turn);
+        let [xx, yy, zz, xy, xz, yz] = rotate_inertia(back, found.inertia);
+        Ok(MassProperties {
+            mass: found.mass,
+            com: rotate(back, sub(found.com, position)),
+            inertia: [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]],
+        })
+    }
+
+    /// The mesh that stands in the model file itself.
+    fn inline(&self) -> Mesh {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a wrong index is refused later"
+        )]
+        let index = |x: &f64| if *x >= 0.0 { *x as u32 } else { u32::MAX };
+        Mesh {
+            vertices: self.vertices.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect(),
+            faces: self.faces.chunks_exact(3).map(|f| [index(&f[0]), index(&f[1]), index(&f[2])]).collect(),
+        }
+    }
+}
+
+impl MassProperties {
+    /// The same body of another density, placed elsewhere.
+    pub(super) fn of_mesh(unit: &Self, mass: f64, placement: &crate::mechanism::Placement) -> Self {
+        let (ratio, r) = (mass / unit.mass, matrix(placement.q));
+        let mut inertia = [[0.0; 3]; 3];
+        for i in 0..3 {
+            for j in 0..3 {
+                for k in 0..3 {
+                    for l in 0..3 {
+                        inertia[i][j] += ratio * r[i][k] * unit.inertia[k][l] * r[j][l];
+                    }
+                }
+            }
+        }
+        let com = crate::frames::add(placement.p, rotate(placement.q, unit.com));
+        Self { mass, com, inertia }
     }
 }

@@ -13,7 +13,7 @@ const MAX_CLASS_DEPTH: usize = 100;
 pub(super) type ClassId = usize;
 
 /// The kinds of element that have defaults of their own.
-const KINDS: [&str; 5] = ["joint", "geom", "site", "equality", "actuator"];
+const KINDS: [&str; 6] = ["joint", "geom", "site", "mesh", "equality", "actuator"];
 
 #[derive(Debug)]
 struct Class {

@@ -22,6 +22,16 @@ pub(super) struct Geom {
 #[derive(Debug)]
 pub(super) enum GeomMass {
     Known(MassProperties),
+    /// That of a mesh, whose file is read only if a body has no other source of mass.
+    Mesh {
+        /// The asset.
+        name: String,
+        /// `mass`, if the geom has one.
+        given: Option<f64>,
+        density: f64,
+        /// Of the geom in the body.
+        placement: Placement,
+    },
     /// What stands in the way, as a phrase after "its mass would come from".
     Unknown(&'static str),
 }
@@ -66,7 +76,7 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
     };
     let mass = match kind.as_str() {
         "plane" | "hfield" => None,
-        _ => mass(reader, item, &kind, mesh.is_some(), size, &placement),
+        _ => mass(reader, item, &kind, mesh.as_deref(), size, &placement),
     };
     let rgba = colour(reader, item);
     let visual = shape.filter(|_| whole).map(|shape| Visual { shape, placement, rgba });
@@ -169,7 +179,7 @@ fn mass(
     reader: &Reader,
     item: &Item,
     kind: &str,
-    has_mesh: bool,
+    mesh: Option<&str>,
     size: [f64; 3],
     placement: &Placement,
 ) -> Option<GeomMass> {
@@ -178,8 +188,11 @@ fn mass(
     if given == Some(0.0) || (given.is_none() && density == 0.0) {
         return None;
     }
-    if has_mesh || kind == "mesh" || kind == "sdf" {
-        return Some(GeomMass::Unknown("a mesh"));
+    if let ("mesh", Some(name)) = (kind, mesh) {
+        return Some(GeomMass::Mesh { name: name.to_owned(), given, density, placement: *placement });
+    }
+    if mesh.is_some() || matches!(kind, "mesh" | "sdf") {
+        return Some(GeomMass::Unknown("a shape that is fitted to a mesh"));
     }
     if reader.is_true(item, "shellinertia") {
         return Some(GeomMass::Unknown("a shell (`shellinertia`)"));

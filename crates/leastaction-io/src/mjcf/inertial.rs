@@ -155,9 +155,18 @@ fn sum_of_geoms(reader: &mut Reader, geoms: &[(Item, Geom)]) -> MassProperties {
     let [low, high] = reader.settings.inertia_groups;
     let mut parts = Vec::new();
     for (item, geom) in geoms.iter().filter(|(_, g)| (low..=high).contains(&g.group)) {
-        match &geom.mass {
-            Some(GeomMass::Known(mass)) => parts.push(*mass),
-            Some(GeomMass::Unknown(what)) => {
+        let known = match &geom.mass {
+            None => continue,
+            Some(GeomMass::Known(mass)) => Ok(*mass),
+            Some(GeomMass::Unknown(what)) => Err((*what).to_owned()),
+            Some(GeomMass::Mesh { name, given, density, placement }) => reader
+                .assets
+                .mass_of(name, &reader.folder)
+                .map(|unit| MassProperties::of_mesh(&unit, given.unwrap_or(density * unit.mass), placement)),
+        };
+        match known {
+            Ok(mass) => parts.push(mass),
+            Err(what) => {
                 reader.refused(
                     item.id,
                     format!("the mass of its body would come from {what}, which is not computed"),
@@ -166,7 +175,6 @@ fn sum_of_geoms(reader: &mut Reader, geoms: &[(Item, Geom)]) -> MassProperties {
                 // Some mass, so that nothing later complains of its absence.
                 parts.push(MassProperties::of_principal(1.0, [1.0; 3], &Placement::default()));
             }
-            None => {}
         }
     }
     MassProperties::sum(&parts)

@@ -52,6 +52,8 @@ pub(super) struct Reader {
     pub(super) settings: Settings,
     pub(super) defaults: Defaults,
     pub(super) assets: Assets,
+    /// The folder of the main file, which mesh files are relative to.
+    pub(super) folder: std::path::PathBuf,
     pub(super) model: ModelDescription,
     /// The world and all bodies, in MuJoCo's order.
     pub(super) bodies: Vec<BodyRecord>,
@@ -79,7 +81,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
     validate::validate(&mut document, &mut problems);
     let settings = settings::read(&document, &mut problems);
     let defaults = Defaults::read(&document, &mut problems);
-    let assets = Assets::read(&document, &settings);
+    let assets = Assets::read(&document, &settings, &defaults);
     let stem = path.file_stem().map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned());
     let name = document.elements[0].text("model").map_or(stem, str::to_owned);
     let mut model = ModelDescription::new(name);
@@ -91,6 +93,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         settings,
         defaults,
         assets,
+        folder: path.parent().unwrap_or(Path::new("")).to_owned(),
         model,
         bodies: Vec::new(),
         body_names: HashMap::new(),

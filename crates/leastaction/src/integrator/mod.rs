@@ -3,7 +3,10 @@
 
 mod simulator;
 
-pub use leastaction_core::integrator::*;
+pub use leastaction_core::integrator::{
+    Input, Integrator, JointForce, LinearizedStep, StepError, StepLinearization, StepReport, baseline,
+    expect_length, expect_state, expect_tree,
+};
 pub use leastaction_maximal as maximal;
 pub use leastaction_minimal as minimal;
 pub use simulator::{Method, MethodOptions, Simulator};

@@ -577,3 +577,67 @@ fn the_four_bar_in_mjcf_is_the_built_in_one() {
     };
     assert!(apart(&end("coupler", -1.2), &end("rocker", -0.9)) < 1e-15, "the loop is open at the start");
 }
+
+/// An L-shaped mesh in the file itself, with scale and rule of inertia by class, and a reference frame.
+const ANGLE: &str = r#"<mujoco model="angle">
+  <default>
+    <default class="wide"><mesh scale="1 2 0.5" inertia="exact"/></default>
+  </default>
+  <asset>
+    <mesh name="angle" class="wide" refpos="0.1 0 0.05" refquat="0.8 0 0.6 0"
+      vertex="0.05 -0.02 0.30 0.25 -0.02 0.30 0.25 0.08 0.30 0.15 0.08 0.30 0.15 0.28 0.30 0.05 0.28 0.30
+              0.05 -0.02 0.37 0.25 -0.02 0.37 0.25 0.08 0.37 0.15 0.08 0.37 0.15 0.28 0.37 0.05 0.28 0.37"
+      face="0 2 1 6 7 8 0 3 2 6 8 9 0 4 3 6 9 10 0 5 4 6 10 11 0 1 7 0 7 6 1 2 8 1 8 7 2 3 9 2 9 8 3 4 10 3 10 9
+            4 5 11 4 11 10 5 0 6 5 6 11"/>
+  </asset>
+  <worldbody>
+    <body name="a"><freejoint/><geom type="mesh" mesh="angle" density="500" pos="0.1 0.2 0.3" quat="0.6 0.8 0 0"/></body>
+    <body name="b" pos="1 0 0"><freejoint/>
+      <geom type="mesh" mesh="angle" mass="2"/><geom type="sphere" size="0.05" mass="1"/>
+    </body>
+  </worldbody>
+</mujoco>"#;
+
+#[test]
+fn masses_of_meshes_are_those_of_mujoco() {
+    let model = model(ANGLE);
+    // MuJoCo 4.0.0: mass, centre, inertia of the bodies; it keeps vertices in single precision.
+    let wanted = [
+        (
+            1.4,
+            [-0.166_600_008, 0.091_375_997, 0.487_068_005],
+            [0.044_051_470, 0.042_030_631, 0.003_669_065, 0.000_003_857, 0.001_532_375, 0.009_240_500],
+        ),
+        (
+            3.0,
+            [-0.177_733_339, 0.140_000_004, 0.034_600_001],
+            [0.095_126_418, 0.052_620_763, 0.140_627_683, 0.039_424_002, 0.008_606_120, -0.003_666_001],
+        ),
+    ];
+    for (body, (mass, com, inertia)) in model.bodies.iter().zip(wanted) {
+        assert!((body.mass - mass).abs() < 1e-6 * mass, "{}", body.mass);
+        for (a, b) in body.com.iter().zip(com) {
+            assert!((a - b).abs() < 1e-7, "{:?} {com:?}", body.com);
+        }
+        for (a, b) in body.inertia.iter().zip(inertia) {
+            assert!((a - b).abs() < 1e-6 * inertia[0], "{:?} {inertia:?}", body.inertia);
+        }
+    }
+}
+
+#[test]
+fn a_mesh_that_cannot_be_weighed_says_why() {
+    for (change, wanted) in [
+        ((r#"inertia="exact""#, r#"inertia="convex""#), "a mesh with `inertia=\"convex\"`"),
+        (("5 0 6 5 6 11", "5 0 6"), "a mesh (the mesh is not closed (3 edges"),
+        (("0 2 1 6 7 8", "0 2 99 6 7 8"), "a mesh (a face names vertex 99, the mesh has 12)"),
+    ] {
+        let reading = read(&ANGLE.replace(change.0, change.1));
+        let texts: Vec<String> = reading.diagnostics.iter().map(ToString::to_string).collect();
+        assert!(texts.iter().any(|text| text.contains(wanted)), "{wanted}: {texts:#?}");
+    }
+    // A body with an inertia of its own does not look at its meshes.
+    let own =
+        ANGLE.replace("<freejoint/>", r#"<freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>"#);
+    assert!(!read(&own.replace("0 2 1 6 7 8", "0 2 99 6 7 8")).has_errors());
+}

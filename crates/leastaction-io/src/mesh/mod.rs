@@ -1,0 +1,316 @@
+//! Triangle meshes: what their files hold, and the mass of what they enclose.
+
+mod mass;
+mod msh;
+mod obj;
+mod stl;
+
+use std::path::Path;
+
+pub use mass::{MassProperties, MeshInertia};
+
+/// Files with more bytes are refused before they are read.
+pub const MAX_MESH_BYTES: u64 = 512 << 20;
+
+/// Triangles over shared vertices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mesh {
+    /// Positions.
+    pub vertices: Vec<[f64; 3]>,
+    /// Indices of three vertices each, counter-clockwise from outside.
+    pub faces: Vec<[u32; 3]>,
+}
+
+/// Why a mesh can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeshError {
+    /// The system does not let us read the file.
+    #[error("can't read the mesh `{path}`: {source}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is too large.
+    #[error("the mesh `{path}` has {bytes} bytes, at most {MAX_MESH_BYTES} are read")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The ending of the name is none we know.
+    #[error("`{path}` is of a kind of mesh that is not read: give STL, OBJ or MSH")]
+    UnknownFormat {
+        /// The file.
+        path: String,
+    },
+    /// The content is not what the name says.
+    #[error("{what}")]
+    Damaged {
+        /// What is wrong, with its place.
+        what: String,
+    },
+    /// The mesh encloses no volume.
+    #[error("{what}")]
+    NoVolume {
+        /// What is wrong.
+        what: String,
+    },
+}
+
+fn damaged(what: impl Into<String>) -> MeshError {
+    MeshError::Damaged { what: what.into() }
+}
+
+impl Mesh {
+    /// Reads a mesh file; its kind is told by the ending of its name.
+    ///
+    /// # Errors
+    /// If the file can't be read, is of no known kind or damaged.
+    pub fn read(path: &Path) -> Result<Self, MeshError> {
+        let name = path.display().to_string();
+        let unreadable = |source| MeshError::Unreadable { path: name.clone(), source };
+        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+        if bytes > MAX_MESH_BYTES {
+            return Err(MeshError::TooLarge { path: name, bytes });
+        }
+        let content = std::fs::read(path).map_err(unreadable)?;
+        let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+        Self::parse(&content, &extension).unwrap_or(Err(MeshError::UnknownFormat { path: name }))
+    }
+
+    /// Reads the content of a mesh file; `None` if there is no reader for files with this ending.
+    ///
+    /// # Errors
+    /// If the content is damaged.
+    #[must_use]
+    pub fn parse(content: &[u8], extension: &str) -> Option<Result<Self, MeshError>> {
+        let mesh = match extension {
+            "stl" => stl::read(content),
+            "obj" => obj::read(content),
+            "msh" => msh::read(content),
+            _ => return None,
+        };
+        Some(mesh.and_then(Self::checked))
+    }
+
+    /// Every index has its vertex and every vertex is finite.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn checked(self) -> Result<Self, MeshError> {
+        if let Some(bad) = self.vertices.iter().position(|v| v.iter().any(|x| !x.is_finite())) {
+            return Err(damaged(format!("vertex {bad} of the mesh is not finite")));
+        }
+        let count = self.vertices.len();
+        match self.faces.iter().flatten().find(|index| **index as usize >= count) {
+            Some(index) => Err(damaged(format!("a face names vertex {index}, the mesh has {count}"))),
+            None if self.faces.is_empty() => Err(damaged("the mesh has no faces")),
+            None => Ok(self),
+        }
+    }
+
+    /// The same mesh, each coordinate multiplied. A negative factor mirrors it; faces keep looking outside.
+    #[must_use]
+    pub fn scaled(mut self, scale: [f64; 3]) -> Self {
+        for vertex in &mut self.vertices {
+            for (x, s) in vertex.iter_mut().zip(scale) {
+                *x *= s;
+            }
+        }
+        if scale.iter().product::<f64>() < 0.0 {
+            self.faces.iter_mut().for_each(|face| face.swap(1, 2));
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An L of 2 by 3 units with arms one wide, 0.7 thick; unit 0.1 m, away from the origin.
+    fn angle() -> Mesh {
+        let outline = [[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 3.0]];
+        let at = |[x, y]: [f64; 2], z: f64| [0.1 * x + 0.05, 0.1 * y - 0.02, 0.1 * z + 0.3];
+        let n = outline.len() as u32;
+        let mut mesh = Mesh::default();
+        for z in [0.0, 0.7] {
+            mesh.vertices.extend(outline.map(|p| at(p, z)));
+        }
+        for [a, b, c] in [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]] {
+            mesh.faces.extend([[a, c, b], [a + n, b + n, c + n]]);
+        }
+        for i in 0..n {
+            let j = (i + 1) % n;
+            mesh.faces.extend([[i, j, j + n], [i, j + n, i + n]]);
+        }
+        mesh
+    }
+
+    fn close(found: &[f64], wanted: &[f64], tolerance: f64) {
+        let size = wanted.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        for (a, b) in found.iter().zip(wanted) {
+            assert!((a - b).abs() <= tolerance * size, "{found:?} {wanted:?}");
+        }
+    }
+
+    #[test]
+    fn an_angle_has_the_volume_and_moments_of_its_two_arms() {
+        let exact = angle().mass_properties(MeshInertia::Exact).unwrap();
+        // Boxes 2 × 1 and 1 × 2 units: volume 4 · 0.7 units³, centre at (5, 7)/6 units.
+        close(&[exact.mass], &[2.8e-3], 1e-14);
+        let centre =
+            [0.05 + 0.1 * (2.0 * 1.0 + 2.0 * 0.5) / 4.0, -0.02 + 0.1 * (2.0 * 0.5 + 2.0 * 2.0) / 4.0, 0.335];
+        close(&exact.com, &centre, 1e-14);
+        let arm = |size: [f64; 3], com: [f64; 3]| {
+            let mass = size.iter().product::<f64>();
+            let d: [f64; 3] = std::array::from_fn(|i| com[i] - exact.com[i]);
+            let (s, square) = (size.map(|x| x * x / 12.0), d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+            let diagonal = |i: usize| mass * (s[0] + s[1] + s[2] - s[i] + square - d[i] * d[i]);
+            [
+                diagonal(0),
+                diagonal(1),
+                diagonal(2),
+                -mass * d[0] * d[1],
+                -mass * d[0] * d[2],
+                -mass * d[1] * d[2],
+            ]
+        };
+        let (low, tall) =
+            (arm([0.2, 0.1, 0.07], [0.15, 0.03, 0.335]), arm([0.1, 0.2, 0.07], [0.1, 0.18, 0.335]));
+        let both: Vec<f64> = low.iter().zip(tall).map(|(a, b)| a + b).collect();
+        close(&exact.inertia, &both, 1e-12);
+    }
+
+    #[test]
+    fn masses_are_those_of_mujoco() {
+        // MuJoCo 4.0.0, density 1000, the same vertices and faces; it keeps vertices in single precision.
+        let cases = [
+            (
+                MeshInertia::Legacy,
+                2.912_972_6,
+                [0.127_476_27, 0.104_208_47, 0.335],
+                [0.022_795_822, 0.009_184_521, 0.029_638_320, 0.005_374_494],
+            ),
+            (
+                MeshInertia::Exact,
+                2.8,
+                [0.125, 0.105, 0.335],
+                [0.022_726_665, 0.008_726_665, 0.029_166_664, 0.005_249_999],
+            ),
+            (
+                MeshInertia::Shell,
+                150.0,
+                [0.127_333_33, 0.107_333_33, 0.335],
+                [1.521_183_26, 0.689_516_60, 1.957_533_25, 0.317_066_64],
+            ),
+        ];
+        for (how, mass, com, [xx, yy, zz, xy]) in cases {
+            let found = angle().mass_properties(how).unwrap();
+            close(&[1000.0 * found.mass], &[mass], 2e-7);
+            close(&found.com, &com, 1e-7);
+            close(&found.inertia.map(|x| 1000.0 * x), &[xx, yy, zz, xy, 0.0, 0.0], 2e-7);
+        }
+    }
+
+    #[test]
+    fn a_mesh_with_a_hole_has_no_exact_inertia_and_says_how_open_it_is() {
+        let mut open = angle();
+        open.faces.pop();
+        assert_eq!(open.open_edges(), 3);
+        let error = open.mass_properties(MeshInertia::Exact).unwrap_err().to_string();
+        assert!(error.contains("not closed (3 edges"), "{error}");
+        assert!(open.mass_properties(MeshInertia::Legacy).is_ok());
+    }
+
+    #[test]
+    fn mirroring_keeps_the_outside_outside() {
+        let mirrored = angle().scaled([1.0, -2.0, 1.0]);
+        let found = mirrored.mass_properties(MeshInertia::Exact).unwrap();
+        close(&[found.mass], &[2.0 * 2.8e-3], 1e-14);
+    }
+
+    #[test]
+    fn the_same_mesh_comes_out_of_every_format() {
+        let mesh = angle();
+        let single = Mesh {
+            vertices: mesh.vertices.iter().map(|v| v.map(|x| f64::from(x as f32))).collect(),
+            ..mesh.clone()
+        };
+        let mut binary = vec![b' '; 80];
+        binary.extend((mesh.faces.len() as u32).to_le_bytes());
+        let mut text = String::from("solid angle\n");
+        let mut obj = String::from("# an angle\n");
+        for v in &mesh.vertices {
+            obj += &format!("v {} {} {}\nvt 0 0\n", v[0], v[1], v[2]);
+        }
+        for face in &mesh.faces {
+            binary.extend([0; 12]);
+            text += "facet normal 0 0 0\nouter loop\n";
+            for i in face {
+                let v = mesh.vertices[*i as usize];
+                v.iter().for_each(|x| binary.extend((*x as f32).to_le_bytes()));
+                text += &format!("vertex {} {} {}\n", v[0], v[1], v[2]);
+            }
+            binary.extend([0; 2]);
+            text += "endloop\nendfacet\n";
+            obj += &format!(
+                "f {}/1 {}/1/1 -{}\n",
+                face[0] + 1,
+                face[1] + 1,
+                mesh.vertices.len() as u32 - face[2]
+            );
+        }
+        text += "endsolid\n";
+        let mut msh = Vec::new();
+        [mesh.vertices.len(), 0, 1, mesh.faces.len()]
+            .iter()
+            .for_each(|n| msh.extend((*n as i32).to_le_bytes()));
+        mesh.vertices.iter().flatten().for_each(|x| msh.extend((*x as f32).to_le_bytes()));
+        msh.extend([0; 8]);
+        mesh.faces.iter().flatten().for_each(|i| msh.extend(i.to_le_bytes()));
+        let wanted = single.mass_properties(MeshInertia::Exact).unwrap();
+        for (kind, content) in
+            [("stl", binary.as_slice()), ("stl", text.as_bytes()), ("obj", obj.as_bytes()), ("msh", &msh)]
+        {
+            let read = Mesh::parse(content, kind).unwrap().unwrap();
+            assert_eq!((read.vertices.len(), read.faces.len()), (12, 20), "{kind}");
+            let found = read.mass_properties(MeshInertia::Exact).unwrap();
+            close(&found.inertia, &wanted.inertia, 1e-6);
+        }
+        assert!(Mesh::parse(b"", "dae").is_none());
+    }
+
+    #[test]
+    fn polygons_are_fans_and_damaged_files_are_errors_with_a_place() {
+        let quad = Mesh::parse(b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n", "obj").unwrap().unwrap();
+        assert_eq!(quad.faces, [[0, 1, 2], [0, 2, 3]]);
+        for (kind, content, wanted) in [
+            ("obj", b"v 0 0\n".as_slice(), "line 1 of the OBJ file: a vertex has three numbers"),
+            ("obj", b"v 0 0 0\nf 1 2 3\n", "a face names vertex 1, the mesh has 1"),
+            ("obj", b"v 0 0 0\nf 1 x 3\n", "line 2 of the OBJ file: a face names no vertex"),
+            ("obj", b"v 0 0 inf\nf 1 1 1\n", "vertex 0 of the mesh is not finite"),
+            ("obj", b"", "the mesh has no faces"),
+            ("stl", b"short", "the STL file ends within its header"),
+            ("stl", b"solid x\nvertex 1 2\n", "line 2 of the STL file: a vertex has three numbers"),
+            (
+                "stl",
+                b"solid x\nvertex 1 2 3\nendfacet\n",
+                "line 3 of the STL file: a facet has three vertices",
+            ),
+            ("msh", b"abc", "the MSH file has no counts"),
+            (
+                "msh",
+                &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+                "the MSH file announces 10 words and has 16 bytes",
+            ),
+        ] {
+            let error = Mesh::parse(content, kind).unwrap().unwrap_err().to_string();
+            assert_eq!(error, wanted, "{kind}");
+        }
+    }
+}
