@@ -7,7 +7,7 @@ use super::defaults::Defaults;
 use super::document::{Document, Element};
 use super::inertial::MassProperties;
 use super::settings::{Settings, parse_array, parse_numbers};
-use crate::frames::{IDENTITY, Quaternion, conjugate, matrix, rotate, rotate_inertia, sub, unit_quaternion};
+use crate::frames::{IDENTITY, Quaternion, conjugate, matrix, rotate, sub, unit_quaternion};
 use crate::mesh::{Mesh, MeshInertia};
 
 /// A mesh of the assets.
@@ -123,17 +123,16 @@ impl MeshAsset {
             (true, false) => self.inline().checked(),
             (true, true) => return Err("a mesh given by its vertices alone (its convex hull)".into()),
         };
-        let mesh = mesh.map_err(|error| explain(&error))?.scaled(self.scale);
-        let found = mesh.mass_properties(how).map_err(|error| explain(&error))?;
-        // Vertices are given in the file's axes; the reference frame is where the geom's frame is in them.
+        let mut mesh = mesh.map_err(|error| explain(&error))?;
+        // First into the reference frame, which is given in the file's axes and size, then scaled.
         let (position, turn) = self.reference;
-        let back = conjugate(turn);
-        let [xx, yy, zz, xy, xz, yz] = rotate_inertia(back, found.inertia);
-        Ok(MassProperties {
-            mass: found.mass,
-            com: rotate(back, sub(found.com, position)),
-            inertia: [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]],
-        })
+        for vertex in &mut mesh.vertices {
+            *vertex = rotate(conjugate(turn), sub(*vertex, position));
+        }
+        let found = mesh.scaled(self.scale).mass_properties(how).map_err(|error| explain(&error))?;
+        let [xx, yy, zz, xy, xz, yz] = found.inertia;
+        let inertia = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+        Ok(MassProperties { mass: found.mass, com: found.com, inertia })
     }
 
     /// The mesh that stands in the model file itself.
