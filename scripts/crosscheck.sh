@@ -8,5 +8,5 @@ if [ ! -x "$venv/bin/python" ]; then
     python3 -m venv "$venv"
 fi
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/crosscheck_requirements.txt
-cargo build --quiet --release -p leastaction --example dump_dynamics
+cargo build --quiet --release -p leastaction-lab --example dump_dynamics
 exec "$venv/bin/python" scripts/crosscheck.py "$@"

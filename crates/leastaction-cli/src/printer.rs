@@ -1,6 +1,6 @@
 //! [`Printer`]: the only place that writes to the terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use leastaction::io::{Diagnostic, ProblemKind, Severity, printable};
 use leastaction_study::listener::Listener;
@@ -17,6 +17,8 @@ const CYAN: &str = "36";
 pub(crate) struct Printer {
     json: bool,
     color: bool,
+    /// What went wrong first on stdout.
+    trouble: Option<io::Error>,
 }
 
 impl Printer {
@@ -24,7 +26,26 @@ impl Printer {
     pub(crate) fn new(json: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let able = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        Self { json, color: wanted && able && std::io::stderr().is_terminal() }
+        Self { json, color: wanted && able && io::stderr().is_terminal(), trouble: None }
+    }
+
+    /// Results must arrive: the first error is kept for [`finish`](Self::finish).
+    fn write(&mut self, text: &str) {
+        if self.trouble.is_none() {
+            self.trouble = io::stdout().lock().write_all(text.as_bytes()).err();
+        }
+    }
+
+    /// Everything is written, or why not. A reader that has closed the pipe is no error.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        let trouble = self.trouble.take().or_else(|| io::stdout().lock().flush().err());
+        match trouble {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::caused_by("the output can't be written", &error)
+                    .help("what arrived is incomplete; check the space where it goes"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// True if the output is for machines.
@@ -32,16 +53,16 @@ impl Printer {
         self.json
     }
 
-    /// A line of the result. A reader that has closed the pipe is no error.
+    /// A line of the result.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         if !self.json {
-            let _ = writeln!(std::io::stdout().lock(), "{}", printable(text.as_ref()));
+            self.write(&format!("{}\n", printable(text.as_ref())));
         }
     }
 
     /// Text as it is, also with `--json`: what another program is to read.
     pub(crate) fn raw(&mut self, text: &str) {
-        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        self.write(text);
     }
 
     /// The result for machines; printed with `--json` only.
@@ -55,7 +76,8 @@ impl Printer {
                     c => text.push(c),
                 }
             }
-            let _ = writeln!(std::io::stdout().lock(), "{text}");
+            text.push('\n');
+            self.write(&text);
         }
     }
 
@@ -63,7 +85,7 @@ impl Printer {
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         if !self.json {
             let label = self.paint(CYAN, "note");
-            let _ = writeln!(std::io::stderr().lock(), "{label}: {}", printable(text.as_ref()));
+            let _ = writeln!(io::stderr().lock(), "{label}: {}", printable(text.as_ref()));
         }
     }
 
@@ -73,7 +95,7 @@ impl Printer {
             return;
         }
         let text = self.painted(&diagnostic.to_string(), diagnostic.severity);
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
     /// The text of a problem, its first `error` or `warning` in colour.
@@ -92,11 +114,7 @@ impl Printer {
         }
         let kinds = ProblemKind::group(diagnostics);
         for kind in kinds.iter().take(2).filter(|_| !self.json) {
-            let _ = writeln!(
-                std::io::stderr().lock(),
-                "{}",
-                self.painted(&kind.to_string(), kind.first.severity)
-            );
+            let _ = writeln!(io::stderr().lock(), "{}", self.painted(&kind.to_string(), kind.first.severity));
         }
         if !diagnostics.is_empty() {
             self.note(format!(
@@ -128,7 +146,7 @@ impl Printer {
         if let Some(help) = &failure.help {
             text.push_str(&format!("  help: {}\n", printable(help)));
         }
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     fn paint(&self, colour: &str, word: &str) -> String {

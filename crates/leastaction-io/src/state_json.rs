@@ -29,6 +29,9 @@ pub struct StateFile {
     /// Velocity, acceleration, jerk, … per joint: raw derivatives, not divided by factorials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub derivatives: BTreeMap<String, Vec<Coordinates>>,
+    /// Hash of the model it was written for: what the integrator continues from is of use to that one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// How `t` came about, so that later times are computed from the same numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,

@@ -1,127 +1,91 @@
 //! `bench`: times steps and kernels, one JSON line per case, in the form of the peers' benchmark.
 
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::minimal::{Coordinates as StateCoordinates, MinimalIntegrator, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, Simulator, StepError};
+use leastaction::io::UrdfOptions;
 use leastaction::mechanism::{Mechanism, State, samples};
-use serde_json::{Value, json};
-
-use crate::bench_jacobian::JacobianBench;
-use crate::bench_newton::NewtonBench;
-use crate::bench_optimize::OptimizeBench;
-use crate::compare::{Baseline, PeerArgs};
-use leastaction_study::args::{MODEL_HELP, ModelArgs, ReadArgs, StepArgs, positive};
-use leastaction_study::config::{Settings, word};
+use leastaction_study::choice::Choice;
+use leastaction_study::choices;
 use leastaction_study::failure::{DONE, Failure};
 use leastaction_study::listener::Listener;
 use leastaction_study::model;
 use leastaction_study::serve::{self, Served};
+use leastaction_study::settings::Settings;
+use serde_json::{Value, json};
+
+use crate::compare::Baseline;
 
 /// A batch takes about so long: short enough to miss most interruptions, long enough for the clock.
 const BATCH: Duration = Duration::from_millis(2);
 
-/// Time steps and kernels; one JSON line per case
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    what: Option<What>,
-    /// Lines of an earlier run: print ratios, fail above the threshold
-    #[arg(long, value_name = "OLD.json", global = true)]
-    compare: Option<PathBuf>,
-    /// Largest ratio to the earlier run that passes
-    #[arg(long, value_name = "X", default_value = "1.1", value_parser = positive, global = true)]
-    threshold: f64,
-    #[command(flatten)]
-    peers: PeerArgs,
+/// What to time: each case adds lines for one model or problem.
+pub trait Bench {
+    /// Its lines.
+    ///
+    /// # Errors
+    /// If the model can't be used or a step can't be taken.
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure>;
 }
 
-#[derive(Debug, clap::Subcommand)]
-enum What {
-    /// Time per step of an integrator: the mean over N steps from the start state, of each short piece the best of several runs
-    Step(StepBench),
-    /// Time per call of rnea, aba or crba: the minimum over many batches of 2 ms
-    Kernel(KernelBench),
-    /// Time per Jacobian of torques (with rates to order K), per product, gradient and Jacobian of the last link
-    Jacobian(JacobianBench),
-    /// Time of a linearised step of the minimal integrator
-    Linearize(LinearizeBench),
-    /// Time of the residual of a variational step, or of residual and full Newton direction
-    Newton(NewtonBench),
-    /// Time to the solution of a problem file: the median of several solves
-    Optimize(OptimizeBench),
+/// Time per step of an integrator.
+#[derive(Clone, Debug)]
+pub struct StepBench {
+    /// Integrator, step, and what is changed about the model.
+    pub settings: Settings,
+    /// Steps of a run.
+    pub steps: u64,
+    /// Number of runs.
+    pub repeat: Option<u64>,
+    /// Seconds to spend per model when the number of runs is not given.
+    pub budget: f64,
 }
 
-#[derive(Debug, clap::Args)]
-struct StepBench {
-    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    models: Vec<String>,
-    #[command(flatten)]
-    step: StepArgs,
-    /// Steps of a run
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
-    steps: u64,
-    /// Number of runs; 1 takes exactly N steps, for instruction counts
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..))]
-    repeat: Option<u64>,
-    /// Seconds to spend per model when --repeat is not given
-    #[arg(long, value_name = "S", default_value = "1", value_parser = positive)]
-    budget: f64,
-    #[command(flatten)]
-    change: ModelArgs,
+/// Time per call of a kernel.
+#[derive(Clone, Debug)]
+pub struct KernelBench {
+    /// Which.
+    pub kernel: Kernel,
+    /// How often.
+    pub calls: Calls,
 }
 
-#[derive(Debug, clap::Args)]
-struct KernelBench {
-    /// The kernel
-    #[arg(value_enum)]
-    kernel: Kernel,
-    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    models: Vec<String>,
-    /// Number of batches
-    #[arg(long, value_name = "B", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    batches: u64,
-    /// Make exactly N calls and time them together, for instruction counts
-    #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
-    calls: Option<u64>,
-    #[command(flatten)]
-    read: ReadArgs,
+/// Time of a linearised step.
+#[derive(Clone, Debug)]
+pub struct LinearizeBench {
+    /// Of which step.
+    pub cases: StepCalls,
 }
 
-#[derive(Debug, clap::Args)]
-struct LinearizeBench {
-    #[command(flatten)]
-    cases: CallArgs,
+/// How often something is called.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    /// Number of batches.
+    pub batches: u64,
+    /// Exactly so many calls, timed together, for instruction counts.
+    pub calls: Option<u64>,
+    /// How the model is read.
+    pub reading: UrdfOptions,
 }
 
-/// Models and calls of one part of a step.
-#[derive(Debug, clap::Args)]
-pub(crate) struct CallArgs {
-    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    pub(crate) models: Vec<String>,
-    /// Order of accuracy of the step
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub(crate) order: u32,
-    /// Time step in seconds
-    #[arg(long, value_name = "S", default_value = "0.005", value_parser = positive)]
-    pub(crate) step: f64,
-    /// Number of batches
-    #[arg(long, value_name = "B", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) batches: u64,
-    /// Make exactly N calls and time them together, for instruction counts
-    #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) calls: Option<u64>,
-    #[command(flatten)]
-    pub(crate) read: ReadArgs,
+/// Calls of one part of a step.
+#[derive(Clone, Debug)]
+pub struct StepCalls {
+    /// Order of accuracy of the step.
+    pub order: u32,
+    /// Time step in seconds.
+    pub step: f64,
+    /// How often.
+    pub calls: Calls,
 }
 
-impl CallArgs {
+impl Calls {
     /// Best and median time of a call in microseconds.
-    pub(crate) fn time(&self, mut call: impl FnMut()) -> (f64, f64) {
+    pub(crate) fn time(&self, call: &mut dyn FnMut()) -> (f64, f64) {
         let Some(calls) = self.calls else { return batches(self.batches, call) };
         let begin = Instant::now();
         (0..calls).for_each(|_| call());
@@ -130,53 +94,45 @@ impl CallArgs {
     }
 }
 
-/// Algorithms of continuous dynamics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kernel {
-    /// Inverse dynamics
-    Rnea,
-    /// Forward dynamics
-    Aba,
-    /// Mass matrix
-    Crba,
+choices! {
+    /// Algorithms of continuous dynamics.
+    Kernel {
+        /// Inverse dynamics
+        Rnea = "rnea",
+        /// Forward dynamics
+        Aba = "aba",
+        /// Mass matrix
+        Crba = "crba",
+    }
 }
 
-/// Times what the arguments name.
+/// Times every model of a case and compares with older times, if there are any.
 ///
 /// # Errors
-/// If a model can't be used or a step can't be taken.
-pub fn run(args: Args, listener: &mut dyn Listener) -> Result<u8, Failure> {
-    let baseline = args.compare.as_deref().map(Baseline::read).transpose()?;
+/// If a model can't be used, a step can't be taken, or the older times can't be read.
+pub fn run(
+    bench: &dyn Bench,
+    models: &[String],
+    older: Option<(&Path, f64)>,
+    listener: &mut dyn Listener,
+) -> Result<u8, Failure> {
+    let older =
+        older.map(|(path, threshold)| Baseline::read(path).map(|old| (old, threshold))).transpose()?;
     let mut results = Vec::new();
-    let (models, one): (&[String], &dyn Fn(&str) -> Result<Vec<Value>, Failure>) = match &args.what {
-        Some(What::Step(bench)) => (&bench.models, &|name| bench.run(name)),
-        Some(What::Kernel(bench)) => (&bench.models, &|name| bench.run(name)),
-        Some(What::Jacobian(bench)) => (&bench.models, &|name| bench.run(name)),
-        Some(What::Linearize(bench)) => (&bench.cases.models, &|name| bench.run(name)),
-        Some(What::Newton(bench)) => (&bench.cases.models, &|name| bench.run(name)),
-        Some(What::Optimize(bench)) => (&bench.problems, &|name| bench.run(name)),
-        None if args.peers.peers => return args.peers.run(),
-        None => {
-            return Err(Failure::new("nothing to time")
-                .help("`leastaction bench step @chain/32`, or `leastaction bench --peers`; see `leastaction bench --help`"));
-        }
-    };
     for name in models {
-        for line in one(name)? {
+        for line in bench.run(name)? {
             listener.raw(&format!("{line}\n"));
             results.push(line);
         }
     }
-    Ok(baseline.map_or(DONE, |old| old.compare(&results, args.threshold, listener)))
+    Ok(older.map_or(DONE, |(old, threshold)| old.compare(&results, threshold, listener)))
 }
 
-impl StepBench {
+impl Bench for StepBench {
     fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
-        let (model, built) = model::load(name, &self.change.read)?;
-        let settings =
-            Settings::from_flags(&self.change, &self.step, &Default::default(), &Default::default());
-        let served = serve::prepare(&model, built, &settings)?;
-        let h = self.step.step.unwrap_or(0.001);
+        let (model, built) = model::load(name, &self.settings.reading())?;
+        let served = serve::prepare(&model, built, &self.settings)?;
+        let h = self.settings.step.unwrap_or(0.001);
         let mechanism = &served.mechanism;
         let start = mechanism.start_state();
         let u = vec![0.0; mechanism.nu()];
@@ -251,23 +207,14 @@ fn timed_run(
     Ok((total * 1e6 / steps as f64, iterations))
 }
 
-impl KernelBench {
+impl Bench for KernelBench {
     fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
-        let (_, mechanism) = model::load(name, &self.read)?;
-        let mut call = kernel(self.kernel, &mechanism);
-        let (best, median) = match self.calls {
-            Some(calls) => {
-                let begin = Instant::now();
-                (0..calls).for_each(|_| call());
-                let us = begin.elapsed().as_secs_f64() * 1e6 / calls as f64;
-                (us, us)
-            }
-            None => batches(self.batches, call),
-        };
+        let (_, mechanism) = model::load(name, &self.calls.reading)?;
+        let (best, median) = self.calls.time(&mut kernel(self.kernel, &mechanism));
         let line = json!({
             "section": "A",
             "system": "leastaction",
-            "variant": word(self.kernel),
+            "variant": self.kernel.word(),
             "model": peer_name(name),
             "n": mechanism.nv(),
             "us": best,
@@ -278,7 +225,7 @@ impl KernelBench {
 }
 
 /// Least and median microseconds per call.
-pub(crate) fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
+pub(crate) fn batches(number: u64, call: &mut dyn FnMut()) -> (f64, f64) {
     let mut timed = |calls: u64| {
         let begin = Instant::now();
         (0..calls).for_each(|_| call());
@@ -294,10 +241,10 @@ pub(crate) fn batches(number: u64, mut call: impl FnMut()) -> (f64, f64) {
     best_and_median(&mut results)
 }
 
-impl LinearizeBench {
+impl Bench for LinearizeBench {
     fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let cases = &self.cases;
-        let (_, mechanism) = model::load(name, &cases.read)?;
+        let (_, mechanism) = model::load(name, &cases.calls.reading)?;
         let failed = |error: StepError| Failure::caused_by("the step can't be linearised", &error);
         let options = MinimalOptions { order: cases.order, ..MinimalOptions::default() };
         let integrator = MinimalIntegrator::new(options).map_err(failed)?;
@@ -309,7 +256,7 @@ impl LinearizeBench {
         let mut out = integrator
             .linearize(&mechanism, &mut workspace, &mut moved, input, cases.step, StateCoordinates::Velocity)
             .map_err(failed)?;
-        let linearize = || {
+        let mut linearize = || {
             moved.clone_from(&state);
             let done = integrator.linearize_into(
                 &mechanism,
@@ -321,13 +268,13 @@ impl LinearizeBench {
             );
             let _ = black_box(done);
         };
-        let (both, both_median) = cases.time(linearize);
-        let step = cases.calls.is_none().then(|| {
-            let step = || {
+        let (both, both_median) = cases.calls.time(&mut linearize);
+        let step = cases.calls.calls.is_none().then(|| {
+            let mut step = || {
                 moved.clone_from(&state);
                 let _ = black_box(integrator.step(&mechanism, &mut workspace, &mut moved, input, cases.step));
             };
-            batches(cases.batches, step).0
+            batches(cases.calls.batches, &mut step).0
         });
         Ok(vec![json!({
             "section": "E",

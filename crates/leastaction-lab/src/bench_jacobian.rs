@@ -9,43 +9,35 @@ use leastaction::mechanism::{Mechanism, samples};
 use leastaction::scalar::Dual;
 use serde_json::{Value, json};
 
-use crate::bench::{batches, peer_name};
-use leastaction_study::args::{MODEL_HELP, ReadArgs};
+use crate::bench::{Bench, Calls, batches, peer_name};
+use leastaction_study::choices;
 use leastaction_study::failure::Failure;
 use leastaction_study::model;
 
 /// Samples of a batch.
 const SAMPLES: usize = 256;
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct JacobianBench {
-    #[arg(value_name = "MODEL", required = true, help = MODEL_HELP)]
-    pub(crate) models: Vec<String>,
-    /// Highest time derivative of the torque
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    order: u8,
-    /// Number of batches
-    #[arg(long, value_name = "B", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    batches: u64,
-    /// Make exactly N calls at order K and nothing else, for instruction counts
-    #[arg(long, value_name = "N", conflicts_with = "batches", value_parser = clap::value_parser!(u64).range(1..))]
-    calls: Option<u64>,
-    /// What the calls are
-    #[arg(long, value_enum, requires = "calls", default_value = "jacobian")]
-    count: Count,
-    #[command(flatten)]
-    read: ReadArgs,
+/// Time per Jacobian of torques and what belongs to it.
+#[derive(Clone, Debug)]
+pub struct JacobianBench {
+    /// Highest time derivative of the torque.
+    pub order: usize,
+    /// How often; exact calls are made at that order only.
+    pub calls: Calls,
+    /// What exact calls are.
+    pub count: Count,
 }
 
-/// What `--calls` makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Count {
-    /// Torque Jacobians
-    Jacobian,
-    /// Products J v and Jᵀ v after one sweep
-    Products,
-    /// Gradients of the squared torque rate
-    Gradient,
+choices! {
+    /// What exact calls are.
+    Count {
+        /// Torque Jacobians
+        Jacobian = "jacobian",
+        /// Products J v and Jᵀ v after one sweep
+        Products = "products",
+        /// Gradients of the squared torque rate
+        Gradient = "gradient",
+    }
 }
 
 /// A mechanism in a random motion.
@@ -78,17 +70,17 @@ fn failed(error: JetError) -> Failure {
     Failure::caused_by("the Jacobian can't be evaluated", &error)
 }
 
-impl JacobianBench {
-    pub(crate) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
-        let (_, mechanism) = model::load(name, &self.read)?;
-        let k = usize::from(self.order);
+impl Bench for JacobianBench {
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+        let (_, mechanism) = model::load(name, &self.calls.reading)?;
+        let k = self.order;
         let motion = Motion::new(&mechanism, k.max(1) + 2, 1);
-        if let Some(calls) = self.calls {
+        if let Some(calls) = self.calls.calls {
             return self.counted(&motion, name, calls);
         }
         let mut lines = vec![json!({
             "section": "D", "system": "machine", "variant": "store bandwidth",
-            "bytes_per_ns": store_bandwidth(self.batches),
+            "bytes_per_ns": store_bandwidth(self.calls.batches),
         })];
         let line = |variant: String, (us, median): (f64, f64)| {
             json!({
@@ -138,12 +130,14 @@ impl JacobianBench {
         }
         Ok(lines)
     }
+}
 
+impl JacobianBench {
     fn torque(&self, motion: &Motion<'_>, k: usize) -> Result<(f64, f64), Failure> {
         let mut jacobian = TorqueJacobian::new(motion.mechanism, k as i32).map_err(failed)?;
         let rows = motion.rows(k + 2);
         jacobian.evaluate(&motion.q, &rows).map_err(failed)?;
-        Ok(batches(self.batches, || {
+        Ok(batches(self.calls.batches, &mut || {
             let _ = black_box(jacobian.evaluate(black_box(&motion.q), black_box(&rows)));
         }))
     }
@@ -154,7 +148,7 @@ impl JacobianBench {
         let motions: Vec<Motion<'_>> =
             (0..SAMPLES as u64).map(|seed| Motion::new(mechanism, k + 2, seed + 1)).collect();
         let rows: Vec<Vec<&[f64]>> = motions.iter().map(|motion| motion.rows(k + 2)).collect();
-        let (best, median) = batches((self.batches / 10).max(5), || {
+        let (best, median) = batches((self.calls.batches / 10).max(5), &mut || {
             for (motion, rows) in motions.iter().zip(&rows) {
                 let _ = black_box(jacobian.evaluate(black_box(&motion.q), rows));
             }
@@ -171,7 +165,7 @@ impl JacobianBench {
             motion.rows[..k + 2].iter().map(|row| row.iter().map(|x| D::variable(*x, 0)).collect()).collect();
         let rows: Vec<&[D]> = rows.iter().map(Vec::as_slice).collect();
         jets.forward_from_derivatives(&q, &rows).map_err(failed)?;
-        let (best, median) = batches(self.batches, || {
+        let (best, median) = batches(self.calls.batches, &mut || {
             let _ = black_box(jets.forward_from_derivatives(black_box(&q), black_box(&rows)));
         });
         let sweeps = ((k + 3) * motion.mechanism.nv()) as f64;
@@ -193,10 +187,10 @@ impl JacobianBench {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let size = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a * b).abs()).sum::<f64>();
         let gap = (dot(&lambda, &forward) - dot(&xi, &back)).abs() / size(&lambda, &forward);
-        let first = batches(self.batches, || {
+        let first = batches(self.calls.batches, &mut || {
             let _ = black_box(jets.torque_jvp(black_box(&xi), &mut forward));
         });
-        let second = batches(self.batches, || {
+        let second = batches(self.calls.batches, &mut || {
             let _ = black_box(jets.torque_vjp(black_box(&lambda), &mut back));
         });
         Ok((first, second, gap))
@@ -210,7 +204,7 @@ impl JacobianBench {
         let x = motion.sample(3);
         let (mut values, mut gradient) = ([0.0], vec![0.0; evaluator.tangent_len()]);
         evaluator.gradients_into(&x, &[], &[1.0], &mut values, &mut gradient).map_err(failed)?;
-        let single = batches(self.batches, || {
+        let single = batches(self.calls.batches, &mut || {
             let _ =
                 black_box(evaluator.gradients_into(black_box(&x), &[], &[1.0], &mut values, &mut gradient));
         });
@@ -218,7 +212,7 @@ impl JacobianBench {
             .flat_map(|seed| Motion::new(motion.mechanism, 3, seed + 1).sample(3))
             .collect();
         let (mut values, mut gradients) = (vec![0.0; SAMPLES], vec![0.0; SAMPLES * gradient.len()]);
-        let (best, median) = batches((self.batches / 10).max(5), || {
+        let (best, median) = batches((self.calls.batches / 10).max(5), &mut || {
             let _ =
                 black_box(evaluator.gradients_into(black_box(&x), &[], &[1.0], &mut values, &mut gradients));
         });
@@ -235,7 +229,7 @@ impl JacobianBench {
         let size = jets.value_count(QuantityKind::Velocity) * jets.jacobian_rows(QuantityKind::Velocity);
         let mut out = vec![0.0; size * jets.jacobian_columns()];
         jets.jacobian_into(&request, Coordinates::Tangent, &mut out).map_err(failed)?;
-        Ok(Some(batches(self.batches, || {
+        Ok(Some(batches(self.calls.batches, &mut || {
             let _ = jets.forward_motion(black_box(&motion.q), black_box(&rows));
             let _ = black_box(jets.jacobian_into(&request, Coordinates::Tangent, &mut out));
         })))
@@ -243,7 +237,7 @@ impl JacobianBench {
 
     /// Exactly so many calls.
     fn counted(&self, motion: &Motion<'_>, name: &str, calls: u64) -> Result<Vec<Value>, Failure> {
-        let (mechanism, k) = (motion.mechanism, usize::from(self.order));
+        let (mechanism, k) = (motion.mechanism, self.order);
         match self.count {
             Count::Jacobian => {
                 let mut jacobian = TorqueJacobian::new(mechanism, k as i32).map_err(failed)?;
@@ -320,7 +314,7 @@ impl Work {
 fn store_bandwidth(number: u64) -> f64 {
     let mut memory = vec![0.0f64; 8 << 20];
     let bytes = (memory.len() * 8) as f64;
-    let (best, _) = batches(number.min(30), || {
+    let (best, _) = batches(number.min(30), &mut || {
         memory.fill(black_box(1.0));
         black_box(&memory);
     });

@@ -2,53 +2,55 @@
 
 use std::hint::black_box;
 
-use clap::ValueEnum;
 use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions, StepPoint};
 use leastaction::integrator::{Integrator, StepError};
 use leastaction::mechanism::Mechanism;
-use serde_json::{Value, json};
-
-use crate::bench::{CallArgs, peer_name};
-use leastaction_study::config::word;
+use leastaction_study::choice::Choice;
+use leastaction_study::choices;
 use leastaction_study::failure::Failure;
 use leastaction_study::model;
+use serde_json::{Value, json};
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct NewtonBench {
-    /// What is evaluated
-    #[arg(value_enum)]
-    part: Part,
-    #[command(flatten)]
-    pub(crate) cases: CallArgs,
+use crate::bench::{Bench, StepCalls, peer_name};
+
+/// Time of a part of an iteration.
+#[derive(Clone, Debug)]
+pub struct NewtonBench {
+    /// What is evaluated.
+    pub part: Part,
+    /// Of which step.
+    pub cases: StepCalls,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Part {
-    /// The discrete equations of motion
-    Residual,
-    /// The same, the Newton matrix, its factors and the solution
-    Direction,
+choices! {
+    /// Parts of an iteration.
+    Part {
+        /// The discrete equations of motion
+        Residual = "residual",
+        /// The same, the Newton matrix, its factors and the solution
+        Direction = "direction",
+    }
 }
 
-impl NewtonBench {
-    pub(crate) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+impl Bench for NewtonBench {
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let cases = &self.cases;
-        let (_, mechanism) = model::load(name, &cases.read)?;
+        let (_, mechanism) = model::load(name, &cases.calls.reading)?;
         let failed = |error: StepError| Failure::caused_by("the step can't be evaluated", &error);
         let options = MinimalOptions { order: cases.order, ..MinimalOptions::default() };
         let integrator = MinimalIntegrator::new(options).map_err(failed)?;
         let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
         let at = point(&mechanism, (cases.order / 2) as usize, cases.step);
         workspace.sample(&mechanism, &at, true).map_err(failed)?;
-        let call = || match self.part {
+        let mut call = || match self.part {
             Part::Residual => drop(black_box(workspace.residual(&mechanism, black_box(&at)))),
             Part::Direction => drop(black_box(workspace.sample(&mechanism, black_box(&at), true))),
         };
-        let (us, median) = cases.time(call);
+        let (us, median) = cases.calls.time(&mut call);
         Ok(vec![json!({
             "section": "A",
             "system": "leastaction",
-            "variant": format!("{}{}", word(self.part), cases.order),
+            "variant": format!("{}{}", self.part.word(), cases.order),
             "model": peer_name(name),
             "n": mechanism.nv(),
             "dt": cases.step,

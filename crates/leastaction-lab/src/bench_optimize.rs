@@ -8,24 +8,21 @@ use leastaction::optimize::{
 };
 use serde_json::{Value, json};
 
+use crate::bench::Bench;
 use leastaction_study::failure::Failure;
 use leastaction_study::problem::{self, ProblemFile};
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct OptimizeBench {
-    /// Problem files, or reference data files
-    #[arg(value_name = "PROBLEM", required = true)]
-    pub(crate) problems: Vec<String>,
-    /// Number of solves; the line has their median
-    #[arg(long, value_name = "R", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
-    repeat: u64,
-    /// Also time an iteration while control points and samples are doubled
-    #[arg(long)]
-    growth: bool,
+/// Time to the solution of a problem file.
+#[derive(Clone, Debug)]
+pub struct OptimizeBench {
+    /// Number of solves; the line has their median.
+    pub repeat: u64,
+    /// Also time an iteration while control points and samples are doubled.
+    pub growth: bool,
 }
 
-impl OptimizeBench {
-    pub(crate) fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
+impl Bench for OptimizeBench {
+    fn run(&self, name: &str) -> Result<Vec<Value>, Failure> {
         let file = problem::load(&PathBuf::from(name))?;
         let mut lines = vec![self.solves(&file)?];
         if self.growth {
@@ -60,7 +57,9 @@ impl OptimizeBench {
         }
         Ok(lines)
     }
+}
 
+impl OptimizeBench {
     /// From the profile to the tolerance (relative free gradient), set-up included.
     fn solves(&self, file: &ProblemFile) -> Result<Value, Failure> {
         let mut options = file.options;

@@ -56,34 +56,28 @@ impl Baseline {
 }
 
 /// How the peers are to run.
-#[derive(Debug, clap::Args)]
-pub(crate) struct PeerArgs {
-    /// Time the peers too (makes a Python environment of its own) and print ratios
-    #[arg(long)]
-    pub(crate) peers: bool,
-    /// With --peers: only these, for example mujoco,pinocchio
-    #[arg(long, value_name = "SYSTEMS", requires = "peers")]
-    only: Option<String>,
-    /// With --peers: compile Pinocchio header-only for this processor (ten minutes)
-    #[arg(long, requires = "peers")]
-    native: bool,
-    /// With --peers: fewer models
-    #[arg(long, requires = "peers")]
-    quick: bool,
-    /// With --peers: rounds in which peers and leastaction take turns
-    #[arg(long, value_name = "N", requires = "peers", default_value_t = 3)]
-    rounds: u32,
-    /// With --peers: a Python that has the peers, instead of a new environment
-    #[arg(long, value_name = "PATH", requires = "peers")]
-    python: Option<PathBuf>,
-    /// With --peers: folder for models, environment and peers.json
-    #[arg(long, value_name = "DIR", requires = "peers")]
-    out: Option<PathBuf>,
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    /// Only these, for example `mujoco,pinocchio`.
+    pub only: Option<String>,
+    /// Compile Pinocchio header-only for this processor.
+    pub native: bool,
+    /// Fewer models.
+    pub quick: bool,
+    /// Rounds in which peers and leastaction take turns.
+    pub rounds: u64,
+    /// A Python that has the peers.
+    pub python: Option<PathBuf>,
+    /// Folder for models, environment and numbers.
+    pub out: Option<PathBuf>,
 }
 
-impl PeerArgs {
+impl Peers {
     /// Runs the script of the project.
-    pub(crate) fn run(&self) -> Result<u8, Failure> {
+    ///
+    /// # Errors
+    /// If it is not there or fails.
+    pub fn run(&self) -> Result<u8, Failure> {
         let script = find_script().ok_or_else(|| {
             Failure::new("`scripts/peers/run.py` is not here").help("run this in a clone of the project")
         })?;

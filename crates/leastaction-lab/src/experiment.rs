@@ -12,38 +12,32 @@ use crate::experiments::{
     Context, EXPERIMENTS, Experiment, Machine, Outcome, RunInfo, TIMED, Verdict, image_name, index_page,
     publish, result_page,
 };
-use leastaction_study::failure::{CHECK_FAILED, DONE, Failure, suggestion};
+use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
 use leastaction_study::listener::Listener;
 use leastaction_study::output::{DEFAULT_FOLDER, cannot_write};
 
-/// Make published figures and tables again, and compare with what they claim
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Names of experiments, `all`, `list`, or `results` (writes docs/results.md from the last runs)
-    #[arg(value_name = "NAME", required = true)]
-    names: Vec<String>,
-    /// Shorter runs and fewer sizes; every expectation is still checked
-    #[arg(long)]
-    quick: bool,
-    /// Folder for pages and numbers [default: leastaction-out/experiments]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Folder of robots: that of example-robot-data, or one with talos.urdf
-    #[arg(long, value_name = "DIR")]
-    robots: Option<PathBuf>,
-    /// With `results`: folder the JSON files are read from [default: --out]
-    #[arg(long, value_name = "DIR")]
-    from: Option<PathBuf>,
-    /// With `results`: the project whose docs/results.md and README.md are written
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    project: PathBuf,
+/// What to run and where its files go.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names of experiments, `all`, `list`, or `results`.
+    pub names: Vec<String>,
+    /// Shorter runs and fewer sizes; every expectation is still checked.
+    pub quick: bool,
+    /// Folder for pages and numbers.
+    pub out: Option<PathBuf>,
+    /// Folder of robots that are too large to ship.
+    pub robots: Option<PathBuf>,
+    /// With `results`: folder the JSON files are read from.
+    pub from: Option<PathBuf>,
+    /// With `results`: the project whose pages are written.
+    pub project: PathBuf,
 }
 
-/// Runs, lists or publishes what the arguments name; the exit code says whether every expectation holds.
+/// Runs, lists or publishes what the options name; the exit code says whether every expectation holds.
 ///
 /// # Errors
 /// If an experiment can't run or its files can't be written.
-pub fn run(args: Args, listener: &mut dyn Listener) -> Result<u8, Failure> {
+pub fn run(args: Options, listener: &mut dyn Listener) -> Result<u8, Failure> {
     let folder = args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join("experiments"));
     match args.names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["list"] => {
@@ -82,11 +76,8 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
         .iter()
         .map(|name| {
             EXPERIMENTS.iter().find(|e| e.name == name).ok_or_else(|| {
-                let failure = Failure::new(format!("there is no experiment `{name}`"));
-                match suggestion(name, EXPERIMENTS.iter().map(|e| e.name)) {
-                    Some(help) => failure.help(help),
-                    None => failure,
-                }
+                let known: Vec<&str> = EXPERIMENTS.iter().map(|e| e.name).collect();
+                Failure::new(format!("there is no experiment `{name}`")).suggest(name, &known)
             })
         })
         .collect()
@@ -94,7 +85,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 
 fn run_all(
     chosen: &[&'static Experiment],
-    args: &Args,
+    args: &Options,
     folder: &Path,
     listener: &mut dyn Listener,
 ) -> Result<u8, Failure> {

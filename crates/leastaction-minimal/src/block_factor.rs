@@ -16,7 +16,7 @@ use super::residual::Evaluated;
 use super::rows::JointRows;
 use super::scheme::Scheme;
 use super::segments::{GROUND, Segments};
-use super::six::{add_dual, axpy, dot, momentum_at, pose_at, twist_at, wrench_at};
+use super::six::{add_dual, axpy, dot, momentum_at, pose_at, twist_at, vec_at, wrench_at};
 use crate::scalar::Real;
 use crate::spatial::Vec3;
 
@@ -91,6 +91,9 @@ pub(super) struct Place {
     pub(super) opens: bool,
     pub(super) leaf: bool,
     pub(super) parent: usize,
+    /// Arms of a segment with an origin of its own, three numbers by point; none for others.
+    arms: usize,
+    arm_count: usize,
 }
 
 /// A factorisation of the Newton matrix of one step.
@@ -105,6 +108,9 @@ pub(crate) struct NewtonFactor {
     pub(super) rows: JointRows,
     lambda: Vec<f64>,
     reduced: Vec<f64>,
+    /// Arms of the segment at hand, and its K about its parent's origin.
+    arms: Vec<Vec3>,
+    moved: Vec<f64>,
 }
 
 /// Memory for right-hand sides of one scalar type.
@@ -133,6 +139,8 @@ impl NewtonFactor {
             rows: JointRows::new(sizes, most),
             lambda: vec![0.0; most * most],
             reduced: vec![0.0; most * sizes.nx],
+            arms: Vec::with_capacity(sizes.points),
+            moved: vec![0.0; if segments.origins > 0 { sizes.nx * sizes.ny } else { 0 }],
         }
     }
 
@@ -305,6 +313,10 @@ impl NewtonFactor {
         }
         // K_p += K + U X.
         let to = self.places[place.parent].slot;
+        if let Some(origin) = segment.origin {
+            self.pass_about_parent(at, place, to, origin);
+            return Ok(());
+        }
         let (block, parent) = two_blocks(&mut self.blocks, size, place.slot, to);
         let x = &self.data[place.x..place.x + k * nx];
         let u = &self.data[place.u..place.u + k * ny];
@@ -323,6 +335,92 @@ impl NewtonFactor {
             }
         }
         Ok(())
+    }
+
+    /// `K_p += Rᵀ (K + U X) R`, with R what moves x from the parent's origin to the segment's own: `x = R x_p`.
+    #[inline(never)]
+    fn pass_about_parent<const N: usize>(
+        &mut self,
+        at: Evaluated<'_, N>,
+        place: Place,
+        to: usize,
+        origin: usize,
+    ) {
+        let z = self.sizes;
+        let Sizes { nx, ny, .. } = z;
+        let (k, size) = (place.k, nx * ny);
+        self.arms.truncate(0);
+        self.arms.extend((0..z.points).map(|g| vec_at(&at.residual.arms[origin], g)));
+        let kept = &mut self.data[place.arms..place.arms + 3 * z.points];
+        for (kept, arm) in kept.chunks_exact_mut(3).zip(&self.arms) {
+            kept.copy_from_slice(&arm.0);
+        }
+        // The segment's own K stays: linearizations need it.
+        let block = &mut self.moved;
+        block.copy_from_slice(&self.blocks[place.slot * size..(place.slot + 1) * size]);
+        let x = &self.data[place.x..place.x + k * nx];
+        let u = &self.data[place.u..place.u + k * ny];
+        for (r, row) in block.chunks_exact_mut(nx).enumerate() {
+            for c in 0..k {
+                axpy(u[c * ny + r], &x[c * nx..(c + 1) * nx], row);
+            }
+            // A row on x = R x_p: what stands on the linear part turns about the arm.
+            for (g, arm) in self.arms.iter().enumerate() {
+                for first in std::iter::once(z.v(g)).chain(z.eta_of(g)) {
+                    let turned = arm.cross(Vec3([row[first + 3], row[first + 4], row[first + 5]]));
+                    axpy(1.0, &turned.0, &mut row[first..first + 3]);
+                }
+            }
+        }
+        // Rᵀ y: moments about the parent's origin.
+        for (g, arm) in self.arms.iter().enumerate() {
+            let gamma = (g < z.g).then(|| z.gamma(g));
+            for first in std::iter::once(z.v(g)).chain(gamma) {
+                for c in 0..nx {
+                    let at = |r: usize| (first + r) * nx + c;
+                    let turned = arm.cross(Vec3([block[at(3)], block[at(4)], block[at(5)]]));
+                    for r in 0..3 {
+                        block[at(r)] += turned[r];
+                    }
+                }
+            }
+        }
+        let parent = &mut self.blocks[to * size..(to + 1) * size];
+        if place.opens {
+            parent.copy_from_slice(block);
+        } else {
+            axpy(1.0, block, parent);
+        }
+    }
+
+    /// The arms of a segment with an origin of its own, by points.
+    pub(super) fn arms_of(&self, place: Place) -> &[f64] {
+        &self.data[place.arms..place.arms + place.arm_count]
+    }
+
+    /// Moves x from the origin before to a segment's own: `(ω, v + ω × r)` for velocities and variations alike.
+    pub(super) fn shift_motion<T: Real>(&self, place: Place, x: &mut [T]) {
+        for (g, arm) in self.arms_of(place).chunks_exact(3).enumerate() {
+            for first in std::iter::once(self.sizes.v(g)).chain(self.sizes.eta_of(g)) {
+                let turned = cross([arm[0], arm[1], arm[2]], &x[first..first + 3]);
+                for r in 0..3 {
+                    x[first + 3 + r] -= turned[r];
+                }
+            }
+        }
+    }
+
+    /// Moves y from a segment's own origin to the one before: `(τ + r × f, f)`.
+    pub(super) fn shift_force<T: Real>(&self, place: Place, y: &mut [T]) {
+        for (g, arm) in self.arms_of(place).chunks_exact(3).enumerate() {
+            let gamma = (g < self.sizes.g).then(|| self.sizes.gamma(g));
+            for first in std::iter::once(self.sizes.v(g)).chain(gamma) {
+                let turned = cross([arm[0], arm[1], arm[2]], &y[first + 3..first + 6]);
+                for r in 0..3 {
+                    y[first + r] += turned[r];
+                }
+            }
+        }
     }
 
     /// `J δ = −r` for a right-hand side of any scalar: `r` and `delta` by coordinate, then node. Does not allocate.
@@ -353,9 +451,18 @@ impl NewtonFactor {
             if place.parent != GROUND {
                 let to = self.places[place.parent].slot * ny;
                 let u = &self.data[place.u..place.u + k * ny];
+                if place.arm_count > 0 {
+                    for j in 0..ny {
+                        for c in 0..k {
+                            memory.k[own + j] += delta[first + c] * u[c * ny + j];
+                        }
+                    }
+                    self.shift_force(*place, &mut memory.k[own..own + ny]);
+                }
+                let passed = if place.arm_count > 0 { 0 } else { k };
                 for j in 0..ny {
                     let mut sum = memory.k[own + j];
-                    for c in 0..k {
+                    for c in 0..passed {
                         sum += delta[first + c] * u[c * ny + j];
                     }
                     if place.opens {
@@ -373,12 +480,12 @@ impl NewtonFactor {
             if parent == GROUND {
                 here.fill(T::zero());
             } else {
-                let from = &before[parent * nx..(parent + 1) * nx];
-                here.copy_from_slice(from);
+                here.copy_from_slice(&before[parent * nx..(parent + 1) * nx]);
+                self.shift_motion(*place, here);
                 for a in 0..k {
                     let x = &self.data[place.x + a * nx..place.x + (a + 1) * nx];
                     let mut sum = delta[first + a];
-                    for (c, x) in x.iter().zip(from) {
+                    for (c, x) in x.iter().zip(&*here) {
                         sum += *x * *c;
                     }
                     delta[first + a] = sum;
@@ -436,6 +543,7 @@ fn layout(segments: &Segments, z: Sizes) -> (Vec<Place>, usize, usize) {
         .map(|(i, segment)| {
             let k = z.s * segment.freedom();
             let (t, x, u, cy) = (next(k * z.nx), next(k * z.nx), next(k * z.ny), next(k * z.ny));
+            let arm_count = if segment.origin.is_some() { 3 * z.points } else { 0 };
             Place {
                 k,
                 first: segment.coordinate * z.s,
@@ -448,10 +556,18 @@ fn layout(segments: &Segments, z: Sizes) -> (Vec<Place>, usize, usize) {
                 opens: opens[i],
                 leaf: leaf[i],
                 parent: segment.parent,
+                arms: next(arm_count),
+                arm_count,
             }
         })
         .collect();
     (places, offset, slots)
+}
+
+/// `a × x`.
+#[inline(always)]
+fn cross<T: Real>(a: [f64; 3], x: &[T]) -> [T; 3] {
+    [x[2] * a[1] - x[1] * a[2], x[0] * a[2] - x[2] * a[0], x[1] * a[0] - x[0] * a[1]]
 }
 
 /// Two different blocks of an array.

@@ -277,6 +277,11 @@ impl StepSlope {
                     sum += memory.shift[c0 + c] * self.data[extra.u0 + c * ny + j];
                 }
             }
+            memory.k[own + j] = sum;
+        }
+        self.factor.shift_force(place, &mut memory.k[own..own + ny]);
+        for j in 0..ny {
+            let sum = memory.k[own + j];
             if place.opens {
                 memory.k[to + j] = sum;
             } else {
@@ -295,7 +300,9 @@ impl StepSlope {
         if parent == GROUND {
             here.fill(T::zero());
         } else {
-            let from = &before[parent * nx..(parent + 1) * nx];
+            here.copy_from_slice(&before[parent * nx..(parent + 1) * nx]);
+            self.factor.shift_motion(place, here);
+            let from = &*here;
             for a in 0..k {
                 let mut sum = memory.delta[first + a];
                 for (c, x) in self.factor.data[place.x + a * nx..][..nx].iter().zip(from) {
@@ -310,7 +317,6 @@ impl StepSlope {
                 }
                 memory.momentum[c0 + a] = sum;
             }
-            here.copy_from_slice(from);
         }
         for a in 0..k {
             let d = memory.delta[first + a];

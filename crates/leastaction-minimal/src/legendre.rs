@@ -18,7 +18,7 @@
 //! δv = D⁻¹ (e − Uᵀ δ̄V_p),   δ̄V = δ̄V_p + Ṡ δq + S δv                                                 (7.5)
 //! ```
 
-use super::mass_factor::{MassFactor, MassMemory};
+use super::mass_factor::{MassFactor, MassMemory, cross};
 use super::segments::{GROUND, Motion, Segments};
 use super::six::add_dual;
 use crate::scalar::Real;
@@ -27,6 +27,8 @@ use crate::spatial::{ArticulatedInertia, Mat3, Pose, Twist, Vec3, Wrench};
 /// The tangent of the Legendre transform at one state.
 #[derive(Clone, Debug)]
 pub(crate) struct LegendreSlope {
+    /// Where the segments with an origin of their own have it, seen from the one before.
+    arms: Vec<Vec3>,
     columns: Vec<Twist>,
     column_rates: Vec<Twist>,
     /// `adD_μ S`.
@@ -64,6 +66,7 @@ impl LegendreSlope {
     pub(crate) fn new(segments: &Segments, base: &[f64], anchors: &[Mat3], v: &[f64]) -> Self {
         let (m, n) = (segments.list.len(), segments.n);
         let mut out = Self {
+            arms: vec![Vec3::zero(); segments.origins],
             columns: vec![Twist::zero(); n],
             column_rates: vec![Twist::zero(); n],
             turned: vec![Wrench::zero(); n],
@@ -76,11 +79,15 @@ impl LegendreSlope {
         let mut momenta = vec![Wrench::zero(); m];
         for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
-            let (before, twist): (Pose, Twist) = if segment.parent == GROUND {
+            let (mut before, mut twist): (Pose, Twist) = if segment.parent == GROUND {
                 (Pose::new(segment.placement.rot, Vec3::zero()), Twist::zero())
             } else {
                 (poses[segment.parent] * segment.placement, twists[segment.parent])
             };
+            if let Some(origin) = segment.origin {
+                out.arms[origin] = std::mem::replace(&mut before.pos, Vec3::zero());
+                twist.lin += twist.ang.cross(out.arms[origin]);
+            }
             let axis = before.rot.column(2);
             match segment.motion {
                 Motion::Turn => {
@@ -118,9 +125,12 @@ impl LegendreSlope {
                 out.by_position[c] = composite[i].mul(out.column_rates[c]) - out.turned[c];
             }
             if segment.parent != GROUND {
-                let mu = momenta[i];
+                let (mut mu, mut inertia) = (momenta[i], composite[i]);
+                if let Some(origin) = segment.origin {
+                    mu.ang += out.arms[origin].cross(mu.lin);
+                    inertia = inertia.about(out.arms[origin]);
+                }
                 momenta[segment.parent] += mu;
-                let inertia = composite[i];
                 composite[segment.parent].add(&inertia);
             }
         }
@@ -139,6 +149,9 @@ impl LegendreSlope {
         let (bias, velocity) = memory.parts();
         for (i, segment) in segments.list.iter().enumerate() {
             let mut twist = if segment.parent == GROUND { Twist::zero() } else { velocity[segment.parent] };
+            if let Some(origin) = segment.origin {
+                twist.lin -= cross(self.arms[origin], twist.ang);
+            }
             let coordinates = segment.coordinate..segment.coordinate + segment.freedom();
             for c in coordinates.clone() {
                 if !dq[c].is_zero() {
@@ -176,6 +189,9 @@ impl LegendreSlope {
                 }
             }
             if any && segment.parent != GROUND {
+                if let Some(origin) = segment.origin {
+                    mu.ang += cross(self.arms[origin], mu.lin);
+                }
                 bias[segment.parent] += mu;
             }
         }

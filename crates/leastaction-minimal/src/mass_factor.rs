@@ -10,7 +10,7 @@
 //! per step and, per iteration, one such solve for all nodes side by side.
 
 use super::ball::chart;
-use super::segments::{GROUND, Motion, Segments};
+use super::segments::{GROUND, Motion, Segment, Segments};
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
 
@@ -19,6 +19,8 @@ use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrenc
 pub(crate) struct MassFactor {
     poses: Vec<Pose>,
     columns: Vec<Twist>,
+    /// Where the segments with an origin of their own have it, seen from the one before.
+    arms: Vec<Vec3>,
     articulated: Vec<ArticulatedInertia>,
     /// `U` per coordinate.
     spread: Vec<Wrench>,
@@ -53,6 +55,7 @@ impl MassFactor {
         Self {
             poses: vec![Pose::identity(); m],
             columns: vec![Twist::zero(); n],
+            arms: vec![Vec3::zero(); segments.origins],
             articulated: vec![ArticulatedInertia::default(); m],
             spread: vec![Wrench::zero(); n],
             spread_scaled: vec![Wrench::zero(); n],
@@ -101,7 +104,7 @@ impl MassFactor {
                     for a in 0..3 {
                         reduced = reduced.minus_outer(self.spread[c + a], self.spread_scaled[c + a]);
                     }
-                    self.articulated[parent].add(&reduced);
+                    self.pass(segment, &reduced);
                 }
             } else {
                 let u = self.articulated[i].mul(self.columns[c]);
@@ -115,22 +118,35 @@ impl MassFactor {
                 self.pivots[c] = inverse;
                 if parent != GROUND {
                     let reduced = self.articulated[i].minus_outer(u, u * inverse);
-                    self.articulated[parent].add(&reduced);
+                    self.pass(segment, &reduced);
                 }
             }
         }
         Ok(())
     }
 
+    /// Adds to the parent what a subtree is to it.
+    #[inline(always)]
+    fn pass(&mut self, segment: &Segment, reduced: &ArticulatedInertia) {
+        let parent = &mut self.articulated[segment.parent];
+        match segment.origin {
+            None => parent.add(reduced),
+            Some(origin) => parent.add(&reduced.about(self.arms[origin])),
+        }
+    }
+
     /// Poses, columns and rigid inertias.
     fn place(&mut self, segments: &Segments, base: &[f64], anchors: &[Mat3], delta: impl Fn(usize) -> f64) {
         for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
-            let before = if segment.parent == GROUND {
+            let mut before = if segment.parent == GROUND {
                 Pose::new(segment.placement.rot, Vec3::zero())
             } else {
                 self.poses[segment.parent] * segment.placement
             };
+            if let Some(origin) = segment.origin {
+                self.arms[origin] = std::mem::replace(&mut before.pos, Vec3::zero());
+            }
             let axis = before.rot.column(2);
             let pose = match segment.motion {
                 Motion::Turn => {
@@ -177,6 +193,9 @@ impl MassFactor {
         for (i, segment) in segments.list.iter().enumerate() {
             let mut twist =
                 if segment.parent == GROUND { Twist::zero() } else { memory.velocity[segment.parent] };
+            if let Some(origin) = segment.origin {
+                twist.lin += twist.ang.cross(self.arms[origin]);
+            }
             for c in segment.coordinate..segment.coordinate + segment.freedom() {
                 twist += self.columns[c] * v[c];
             }
@@ -188,7 +207,10 @@ impl MassFactor {
                 p[c] = self.columns[c].dot(memory.bias[i]) + segments.laws[c].armature * v[c];
             }
             if segment.parent != GROUND {
-                let mu = memory.bias[i];
+                let mut mu = memory.bias[i];
+                if let Some(origin) = segment.origin {
+                    mu.ang += self.arms[origin].cross(mu.lin);
+                }
                 memory.bias[segment.parent] += mu;
             }
         }
@@ -252,6 +274,9 @@ impl MassFactor {
                 add_bias(c, &mut bias);
             }
             if segment.parent != GROUND {
+                if let Some(origin) = segment.origin {
+                    bias.ang += cross(self.arms[origin], bias.lin);
+                }
                 memory.bias[segment.parent] += bias;
             }
         }
@@ -259,6 +284,9 @@ impl MassFactor {
             let c = segment.coordinate;
             let mut v =
                 if segment.parent == GROUND { Twist::zero() } else { memory.velocity[segment.parent] };
+            if let Some(origin) = segment.origin {
+                v.lin -= cross(self.arms[origin], v.ang);
+            }
             if segment.motion == Motion::Ball {
                 let inverse = &self.ball_pivots[segment.ball].0;
                 let rest: [T; 3] = by_entry(|a| r[c + a] - pair_twist(&self.spread[c + a], &v));
@@ -277,6 +305,13 @@ impl MassFactor {
             memory.velocity[i] = v;
         }
     }
+}
+
+/// `a × x` with a constant `a`.
+#[inline(always)]
+pub(super) fn cross<T: Real>(a: Vec3, x: Vec3<T>) -> Vec3<T> {
+    let [x, y, z] = x.0;
+    Vec3([z * a[1] - y * a[2], x * a[2] - z * a[0], y * a[0] - x * a[1]])
 }
 
 #[inline(always)]

@@ -75,6 +75,8 @@ pub(crate) struct Residual<T, const N: usize> {
     pub(crate) moments: Vec<Vec3<Lanes<T, N>>>,
     /// Composite mass.
     pub(crate) masses: Vec<f64>,
+    /// Where the segments with an origin of their own have it, seen from the one before.
+    pub(crate) arms: Vec<Vec3<Lanes<T, N>>>,
     /// Impulse of body wrenches other than gravity, then composite Γ with gravity.
     pub(crate) impulses: Vec<Wrench<Lanes<T, N>>>,
     pub(crate) balls: Vec<BallNode<T, N>>,
@@ -108,6 +110,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
             momenta: vec![Momentum::zero(); m],
             moments: vec![Vec3::zero(); m],
             masses,
+            arms: vec![Vec3::zero(); segments.origins],
             impulses: vec![Wrench::zero(); m],
             balls: vec![BallNode::default(); segments.balls],
             efforts: vec![Lanes::default(); n],
@@ -173,7 +176,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
     /// Joint frame and velocity before the joint.
     #[inline(always)]
     fn frame_before(
-        &self,
+        &mut self,
         segment: &Segment,
         point: &Point<T, N>,
     ) -> (Pose<Lanes<T, N>>, Twist<Lanes<T, N>>) {
@@ -187,7 +190,11 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let parent = &self.poses[segment.parent];
         let place = &segment.placement;
         let rot = times_constant(&parent.rot, &place.rot);
-        (Pose::new(rot, times_vector(&parent.rot, place.pos) + parent.pos), self.velocities[segment.parent])
+        let pos = times_vector(&parent.rot, place.pos) + parent.pos;
+        let v = self.velocities[segment.parent];
+        let Some(origin) = segment.origin else { return (Pose::new(rot, pos), v) };
+        self.arms[origin] = pos;
+        (Pose::new(rot, Vec3::zero()), Twist::new(v.ang, v.lin + v.ang.cross(pos)))
     }
 
     #[inline(always)]
@@ -277,12 +284,34 @@ impl<T: Real, const N: usize> Residual<T, N> {
             }
             let p = segment.parent;
             if p != GROUND {
+                let (mu, moment, own) = match segment.origin {
+                    None => (mu, moment, own),
+                    Some(origin) => self.seen_from_parent(i, origin, mu, moment, own),
+                };
                 self.momenta[p] += mu;
                 self.moments[p] += moment;
                 self.impulses[p] += own;
             }
             self.impulses[i] = gamma;
         }
+    }
+
+    /// Momentum, first moment and impulse of a subtree about the origin before its own.
+    #[inline(never)]
+    fn seen_from_parent(
+        &self,
+        i: usize,
+        origin: usize,
+        mu: Momentum<Lanes<T, N>>,
+        moment: Vec3<Lanes<T, N>>,
+        own: Wrench<Lanes<T, N>>,
+    ) -> (Momentum<Lanes<T, N>>, Vec3<Lanes<T, N>>, Wrench<Lanes<T, N>>) {
+        let arm = self.arms[origin];
+        (
+            Momentum::new(mu.ang + arm.cross(mu.lin), mu.lin),
+            moment + arm.scale(self.masses[i]),
+            Wrench::new(own.ang + arm.cross(own.lin), own.lin),
+        )
     }
 
     /// `P^α` of coordinate `c` (3.2), all nodes, and their sum, to which only forces contribute (2.6).

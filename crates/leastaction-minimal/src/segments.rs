@@ -22,6 +22,10 @@ use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 /// No parent: the joint is on the ground.
 pub(crate) const GROUND: usize = usize::MAX;
 
+/// Segments that share an origin. Moments about a point that is d links away round like d² times those about the joint, which
+/// is more than a slender link has about its own axis if d is thousands; a new origin costs a shift.
+const REACH: usize = 1024;
+
 /// What a segment can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Motion {
@@ -57,6 +61,8 @@ pub(crate) struct Segment {
     pub(crate) droppable: bool,
     /// First segment of the tree this one belongs to.
     pub(crate) root: usize,
+    /// Number of its own origin, if the sweeps take a new one here.
+    pub(crate) origin: Option<usize>,
     /// The joint it is part of.
     pub(crate) joint: JointId,
 }
@@ -127,6 +133,8 @@ pub(crate) struct Segments {
     /// Number of coordinates.
     pub(crate) n: usize,
     pub(crate) balls: usize,
+    /// Origins besides those at the roots.
+    pub(crate) origins: usize,
     /// Segments on the longest way from the ground to a tip.
     pub(crate) depth: usize,
     pub(crate) nu: usize,
@@ -168,6 +176,7 @@ impl Segments {
             wind: mechanism.wind(),
             n: mechanism.nv(),
             balls: 0,
+            origins: 0,
             depth: 0,
             nu: mechanism.nu(),
         };
@@ -195,6 +204,7 @@ impl Segments {
                     inertia: Inertia::zero(),
                     massless: true,
                     forced,
+                    origin: None,
                     droppable: node.parent.is_none() && *motion == Motion::Slide,
                     joint: node.joint,
                     root: if parent == GROUND { out.list.len() } else { out.list[parent].root },
@@ -214,13 +224,7 @@ impl Segments {
             out.nodes.push(map);
             out.add_laws(mechanism, node, &map)?;
         }
-        let mut depths = vec![1; out.list.len()];
-        for (i, segment) in out.list.iter().enumerate() {
-            if segment.parent != GROUND {
-                depths[i] = depths[segment.parent] + 1;
-            }
-            out.depth = out.depth.max(depths[i]);
-        }
+        out.place_origins();
         for drag in &tree.drags {
             let at = out.nodes[drag.node];
             let point = at.pose.point(drag.point);
@@ -272,6 +276,22 @@ impl Segments {
             }
         }
         Ok(())
+    }
+
+    /// Measures the depth, and gives every [`REACH`]-th segment on the way out an origin of its own.
+    fn place_origins(&mut self) {
+        let mut depths = vec![1_usize; self.list.len()];
+        for i in 0..self.list.len() {
+            let parent = self.list[i].parent;
+            if parent != GROUND {
+                depths[i] = depths[parent] + 1;
+                if depths[i].is_multiple_of(REACH) {
+                    self.list[i].origin = Some(self.origins);
+                    self.origins += 1;
+                }
+            }
+            self.depth = self.depth.max(depths[i]);
+        }
     }
 
     /// True if the tree has a ball.

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use super::lanes::Lanes;
 use super::residual::{Point, Residual, times_vector};
-use super::segments::{Segments, Thruster};
-use super::six::{Block, ad, ad_dual, blocks, plus, pose_at, product, skew, twist_at};
+use super::segments::{GROUND, Segments, Thruster};
+use super::six::{Block, ad, ad_dual, blocks, plus, pose_at, product, skew, twist_at, vec_at};
 use crate::mechanism::{BodyId, Mechanism};
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Pose, Twist, Vec3, Wrench};
@@ -213,8 +213,9 @@ impl BodyForces {
         mut each: impl FnMut(usize, usize, usize, &WrenchSample),
     ) {
         for (number, placed) in self.placed.iter().enumerate() {
-            let origin = origin_of(segments, point, segments.list[placed.segment].root);
+            let root = origin_of(segments, point, segments.list[placed.segment].root);
             for k in 0..=s {
+                let origin = root + arm_of(segments, residual, placed.segment, k);
                 for (u, lanes) in u.iter_mut().zip(&point.u) {
                     *u = lanes.0[k];
                 }
@@ -286,6 +287,24 @@ impl<const N: usize> Impulses<f64, N> for AllForces<'_, N> {
         });
         residual.impulses = impulses;
     }
+}
+
+/// Where the origin of a segment lies, seen from that of its root, at point `k`.
+fn arm_of<const N: usize>(
+    segments: &Segments,
+    residual: &Residual<f64, N>,
+    segment: usize,
+    k: usize,
+) -> Vec3 {
+    let mut arm = Vec3::zero();
+    let mut i = if segments.origins > 0 { segment } else { GROUND };
+    while i != GROUND {
+        if let Some(origin) = segments.list[i].origin {
+            arm += vec_at(&residual.arms[origin], k);
+        }
+        i = segments.list[i].parent;
+    }
+    arm
 }
 
 /// World position of the origin of the sweeps of the tree that starts at segment `root`.

@@ -8,9 +8,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use leastaction::mechanism::{Placement, Shape, Visual};
 use leastaction_study::report::{
-    self, FrameThinner, Placement, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, Shape, SummaryRow,
-    Visual,
+    self, FrameThinner, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, SummaryRow,
 };
 
 #[expect(clippy::print_stderr, reason = "a program for developers")]
@@ -196,7 +196,7 @@ fn parade() -> ReportData {
         Shape::Cylinder { radius: 0.15, length: 0.5 },
         Shape::Capsule { radius: 0.12, length: 0.4 },
         Shape::Ellipsoid { radii: [0.3, 0.2, 0.12] },
-        Shape::Mesh { name: "package://robot/meshes/hand.stl".into() },
+        Shape::Mesh { file: "package://robot/meshes/hand.stl".into(), scale: [1.0; 3] },
     ];
     let mut scene = Scene::default();
     for (i, kind) in KINDS.into_iter().enumerate() {

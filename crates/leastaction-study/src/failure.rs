@@ -68,6 +68,12 @@ impl Failure {
         self
     }
 
+    /// The same with the nearest of the known names for a remedy, if there are any.
+    pub fn suggest(mut self, name: &str, known: &[&str]) -> Self {
+        self.help = suggestion(name, known).or(self.help);
+        self
+    }
+
     /// The same with problems that have a place.
     pub fn with_diagnostics(mut self, diagnostics: Vec<Diagnostic>) -> Self {
         self.diagnostics = diagnostics;
@@ -76,8 +82,7 @@ impl Failure {
 }
 
 /// A remedy that names the nearest of the known names, or all of them if they are few.
-pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let known: Vec<&str> = known.into_iter().collect();
+pub fn suggestion(name: &str, known: &[&str]) -> Option<String> {
     match leastaction::mechanism::nearest(name, known.iter().copied()) {
         Some(near) => Some(format!("did you mean `{near}`?")),
         None if known.is_empty() => None,
@@ -89,4 +94,9 @@ pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> O
             Some(format!("there {verb} {}{more}", shown.join(", ")))
         }
     }
+}
+
+/// Owned names as [`suggestion`] takes them.
+pub fn names<'a>(known: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
+    known.into_iter().map(String::as_str).collect()
 }

@@ -2,6 +2,7 @@
 
 use leastaction::integrator::{JointForce, Method, Simulator};
 use leastaction::mechanism::Mechanism;
+use leastaction::scalar::maximum;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -74,8 +75,8 @@ impl ForceLog {
             self.sizes[i] = push;
             let peak = &mut self.peaks[i];
             peak.redundant |= force.redundant;
-            peak.torque = peak.torque.max(torque);
-            if push > peak.force {
+            peak.torque = maximum(peak.torque, torque);
+            if push.is_nan() || push > peak.force {
                 (peak.force, peak.time) = (push, t);
             }
         }

@@ -6,11 +6,11 @@ use std::path::Path;
 use leastaction::io::read_trajectory_csv;
 use leastaction::mechanism::{Mechanism, State};
 
-use crate::args::Assignment;
-use crate::config::Settings;
-use crate::failure::{Failure, suggestion};
+use crate::failure::{Failure, names};
+use crate::field::Assignment;
 use crate::model::Model;
 use crate::policy::{self, Player};
+use crate::settings::Settings;
 
 /// Constant values and a table over time.
 #[derive(Debug)]
@@ -146,10 +146,8 @@ impl Inputs {
 
 fn index_of(mechanism: &Mechanism, name: &str) -> Result<usize, Failure> {
     mechanism.inputs().iter().position(|input| input == name).ok_or_else(|| {
-        let failure = Failure::new(format!("there is no input `{name}` in `{}`", mechanism.name()));
-        match suggestion(name, mechanism.inputs().iter().map(String::as_str)) {
-            Some(help) => failure.help(help),
-            None => failure.help("the model has no inputs"),
-        }
+        Failure::new(format!("there is no input `{name}` in `{}`", mechanism.name()))
+            .help("the model has no inputs")
+            .suggest(name, &names(mechanism.inputs()))
     })
 }

@@ -2,15 +2,16 @@
 //! reports. Nothing here prints, parses a command line or ends the process: progress goes to an observer, a wish to stop
 //! comes in as a flag, and what went wrong comes back as a [`failure::Failure`].
 
-pub mod args;
-pub mod config;
-pub mod config_toml;
+pub mod choice;
 pub mod digits;
+pub mod efforts;
 pub mod failure;
+pub mod field;
 pub mod forces;
 pub mod inputs;
 pub mod limits;
 pub mod listener;
+pub mod memory;
 pub mod model;
 pub mod motion_page;
 pub mod output;
@@ -20,7 +21,11 @@ pub mod problem;
 pub mod quantity;
 pub mod report;
 pub mod run;
+pub mod scenario;
 pub mod serve;
+pub mod settings;
+pub mod slot;
 pub mod start;
 pub mod statistics;
 pub mod summary;
+mod values;

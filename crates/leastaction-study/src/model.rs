@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use leastaction::io::{LoadOptions, Reading, UrdfBase, UrdfOptions, load_model};
+use leastaction::io::{LoadOptions, Reading, UrdfOptions, load_model};
 use leastaction::mechanism::{MODEL_SCHEMA, Mechanism, ModelDescription, samples};
 use leastaction_golden::{GoldenCase, golden_model, read_golden};
 
-use crate::args::{Base, ReadArgs};
-use crate::failure::{Failure, suggestion};
+use crate::failure::Failure;
 
 /// A model that was read without errors.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ pub struct Model {
 }
 
 /// Reads a model, wrong or not.
-pub fn read(name: &str, options: &ReadArgs) -> Result<Reading, Failure> {
+pub fn read(name: &str, options: &UrdfOptions) -> Result<Reading, Failure> {
     if name.starts_with('@') {
         let description = samples::built_in(name).map_err(|message| {
             let stem = name.split('/').next().unwrap_or(name);
@@ -40,17 +39,12 @@ pub fn read(name: &str, options: &ReadArgs) -> Result<Reading, Failure> {
         })?;
         return Ok(Reading { description: Some(description), ..Reading::default() });
     }
-    let base = match options.base {
-        Some(Base::Floating) => UrdfBase::Floating,
-        Some(Base::Fixed) | None => UrdfBase::Fixed,
-    };
-    let urdf = UrdfOptions { base, search_paths: options.package_path.clone() };
-    let options = LoadOptions { urdf, adapter: Some(golden_model) };
+    let options = LoadOptions { urdf: options.clone(), adapter: Some(golden_model) };
     load_model(Path::new(name), &options).map_err(|error| Failure::from_error(&error).help(error.remedy()))
 }
 
 /// Reads and builds a model, or says everything that is wrong with it.
-pub fn load(name: &str, options: &ReadArgs) -> Result<(Model, Mechanism), Failure> {
+pub fn load(name: &str, options: &UrdfOptions) -> Result<(Model, Mechanism), Failure> {
     let mut reading = read(name, options)?;
     match (reading.build(), reading.description.clone()) {
         (Some(mechanism), Some(description)) => {
@@ -96,12 +90,14 @@ pub fn hash(description: &ModelDescription) -> String {
 
 /// A joint of the tree by name, or a failure that suggests one.
 pub fn unknown_joint(mechanism: &Mechanism, name: &str) -> Failure {
-    let known = mechanism.tree_joints().map(|id| mechanism.joint(id)).filter(|joint| joint.kind.nv() > 0);
-    let failure = Failure::new(format!("there is no joint `{name}` in `{}`", mechanism.name()));
-    match suggestion(name, known.map(|joint| joint.name.as_str())) {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::new(format!("there is no joint `{name}` in `{}`", mechanism.name()))
+        .suggest(name, &moving_joints(mechanism))
+}
+
+/// Names of the joints of the tree that move.
+pub fn moving_joints(mechanism: &Mechanism) -> Vec<&str> {
+    let joints = mechanism.tree_joints().map(|id| mechanism.joint(id));
+    joints.filter(|joint| joint.kind.nv() > 0).map(|joint| joint.name.as_str()).collect()
 }
 
 #[cfg(test)]

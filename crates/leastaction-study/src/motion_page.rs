@@ -7,7 +7,7 @@ use leastaction::trajectory::{Recorded, Sampler};
 use crate::digits::figure;
 use crate::model::{self, Model};
 use crate::page;
-use crate::quantity::QuantityArgs;
+use crate::quantity::QuantityChoice;
 use crate::report::{FrameThinner, PlotThinner, ReportData, SummaryRow};
 
 /// Gathers frames and plots sample by sample.
@@ -27,7 +27,7 @@ pub struct MotionPage<'m> {
 
 impl<'m> MotionPage<'m> {
     /// An empty page for a quantity with so many rows.
-    pub fn new(mechanism: &'m Mechanism, quantity: &QuantityArgs, rows: usize) -> Self {
+    pub fn new(mechanism: &'m Mechanism, quantity: &QuantityChoice, rows: usize) -> Self {
         let name = quantity.quantity.name();
         let title = |l: usize| match (&quantity.of, l) {
             (Some(of), 0) => format!("{name} of {of}"),

@@ -22,10 +22,7 @@ pub struct RunFolder {
 impl RunFolder {
     /// Makes the folder and starts the trajectory files.
     pub fn create(path: &Path, layout: &TrajectoryLayout) -> Result<Self, Failure> {
-        std::fs::create_dir_all(path).map_err(|error| {
-            Failure::caused_by(format!("can't make the folder `{}`", path.display()), &error)
-                .help("name another one with `--out DIR`")
-        })?;
+        make_folder(path)?;
         let started = |name: &str, error: &io::Error| cannot_write(&path.join(name), error);
         let csv = TrajectoryCsvWriter::create(&path.join("trajectory.csv"), layout)
             .map_err(|error| started("trajectory.csv", &error))?;
@@ -47,6 +44,17 @@ impl RunFolder {
         npz.finish().map_err(|error| cannot_write(&path.join("trajectory.npz"), &error))?;
         Ok(path)
     }
+}
+
+/// Makes a folder for results.
+///
+/// # Errors
+/// If it is not there and can't be made.
+pub fn make_folder(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        Failure::caused_by(format!("can't make the folder `{}`", path.display()), &error)
+            .help("name another one with `--out DIR`")
+    })
 }
 
 /// The failure of a file that can't be written.

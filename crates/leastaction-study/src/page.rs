@@ -1,13 +1,10 @@
 //! What the report shows of a run.
 
-use leastaction::mechanism::{JointType, Mechanism, Shape as ModelShape};
+use leastaction::mechanism::{JointType, Mechanism};
 use leastaction::spatial::{Pose, Vec3};
 
 use crate::digits::figure;
-use crate::report::{
-    FrameThinner, Placement, Plot, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, Shape, SummaryRow,
-    Visual,
-};
+use crate::report::{FrameThinner, Plot, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, SummaryRow};
 use crate::run::{Finished, Sample};
 use crate::statistics::Statistics;
 
@@ -175,15 +172,7 @@ pub fn scene(mechanism: &Mechanism) -> Scene {
     let bodies = mechanism.bodies().iter().map(|body| SceneBody {
         name: body.name.clone(),
         com: body.com.0,
-        visuals: body
-            .visuals
-            .iter()
-            .map(|visual| Visual {
-                shape: shape(&visual.shape),
-                placement: Placement { p: visual.placement.p, q: visual.placement.q },
-                rgba: visual.rgba,
-            })
-            .collect(),
+        visuals: body.visuals.clone(),
     });
     let joints = mechanism.joints().iter().enumerate().map(|(i, joint)| {
         let has_axis = !matches!(joint.kind, JointType::Spherical | JointType::Floating | JointType::Fixed);
@@ -204,15 +193,4 @@ pub fn scene(mechanism: &Mechanism) -> Scene {
         }
     });
     Scene { bodies: bodies.collect(), joints: joints.collect(), ..Scene::default() }
-}
-
-fn shape(shape: &ModelShape) -> Shape {
-    match shape {
-        ModelShape::Box { size } => Shape::Box { size: *size },
-        ModelShape::Sphere { radius } => Shape::Sphere { radius: *radius },
-        ModelShape::Cylinder { radius, length } => Shape::Cylinder { radius: *radius, length: *length },
-        ModelShape::Capsule { radius, length } => Shape::Capsule { radius: *radius, length: *length },
-        ModelShape::Ellipsoid { radii } => Shape::Ellipsoid { radii: *radii },
-        ModelShape::Mesh { file, .. } => Shape::Mesh { name: file.clone() },
-    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use leastaction::control::Policy;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{Mechanism, State};
+use leastaction::scalar::maximum;
 
 use crate::failure::Failure;
 
@@ -63,6 +64,8 @@ impl Player {
 /// How near the goal a replay came.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearness {
+    /// Whether the end of the motion was reached.
+    pub reached: bool,
     /// Largest distance of a position at the end of the motion, in rad or m.
     pub position: f64,
     /// Largest distance of a velocity there.
@@ -76,7 +79,14 @@ pub struct Nearness {
 impl Default for Nearness {
     /// Nothing seen yet.
     fn default() -> Self {
-        Self { position: f64::NAN, velocity: f64::NAN, worst_after: (0.0, 0.0), last: (f64::NAN, f64::NAN) }
+        let unknown = f64::NAN;
+        Self {
+            reached: false,
+            position: unknown,
+            velocity: unknown,
+            worst_after: (0.0, 0.0),
+            last: (unknown, unknown),
+        }
     }
 }
 
@@ -87,16 +97,17 @@ impl Nearness {
             return;
         }
         let (q, v) = policy.distance(mechanism, state);
-        if self.position.is_nan() {
-            (self.position, self.velocity) = (q, v);
+        if !self.reached {
+            (self.reached, self.position, self.velocity) = (true, q, v);
         }
-        self.worst_after = (self.worst_after.0.max(q), self.worst_after.1.max(v));
+        self.worst_after = (maximum(self.worst_after.0, q), maximum(self.worst_after.1, v));
         self.last = (q, v);
     }
 
     /// For machines.
     pub fn to_json(self) -> serde_json::Value {
         serde_json::json!({
+            "reached": self.reached,
             "position": self.position,
             "velocity": self.velocity,
             "worst_position_afterwards": self.worst_after.0,

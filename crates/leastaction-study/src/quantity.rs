@@ -1,70 +1,56 @@
 //! Quantities of comprehensive motion by name: what `jacobian` and `motion` share.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use leastaction::jet::{JetWorkspace, Quantity, QuantityFrame, QuantityKind, Target};
 use leastaction::mechanism::Mechanism;
 
-use crate::failure::{Failure, suggestion};
+use crate::choices;
+use crate::failure::Failure;
 
 /// Which quantity, of what, in which frame, to which order.
-#[derive(Args, Clone, Debug)]
-pub struct QuantityArgs {
-    /// What to evaluate
-    #[arg(long, value_parser = quantity_parser())]
+#[derive(Clone, Debug)]
+pub struct QuantityChoice {
+    /// What to evaluate.
     pub quantity: QuantityKind,
-    /// Order of the time derivative: 0 the quantity itself, 1 its rate
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    /// Order of the time derivative: 0 the quantity itself, 1 its rate.
     pub order: usize,
-    /// Body or frame it belongs to
-    #[arg(long, value_name = "BODY|FRAME")]
+    /// Body or frame it belongs to.
     pub of: Option<String>,
-    /// Frame it is expressed in
-    #[arg(long, value_enum, default_value_t = FrameChoice::Local)]
+    /// Frame it is expressed in.
     pub frame: FrameChoice,
-    /// What torques include besides inertia and gravity
-    #[arg(long = "with", value_enum, value_delimiter = ',', value_name = "WHAT")]
-    pub with: Vec<With>,
+    /// Torques include springs, dampers and armature of the joints.
+    pub passive: bool,
 }
 
-/// Local or world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FrameChoice {
-    /// Axes and origin of the body or frame itself
-    Local,
-    /// World axes, about the world origin
-    World,
-}
-
-/// What torques include.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum With {
-    /// Springs, dampers and armature of the joints
-    Passive,
+choices! {
+    /// Local or world.
+    FrameChoice {
+        /// Axes and origin of the body or frame itself
+        Local = "local",
+        /// World axes, about the world origin
+        World = "world",
+    }
+    /// What torques include besides inertia and gravity.
+    With {
+        /// Springs, dampers and armature of the joints
+        Passive = "passive",
+    }
 }
 
 /// Orders beyond this are refused: factorials and powers of time leave no digits.
 const MAX_ORDER: usize = 12;
 
-fn quantity_parser() -> impl TypedValueParser<Value = QuantityKind> {
-    PossibleValuesParser::new(QuantityKind::ALL.map(|(name, _)| name)).map(|name| {
-        // The parser has let known names through only.
-        QuantityKind::ALL
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or(QuantityKind::Torque, |(_, quantity)| *quantity)
-    })
-}
-
-impl QuantityArgs {
+impl QuantityChoice {
     /// A workspace of the right order, and the quantity.
+    ///
+    /// # Errors
+    /// If the order is too high or the target does not exist.
     pub fn prepare(&self, mechanism: &Mechanism) -> Result<(JetWorkspace<f64>, Quantity), Failure> {
         if self.order > MAX_ORDER {
-            return Err(Failure::new(format!("order {} is not served", self.order))
+            return Err(Failure::new(format!("order {} is not supported", self.order))
                 .help(format!("take an order of at most {MAX_ORDER}")));
         }
         let mut jets = JetWorkspace::new(mechanism, self.quantity.force_order(self.order));
-        jets.include_passive(self.with.contains(&With::Passive));
+        jets.include_passive(self.passive);
         let frame = match self.frame {
             FrameChoice::Local => QuantityFrame::Local,
             FrameChoice::World => QuantityFrame::World,
@@ -137,11 +123,8 @@ fn named(parts: &[&str]) -> Vec<String> {
 }
 
 fn unknown(mechanism: &Mechanism, name: &str) -> Failure {
-    let known = mechanism.bodies().iter().map(|b| b.name.as_str());
-    let known = known.chain(mechanism.frames().iter().map(|f| f.name.as_str()));
-    let failure = Failure::new(format!("there is no body or frame `{name}` in `{}`", mechanism.name()));
-    match suggestion(name, known) {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    let mut known: Vec<&str> = mechanism.bodies().iter().map(|body| body.name.as_str()).collect();
+    known.extend(mechanism.frames().iter().map(|frame| frame.name.as_str()));
+    Failure::new(format!("there is no body or frame `{name}` in `{}`", mechanism.name()))
+        .suggest(name, &known)
 }

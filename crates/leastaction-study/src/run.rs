@@ -9,6 +9,7 @@ use leastaction::io::Clock;
 use leastaction::mechanism::{Mechanism, State};
 use leastaction::trajectory::{Recorded, Sampler};
 
+use crate::efforts::EffortMonitor;
 use crate::failure::Failure;
 use crate::forces::ForceLog;
 use crate::inputs::Inputs;
@@ -62,6 +63,8 @@ pub struct Finished {
     pub statistics: Statistics,
     /// Joint limits that were passed.
     pub passings: Vec<Passing>,
+    /// Inputs that effort limits cut.
+    pub efforts: EffortMonitor,
     /// How near the goal of a policy it came.
     pub nearness: Option<Nearness>,
     /// Constraint forces, if asked for.
@@ -134,6 +137,7 @@ pub fn run(
         .map_err(|error| Failure::caused_by("the simulation can't start", &error))?;
     let mut sampler = Sampler::new(mechanism);
     let mut monitor = LimitMonitor::new(mechanism, plan.watch_limits);
+    let mut efforts = EffortMonitor::new(mechanism);
     let begin = Instant::now();
 
     let gap = simulator.gap();
@@ -174,6 +178,7 @@ pub fn run(
             break;
         }
         let u = plan.inputs.at(mechanism, plan.clock.after(k), simulator.state());
+        efforts.look(u);
         let report = match simulator.step(u, plan.clock.step) {
             Ok(report) => report,
             Err(error) => {
@@ -215,5 +220,5 @@ pub fn run(
         }
         record(&row.sample(forces))?;
     }
-    Ok(Finished { outcome, last, clock, statistics, passings, nearness, forces, moved, wall })
+    Ok(Finished { outcome, last, clock, statistics, passings, efforts, nearness, forces, moved, wall })
 }

@@ -10,10 +10,10 @@ use leastaction::mechanism::{
     JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
-use crate::args::{CompositionName, Ignore, IterationName, LimitMode, MapName};
-use crate::config::{Settings, word};
+use crate::choice::{Choice, CompositionName, Ignore, IterationName, LimitMode, MapName};
 use crate::failure::Failure;
 use crate::model::Model;
+use crate::settings::Settings;
 
 /// At most so many refused elements are listed.
 const LISTED: usize = 20;
@@ -217,14 +217,14 @@ fn refuse(
     kinds.sort_unstable();
     kinds.dedup();
     let diagnostics = refused.iter().take(LISTED).map(|special| {
-        let mut remedy = format!("`--ignore {}` leaves it out", word(special.kind));
+        let mut remedy = format!("`--ignore {}` leaves it out", special.kind.word());
         if serves(Method::Maximal, special.kind) {
             remedy = format!("`--integrator maximal` serves it; {remedy}");
         }
         let message = format!("{}, which the {} integrator can't serve", special.what, method.name());
         Diagnostic::error(special.element.clone(), message, remedy).at(sources.locate(special.origin))
     });
-    let flag = kinds.iter().map(|kind| word(*kind)).collect::<Vec<_>>().join(",");
+    let flag = kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
     let elements = if refused.len() == 1 { "element" } else { "elements" };
     Err(Failure::new(format!(
         "the {} integrator can't serve {} {elements} of the model",

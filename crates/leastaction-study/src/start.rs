@@ -5,21 +5,50 @@ use std::path::Path;
 use leastaction::io::{Clock, StateFile};
 use leastaction::mechanism::{Coordinates, JointType, Mechanism, State, StateDescription, samples};
 
-use crate::args::Assignment;
-use crate::config::Settings;
-use crate::failure::{Failure, suggestion};
+use crate::failure::{Failure, names};
+use crate::field::Assignment;
 use crate::model::unknown_joint;
+use crate::settings::Settings;
 
-/// The start state by flags, file or name; the clock goes on where the state file's stopped.
-pub fn resolve(mechanism: &Mechanism, settings: &Settings, step: f64) -> Result<(State, Clock), Failure> {
-    let mut clock = None;
+/// Where and when a run starts.
+#[derive(Debug)]
+pub struct Start {
+    /// The state.
+    pub state: State,
+    /// Its time; it goes on where the state file's stopped.
+    pub clock: Clock,
+    /// What the user should know about it.
+    pub note: Option<String>,
+}
+
+/// The start by flags, file or name. A file that was written for a model of another hash gives positions and velocities only.
+///
+/// # Errors
+/// If there is no such state or it does not fit the mechanism.
+pub fn resolve(
+    mechanism: &Mechanism,
+    settings: &Settings,
+    step: f64,
+    model_hash: Option<&str>,
+) -> Result<Start, Failure> {
+    let (mut clock, mut note) = (None, None);
     let mut state = match (&settings.start, &settings.state) {
         (Some(start), _) if mechanism.states().contains_key(start) => named(mechanism, start)?,
         (Some(start), _) if Path::new(start).exists() => {
             let path = Path::new(start);
             let file = StateFile::read(path).map_err(|error| Failure::from_error(&error))?;
-            clock = file.clock.filter(|clock| clock.step == step);
-            file.state(mechanism, path).map_err(|error| Failure::from_error(&error))?
+            let state = file.state(mechanism, path).map_err(|error| Failure::from_error(&error))?;
+            let foreign = file.model.is_some_and(|model| model_hash.is_some_and(|own| own != model));
+            clock = file.clock.filter(|clock| clock.step == step && !foreign);
+            if foreign {
+                note = Some(format!(
+                    "`{start}` was written for another model: its positions and velocities are used, what the \
+                     integrator could continue from is not"
+                ));
+                State { warm: None, ..state }
+            } else {
+                state
+            }
         }
         (Some(start), _) => {
             return Err(no_state(mechanism, start, "neither a file nor a state of the model"));
@@ -45,7 +74,7 @@ pub fn resolve(mechanism: &Mechanism, settings: &Settings, step: f64) -> Result<
         clock = None;
     }
     let clock = clock.unwrap_or(Clock { start: state.t, step, steps: 0 });
-    Ok((state, clock))
+    Ok(Start { state, clock, note })
 }
 
 fn named(mechanism: &Mechanism, name: &str) -> Result<State, Failure> {
@@ -53,11 +82,9 @@ fn named(mechanism: &Mechanism, name: &str) -> Result<State, Failure> {
 }
 
 fn no_state(mechanism: &Mechanism, name: &str, what: &str) -> Failure {
-    let failure = Failure::new(format!("`{name}` is {what}"));
-    match suggestion(name, mechanism.states().keys().map(String::as_str)) {
-        Some(help) => failure.help(help),
-        None => failure.help("the model has no named states; give a state file or `--q JOINT=V`"),
-    }
+    Failure::new(format!("`{name}` is {what}"))
+        .help("the model has no named states; give a state file or `--q JOINT=V`")
+        .suggest(name, &names(mechanism.states().keys()))
 }
 
 fn assign(mechanism: &Mechanism, state: &mut StateDescription, settings: &Settings) -> Result<(), Failure> {

@@ -2,13 +2,14 @@
 
 use leastaction::dynamics::Observables;
 use leastaction::integrator::StepReport;
-use serde::Serialize;
+use leastaction::scalar::maximum;
+use serde_json::{Value, json};
 
 /// A run is looked at in so many parts: a drift shows as a trend over them.
 pub const PARTS: usize = 10;
 
 /// Energy error of one tenth of a run, in joule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tenth {
     /// Steps in it.
     pub steps: u64,
@@ -22,6 +23,20 @@ pub struct Tenth {
     pub lowest: f64,
     /// Highest total energy.
     pub highest: f64,
+}
+
+impl Tenth {
+    /// For machines.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "steps": self.steps,
+            "max": self.max,
+            "rms": self.rms,
+            "mean": self.mean,
+            "lowest": self.lowest,
+            "highest": self.highest,
+        })
+    }
 }
 
 /// Figures of a run.
@@ -76,18 +91,18 @@ impl Statistics {
         let tenth = &mut self.tenths[part.min(PARTS - 1)];
         let error = observed.total() - self.initial_energy;
         let total = observed.total();
-        tenth.lowest = if tenth.steps == 0 { total } else { tenth.lowest.min(total) };
-        tenth.highest = if tenth.steps == 0 { total } else { tenth.highest.max(total) };
+        tenth.lowest = if tenth.steps == 0 { total } else { -maximum(-tenth.lowest, -total) };
+        tenth.highest = if tenth.steps == 0 { total } else { maximum(tenth.highest, total) };
         tenth.steps += 1;
-        tenth.max = tenth.max.max(error.abs());
+        tenth.max = maximum(tenth.max, error.abs());
         // Running means, so that a million steps lose no digits.
         let weight = 1.0 / tenth.steps as f64;
         let mean_square = tenth.rms * tenth.rms;
-        tenth.rms = (mean_square + (error * error - mean_square) * weight).max(0.0).sqrt();
+        tenth.rms = maximum(mean_square + (error * error - mean_square) * weight, 0.0).sqrt();
         tenth.mean += (observed.total() - tenth.mean) * weight;
         self.steps += 1;
-        self.kinetic_scale = self.kinetic_scale.max(observed.kinetic);
-        self.worst_gap = self.worst_gap.max(gap);
+        self.kinetic_scale = maximum(self.kinetic_scale, observed.kinetic);
+        self.worst_gap = maximum(self.worst_gap, gap);
         self.iterations += u64::from(report.iterations);
         self.max_iterations = self.max_iterations.max(report.iterations);
         self.retries += u64::from(report.retries);
@@ -96,7 +111,7 @@ impl Statistics {
         self.splits += u64::from(report.splits);
         self.dropped_rank = self.dropped_rank.max(report.dropped_rank);
         self.substeps += u64::from(report.substeps);
-        self.inconsistency = self.inconsistency.max(report.inconsistency);
+        self.inconsistency = maximum(self.inconsistency, report.inconsistency);
     }
 
     /// True if the mean energy of every tenth lies within the range of the first: no drift.
@@ -108,7 +123,7 @@ impl Statistics {
 
     /// Largest energy error of the run.
     pub fn max_energy_error(&self) -> f64 {
-        self.tenths.iter().map(|tenth| tenth.max).fold(0.0, f64::max)
+        self.tenths.iter().map(|tenth| tenth.max).fold(0.0, maximum)
     }
 
     /// Root mean square of the energy error of the run.
@@ -119,7 +134,7 @@ impl Statistics {
 
     /// An energy error relative to the largest kinetic energy.
     pub fn relative(&self, error: f64) -> f64 {
-        if self.kinetic_scale > 0.0 { error / self.kinetic_scale } else { 0.0 }
+        if self.kinetic_scale == 0.0 { 0.0 } else { error / self.kinetic_scale }
     }
 
     /// Mean number of iterations.
@@ -131,6 +146,19 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_energy_that_is_not_a_number_is_no_small_error() {
+        let observed = |potential| Observables { kinetic: 1.0, potential, ..Default::default() };
+        let mut statistics = Statistics::new(3, &observed(1.0), 0.0);
+        for potential in [1.0, f64::NAN, 1.0] {
+            statistics.add(&StepReport::default(), &observed(potential), 0.0);
+        }
+        assert!(statistics.max_energy_error().is_nan() && statistics.rms_energy_error().is_nan());
+        assert!(!statistics.means_within_first_range());
+        statistics.add(&StepReport::default(), &observed(1.0), f64::NAN);
+        assert!(statistics.worst_gap.is_nan());
+    }
 
     #[test]
     fn errors_fall_into_the_right_tenth() {

@@ -1,10 +1,12 @@
 //! The summary of a run, for people and as `summary.json`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::digits::figure;
 use crate::policy::Nearness;
 use crate::run::{Finished, Outcome};
+use crate::settings::Settings;
+use crate::statistics::Tenth;
 
 /// The schema key of `summary.json`.
 pub const SUMMARY_SCHEMA: &str = "leastaction/summary/1";
@@ -25,7 +27,7 @@ pub struct Context<'a> {
     /// What was left out, in sentences.
     pub ignored: &'a [String],
     /// The scenario in full.
-    pub configuration: &'a str,
+    pub configuration: &'a Settings,
     /// What the planned inputs alone come to, where a policy runs with feedback.
     pub open_loop: Option<Nearness>,
     /// True if a policy runs with feedback.
@@ -64,7 +66,7 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "rms_error": rms,
             "max_relative_error": s.relative(max),
             "rms_relative_error": s.relative(rms),
-            "tenths": s.tenths,
+            "tenths": s.tenths.iter().map(Tenth::to_json).collect::<Vec<_>>(),
             "means_within_first_tenth": s.means_within_first_range(),
         },
         "moved_at_start": finished.moved,
@@ -79,19 +81,15 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
         "forces": finished.forces.as_ref().map(crate::forces::ForceLog::to_json),
         "substeps": s.substeps,
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
+        "inputs_cut": finished.efforts.to_json(),
         "policy": finished.nearness.map(|near| json!({
             "feedback": context.feedback,
             "end": near.to_json(),
             "open_loop": context.open_loop.map(Nearness::to_json),
         })),
         "ignored": context.ignored,
-        "configuration": configuration(context.configuration),
+        "configuration": context.configuration.to_json(),
     })
-}
-
-/// The scenario as JSON; it is TOML that we have written ourselves.
-fn configuration(text: &str) -> Value {
-    toml::from_str::<Map<String, Value>>(text).map(Value::Object).unwrap_or(Value::Null)
 }
 
 /// The summary in a few lines.
@@ -150,12 +148,16 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
         }
     }
     lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
+    lines.extend(finished.efforts.sentence(s.steps).map(|sentence| format!("  effort limits  {sentence}")));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));
     lines
 }
 
 /// How a policy fared.
 fn policy_lines(near: &Nearness, context: &Context<'_>) -> Vec<String> {
+    if !near.reached {
+        return vec!["  policy         the run ended before its motion did".to_owned()];
+    }
     let label = if context.feedback { "policy       " } else { "open loop    " };
     let mut lines = vec![format!("  {label}  at its end {}", near.sentence())];
     if near.last.0.is_finite() {
@@ -168,4 +170,28 @@ fn policy_lines(near: &Nearness, context: &Context<'_>) -> Vec<String> {
         lines.push(format!("  open loop      the same inputs without feedback end {}", open.sentence()));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_shorter_than_its_policy_says_so_instead_of_a_distance() {
+        let configuration = Settings::default();
+        let context = Context {
+            model_name: "m",
+            model_hash: "",
+            integrator: "rk4",
+            planned_steps: 1,
+            conservative: false,
+            ignored: &[],
+            configuration: &configuration,
+            open_loop: None,
+            feedback: true,
+        };
+        let lines = policy_lines(&Nearness::default(), &context);
+        assert_eq!(lines, ["  policy         the run ended before its motion did"]);
+        assert_eq!(Nearness::default().to_json()["reached"], false);
+    }
 }

@@ -3,33 +3,32 @@
 use leastaction::dynamics::loop_gaps;
 use leastaction::io::Severity;
 use leastaction::mechanism::Mechanism;
+use leastaction_study::choice::Choice;
+use leastaction_study::digits::figure;
+use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
+use leastaction_study::settings::{Group, Settings};
+use leastaction_study::{model, serve, start};
 use serde_json::{Value, json};
 
 use crate::printer::{Printer, diagnostic_json};
-use leastaction_study::args::{MODEL_HELP, ReadArgs, StartArgs};
-use leastaction_study::config::{Settings, word};
-use leastaction_study::digits::figure;
-use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
-use leastaction_study::{model, serve, start};
+use crate::verb::{Given, MODEL, Verb};
+
+pub(crate) const VERB: Verb = Verb {
+    name: "check",
+    about: "Show every problem of a model, with its place and what to do about it",
+    more: "Exit code 1 if the model can't be used.",
+    fields: &[MODEL],
+    groups: &[Group::Read, Group::Start, Group::From],
+    verbs: &[],
+    run,
+};
 
 /// A loop that is open by more than this at the start state is worth a remark.
 const CLOSED: f64 = 1e-6;
 
-/// Show every problem of a model, with its place and what to do about it
-///
-/// Exit code 1 if the model can't be used.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[arg(value_name = "MODEL", help = MODEL_HELP)]
-    model: String,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    start: StartArgs,
-}
-
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let mut reading = model::read(&args.model, &args.read)?;
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let (name, settings) = (given.model(), given.settings());
+    let mut reading = model::read(name, &settings.reading())?;
     let mechanism = reading.build();
     for diagnostic in &reading.diagnostics {
         printer.diagnostic(diagnostic);
@@ -39,29 +38,24 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     let mut loops = Vec::new();
     let mut specials = Vec::new();
     if let (Some(mechanism), Some(description)) = (&mechanism, &reading.description) {
-        loops = gaps(mechanism, &args.start)?;
+        loops = gaps(mechanism, &settings)?;
         specials = serve::specials(description, mechanism);
     }
     let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let verdict = match errors {
-        0 => format!("`{}` can be used: {}", args.model, counted(warnings, "warning")),
-        n => format!(
-            "`{}` can't be used: {}, {}",
-            args.model,
-            counted(n, "error"),
-            counted(warnings, "warning")
-        ),
+        0 => format!("`{name}` can be used: {}", counted(warnings, "warning")),
+        n => format!("`{name}` can't be used: {}, {}", counted(n, "error"), counted(warnings, "warning")),
     };
     printer.line(verdict);
     for gap in &loops {
         printer.line(format!("  {}", gap_line(gap)));
     }
     for special in &specials {
-        let flag = word(special.kind);
+        let flag = special.kind.word();
         printer.line(format!("  {}: {} (`--ignore {flag}` runs without)", special.element, special.what));
     }
     printer.object(&json!({
-        "model": args.model,
+        "model": name,
         "ok": errors == 0,
         "errors": errors,
         "warnings": warnings,
@@ -72,20 +66,9 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     Ok(if errors == 0 { DONE } else { CHECK_FAILED })
 }
 
-/// The settings that say where to start.
-pub(crate) fn start_settings(start: &StartArgs) -> Settings {
-    Settings {
-        q: start.q.clone(),
-        v: start.v.clone(),
-        start: start.start.clone(),
-        state: start.state.clone(),
-        ..Settings::default()
-    }
-}
-
 /// The gap of every loop joint at the start state.
-pub(crate) fn gaps(mechanism: &Mechanism, start: &StartArgs) -> Result<Vec<Value>, Failure> {
-    let (state, _) = start::resolve(mechanism, &start_settings(start), 1.0)?;
+pub(crate) fn gaps(mechanism: &Mechanism, settings: &Settings) -> Result<Vec<Value>, Failure> {
+    let state = start::resolve(mechanism, settings, 1.0, None)?.state;
     let value = |gap: &leastaction::dynamics::LoopGap| {
         let joint = mechanism.joint(gap.joint);
         json!({

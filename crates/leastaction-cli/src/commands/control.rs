@@ -1,53 +1,49 @@
 //! `control`: inputs and feedback that bring a mechanism to a goal.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use leastaction::control::ControlProgress;
 use leastaction::optimize::{SolveStatus, Wish};
 use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
-use leastaction_study::output::DEFAULT_FOLDER;
+use leastaction_study::field::{Field, Kind};
+use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::policy::HOLD_SECONDS;
 use leastaction_study::problem::control_file::{self, ControlFile};
 use leastaction_study::problem::control_solve::{
-    Found, at_limit, median_time, replay_method, solve, to_json,
+    Found, at_limit, far_from_goal, median_time, replay_method, solve, to_json,
 };
 use leastaction_study::problem::{control_results, solution_file};
 use serde_json::json;
 
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
+use crate::verb::{Given, NO_REPORT, OUT, TRACE, Verb};
 
-/// Find inputs within limits that bring a mechanism to a goal, and the feedback that holds it there
-///
-/// Writes the motion, `solution.json`, and `policy.json`, which `simulate --policy` replays on any integrator.
-///
-/// Examples:
-///   leastaction control examples/cart_pole.toml
-///   leastaction simulate models/cart-pole.json --policy leastaction-out/cart_pole/policy.json --integrator rk4 --step 0.002
-#[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct Args {
-    /// Problem file with a table [control]
-    #[arg(value_name = "PROBLEM")]
-    problem: PathBuf,
-    /// Folder of the results [default: leastaction-out/NAME]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write no report.html
-    #[arg(long)]
-    no_report: bool,
-    /// Show every iteration
-    #[arg(long)]
-    trace: bool,
-}
+pub(crate) const VERB: Verb = Verb {
+    name: "control",
+    about: "Find inputs within limits that bring a mechanism to a goal, and the feedback that holds it there",
+    more: "Writes the motion, `solution.json`, and `policy.json`, which `simulate --policy` replays on any integrator.
 
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let file = control_file::load(&args.problem)?;
-    let out = args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join(&file.name));
+Examples:
+  leastaction control examples/cart_pole.toml
+  leastaction simulate models/cart-pole.json --policy leastaction-out/cart_pole/policy.json --integrator rk4 --step 0.002",
+    fields: &[Field::argument("PROBLEM", Kind::Path, "Problem file with a table [control]"), OUT, NO_REPORT, TRACE],
+    groups: &[],
+    verbs: &[],
+    run,
+};
+
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let file = control_file::load(given.path("PROBLEM").unwrap_or(Path::new("")))?;
+    let out = match given.path("out") {
+        Some(out) => out.to_owned(),
+        None => Path::new(DEFAULT_FOLDER).join(&file.name),
+    };
+    let (trace, report) = (given.switch("trace"), !given.switch("no-report"));
     let stop = stop_flag();
     let mut observe = |p: &ControlProgress, seconds: f64| {
-        if args.trace {
+        if trace {
             printer.line(format!(
                 "{:>4}  objective {:<14.8e}  residual {:<8.2e}  gap {:<8.1e}  step {:<7.4}  shift {:<7.1e}  barrier {:<7.1e}  {:.2} ms",
                 p.iteration,
@@ -63,16 +59,13 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
     };
     let found = solve(&file, &mut observe)?;
-    std::fs::create_dir_all(&out).map_err(|error| {
-        Failure::caused_by(format!("can't make the folder `{}`", out.display()), &error)
-            .help("name another one with `--out DIR`")
-    })?;
+    make_folder(&out)?;
     let mut value = to_json(&file, &found);
     solution_file::write(&out.join("solution.json"), &value)?;
     let policy = serde_json::to_value(&found.policy).unwrap_or_default();
     solution_file::write_compact(&out.join("policy.json"), &policy)?;
-    control_results::write(&out, &file, &found, !args.no_report)?;
-    say(&file, &found, &out, !args.no_report, printer);
+    control_results::write(&out, &file, &found, report)?;
+    say(&file, &found, &out, report, printer);
     value["out"] = json!(out.display().to_string());
     printer.object(&value);
     Ok(match found.solution.status {
@@ -104,6 +97,9 @@ fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mu
         "  end            {:.2e} rad or m and {:.2e} rad/s or m/s from the goal",
         found.planned.0, found.planned.1
     ));
+    if let Some(sentence) = far_from_goal(file, found) {
+        printer.note(sentence);
+    }
     if file.has_limits() {
         printer.line(format!(
             "  limits         inputs at a limit in {} steps, never beyond",

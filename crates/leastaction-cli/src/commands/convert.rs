@@ -1,49 +1,50 @@
 //! `convert`: a model from one format to another.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use clap::ValueEnum;
 use leastaction::io::mjcf::write_mjcf;
 use leastaction::io::{Diagnostic, Severity, write_atomically, write_model_json, write_urdf};
 use leastaction::mechanism::ModelDescription;
+use leastaction_study::choice::Choice;
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::field::{Field, Kind};
+use leastaction_study::output::cannot_write;
+use leastaction_study::settings::Group;
+use leastaction_study::{choices, model};
 use serde_json::json;
 
 use crate::printer::{Printer, diagnostic_json};
-use leastaction_study::args::{MODEL_HELP, ReadArgs};
-use leastaction_study::config::word;
-use leastaction_study::failure::{DONE, Failure};
-use leastaction_study::model;
-use leastaction_study::output::cannot_write;
+use crate::verb::{Given, MODEL, Verb};
 
-/// Convert a model to another format and say what that can't hold
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[arg(value_name = "IN", help = MODEL_HELP)]
-    input: String,
-    /// File to write; `-` writes to the terminal
-    #[arg(value_name = "OUT")]
-    output: PathBuf,
-    /// Format [default: by the ending of OUT]
-    #[arg(long, value_enum)]
-    to: Option<Format>,
-    #[command(flatten)]
-    read: ReadArgs,
-}
+pub(crate) const VERB: Verb = Verb {
+    name: "convert",
+    about: "Convert a model to another format and say what that can't hold",
+    more: "",
+    fields: &[
+        Field { value: "IN", ..MODEL },
+        Field::argument("OUT", Kind::Path, "File to write; `-` writes to the terminal"),
+        Field::flag("to", "TO", Kind::Word(Format::WORDS), "Format [default: by the ending of OUT]"),
+    ],
+    groups: &[Group::Read],
+    verbs: &[],
+    run,
+};
 
-/// What can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// leastaction/model/1
-    Json,
-    /// URDF
-    Urdf,
-    /// MJCF
-    Mjcf,
+choices! {
+    /// What can be written.
+    Format {
+        /// leastaction/model/1
+        Json = "json",
+        /// URDF
+        Urdf = "urdf",
+        /// MJCF
+        Mjcf = "mjcf",
+    }
 }
 
 impl Format {
     /// By the ending of a file name.
-    fn of(path: &std::path::Path) -> Option<Self> {
+    fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_string_lossy().to_lowercase().as_str() {
             "json" => Some(Self::Json),
             "urdf" => Some(Self::Urdf),
@@ -61,25 +62,25 @@ impl Format {
     }
 }
 
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let format = args.to.or_else(|| Format::of(&args.output)).ok_or_else(|| {
-        Failure::new(format!("the name `{}` does not tell a format", args.output.display()))
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let (input, output) = (given.text("IN").unwrap_or_default(), given.path("OUT").unwrap_or(Path::new("")));
+    let format = given.choice("to").or_else(|| Format::of(output)).ok_or_else(|| {
+        Failure::new(format!("the name `{}` does not tell a format", output.display()))
             .help("end it in `.json`, `.urdf` or `.xml` (MJCF), or say `--to FORMAT`")
     })?;
-    let (model, _) = model::load(&args.input, &args.read)?;
-    printer.warnings(&args.input, &model.reading.diagnostics);
+    let (model, _) = model::load(input, &given.settings().reading())?;
+    printer.warnings(input, &model.reading.diagnostics);
     let (text, lost) = format.write(&model.description);
     if lost.iter().any(|d| d.severity == Severity::Error) {
-        return Err(Failure::new(format!("`{}` can't be written as {}", args.input, word(format)))
+        return Err(Failure::new(format!("`{}` can't be written as {}", input, format.word()))
             .help("`leastaction/model/1` (`--to json`) holds every model")
             .with_diagnostics(lost));
     }
-    let to_terminal = args.output.as_os_str() == "-";
+    let to_terminal = output.as_os_str() == "-";
     if to_terminal {
         printer.raw(&text);
     } else {
-        write_atomically(&args.output, text.as_bytes())
-            .map_err(|error| cannot_write(&args.output, &error))?;
+        write_atomically(output, text.as_bytes()).map_err(|error| cannot_write(output, &error))?;
     }
     for diagnostic in &lost {
         printer.diagnostic(diagnostic);
@@ -90,11 +91,11 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
             1 => "1 thing was lost, see above".to_owned(),
             n => format!("{n} things were lost, see above"),
         };
-        printer.line(format!("{}: {} written; {lost_text}", args.output.display(), word(format)));
+        printer.line(format!("{}: {} written; {lost_text}", output.display(), format.word()));
         printer.object(&json!({
-            "in": args.input,
-            "out": args.output.display().to_string(),
-            "format": word(format),
+            "in": input,
+            "out": output.display().to_string(),
+            "format": format.word(),
             "lost": lost.iter().map(diagnostic_json).collect::<Vec<_>>(),
         }));
     }

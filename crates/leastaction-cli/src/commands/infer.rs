@@ -1,95 +1,105 @@
 //! `infer`: the weights of the costs that a motion is optimal for.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use leastaction::optimize::{
     BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Observation,
     Transcription, infer, infer_noisy,
 };
-use serde_json::{Value, json};
-
-use crate::printer::Printer;
+use leastaction_study::choice::Choice;
+use leastaction_study::choices;
 use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
-use leastaction_study::output::DEFAULT_FOLDER;
+use leastaction_study::field::{Field, Kind};
+use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::problem::results::{self, Page};
 use leastaction_study::problem::{self, ProblemFile, motion_file, solution_file};
 use leastaction_study::report::{Bars, SummaryRow};
+use serde_json::{Value, json};
+
+use crate::printer::Printer;
+use crate::verb::{Given, NO_REPORT, OUT, Verb};
 
 /// A recording with less noise than this is taken as exact.
 const EXACT: f64 = 1e-12;
 
-/// Find the weights of costs that a motion is optimal for
-///
-/// The motion is a `solution.json`, a trajectory (.csv, .npz) or an OpenSim file (.mot, .sto). Weights in the
-/// problem file are not looked at. Exit code 1 if no weights explain the motion.
-///
-/// Examples:
-///   leastaction infer examples/arm3_b.toml --motion leastaction-out/arm3_b/solution.json
-///   leastaction infer walk.toml --motion recorded.csv --method bilevel
-#[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct Args {
-    /// Problem file; its weights are not needed
-    #[arg(value_name = "PROBLEM")]
-    problem: PathBuf,
-    /// The motion
-    #[arg(long, value_name = "FILE")]
-    motion: PathBuf,
-    /// How: kkt for exact motions, bilevel for noisy ones, auto decides by the noise
-    #[arg(long, value_enum, default_value = "auto")]
-    method: Method,
-    /// Folder of the results [default: leastaction-out/NAME-inferred]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write no report.html
-    #[arg(long)]
-    no_report: bool,
+pub(crate) const VERB: Verb = Verb {
+    name: "infer",
+    about: "Find the weights of costs that a motion is optimal for",
+    more: "The motion is a `solution.json`, a trajectory (.csv, .npz) or an OpenSim file (.mot, .sto). Weights in the
+problem file are not looked at. Exit code 1 if no weights explain the motion.
+
+Examples:
+  leastaction infer examples/arm3_b.toml --motion leastaction-out/arm3_b/solution.json
+  leastaction infer walk.toml --motion recorded.csv --method bilevel",
+    fields: &[
+        Field::argument("PROBLEM", Kind::Path, "Problem file; its weights are not needed"),
+        Field::flag("motion", "FILE", Kind::Path, "The motion").required(),
+        Field::flag(
+            "method",
+            "METHOD",
+            Kind::Word(Method::WORDS),
+            "How: kkt for exact motions, bilevel for noisy ones, auto decides by the noise",
+        )
+        .default("auto"),
+        Field { help: "Folder of the results [default: leastaction-out/NAME-inferred]", ..OUT },
+        NO_REPORT,
+    ],
+    groups: &[],
+    verbs: &[],
+    run,
+};
+
+choices! {
+    /// Ways to infer.
+    Method {
+        /// By the noise of the motion
+        Auto = "auto",
+        /// Conditions of optimality: exact to rounding for exact motions
+        Kkt = "kkt",
+        /// Fit of optimal motions to the recording: for noise
+        Bilevel = "bilevel",
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Method {
-    /// By the noise of the motion
-    Auto,
-    /// Conditions of optimality: exact to rounding for exact motions
-    Kkt,
-    /// Fit of optimal motions to the recording: for noise
-    Bilevel,
-}
-
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let file = problem::load(&args.problem)?;
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let path = |id| given.path(id).unwrap_or(Path::new(""));
+    let (problem, motion) = (path("PROBLEM"), path("motion"));
+    let method = given.choice("method").unwrap_or(Method::Auto);
+    let file = problem::load(problem)?;
     let failed = |error: leastaction::optimize::OptimizeError| Failure::from_error(&error);
     let mut tr = Transcription::with_jets(&file.mechanism, &file.problem).map_err(failed)?;
-    let is_solution = args.motion.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
-    let out =
-        args.out.clone().unwrap_or_else(|| Path::new(DEFAULT_FOLDER).join(format!("{}-inferred", file.name)));
+    let is_solution = motion.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
+    let out = match given.path("out") {
+        Some(out) => out.to_owned(),
+        None => Path::new(DEFAULT_FOLDER).join(format!("{}-inferred", file.name)),
+    };
     if is_solution {
-        if args.method == Method::Bilevel {
+        if method == Method::Bilevel {
             return Err(Failure::new("a solution file holds an exact motion")
                 .help("give a recording, or `--method kkt`"));
         }
-        let theta = solution_file::read(&args.motion, &file)?;
+        let theta = solution_file::read(motion, &file)?;
         let found = infer(&mut tr, &theta, &InverseOptions::default());
-        return exact(&file, &found, &theta, &out, &args, printer);
+        return exact(&file, &found, &theta, &out, given, printer);
     }
-    let recording = motion_file::read(&args.motion, &file.mechanism)?;
+    let recording = motion_file::read(motion, &file.mechanism)?;
     let recording = Observation::of_configurations(&tr, recording.times, &recording.q).map_err(failed)?;
     let fit = recording.fit(&tr).map_err(|error| {
         failed(error).help("the recording must start and end like the problem, inside its duration")
     })?;
-    let bilevel = match args.method {
+    let bilevel = match method {
         Method::Auto => fit.noise > EXACT,
         Method::Kkt => false,
         Method::Bilevel => true,
     };
     if bilevel {
         let found = infer_noisy(&mut tr, &recording, &BilevelOptions::default()).map_err(failed)?;
-        return noisy(&file, &found, &out, &args, printer);
+        return noisy(&file, &found, &out, given, printer);
     }
     // Noise reaches the gradients through the highest derivative squared; the spline's step sets the scale.
     let options = InverseOptions { noise: (fit.noise * 1e6).min(0.1), ..InverseOptions::default() };
     let found = infer(&mut tr, &fit.theta, &options);
-    exact(&file, &found, &fit.theta, &out, &args, printer)
+    exact(&file, &found, &fit.theta, &out, given, printer)
 }
 
 fn exact(
@@ -97,7 +107,7 @@ fn exact(
     found: &InverseSolution,
     theta: &ControlPoints,
     out: &Path,
-    args: &Args,
+    given: &Given<'_>,
     printer: &mut Printer,
 ) -> Result<u8, Failure> {
     let names: Vec<&str> = file.problem.terms.iter().map(|term| term.name.as_str()).collect();
@@ -152,14 +162,14 @@ fn exact(
             SummaryRow::new(format!("weight of {}", names[t]), value, format!("± {:.1e}", found.sigma[t]))
         })
         .collect();
-    finish(file, theta, out, args, value, rows, warnings, !found.unexplained(), printer)
+    finish(file, theta, out, given, value, rows, warnings, !found.unexplained(), printer)
 }
 
 fn noisy(
     file: &ProblemFile,
     found: &BilevelSolution,
     out: &Path,
-    args: &Args,
+    given: &Given<'_>,
     printer: &mut Printer,
 ) -> Result<u8, Failure> {
     let names: Vec<&str> = file.problem.terms.iter().map(|term| term.name.as_str()).collect();
@@ -196,7 +206,7 @@ fn noisy(
             SummaryRow::new(format!("weight of {}", names[t]), value, format!("± {:.6}", found.sigma[t]))
         })
         .collect();
-    finish(file, &found.theta, out, args, value, rows, warnings, !found.unexplained(), printer)
+    finish(file, &found.theta, out, given, value, rows, warnings, !found.unexplained(), printer)
 }
 
 #[expect(clippy::too_many_arguments, reason = "what both methods end with")]
@@ -204,7 +214,7 @@ fn finish(
     file: &ProblemFile,
     theta: &ControlPoints,
     out: &Path,
-    args: &Args,
+    given: &Given<'_>,
     mut value: Value,
     summary: Vec<SummaryRow>,
     warnings: Vec<String>,
@@ -222,16 +232,16 @@ fn finish(
             (t["name"].as_str().unwrap_or_default().to_owned(), number(&t["weight"]), number(&t["sigma"]))
         })
         .collect();
-    let page = (!args.no_report).then(|| Page {
-        subtitle: format!("weights inferred from {}", args.motion.display()),
+    let page = (!given.switch("no-report")).then(|| Page {
+        subtitle: format!(
+            "weights inferred from {}",
+            given.path("motion").unwrap_or(Path::new("")).display()
+        ),
         summary,
         warnings,
         bars: Bars { title: "Weights with one standard deviation".into(), rows },
     });
-    std::fs::create_dir_all(out).map_err(|error| {
-        Failure::caused_by(format!("can't make the folder `{}`", out.display()), &error)
-            .help("name another one with `--out DIR`")
-    })?;
+    make_folder(out)?;
     results::write(out, file, theta, &[], page)?;
     let path = out.join("weights.json");
     solution_file::write(&path, &value)?;

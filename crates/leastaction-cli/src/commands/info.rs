@@ -2,40 +2,39 @@
 
 use leastaction::dynamics::mobility;
 use leastaction::mechanism::{JointRole, JointType, Mechanism};
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::field::Field;
+use leastaction_study::settings::{Group, Settings};
+use leastaction_study::{model, start};
 use serde_json::{Value, json};
 
-use super::check::{gap_line, gaps, start_settings};
+use super::check::{gap_line, gaps};
 use crate::printer::Printer;
-use leastaction_study::args::{MODEL_HELP, ReadArgs, StartArgs};
-use leastaction_study::failure::{DONE, Failure};
-use leastaction_study::{model, start};
+use crate::verb::{Given, MODEL, Verb};
+
+pub(crate) const VERB: Verb = Verb {
+    name: "info",
+    about: "Show what a model is made of: tree, degrees of freedom, loops, masses, inputs, limits, states",
+    more: "",
+    fields: &[MODEL, Field::switch("all", "Draw all joints, however many")],
+    groups: &[Group::Read, Group::Start, Group::From],
+    verbs: &[],
+    run,
+};
 
 /// Joints drawn unless all are asked for.
 const DRAWN: usize = 100;
 /// Velocities up to which the rank of loops is computed, in a second.
 const COUNTED: usize = 600;
 
-/// Show what a model is made of: tree, degrees of freedom, loops, masses, inputs, limits, states
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[arg(value_name = "MODEL", help = MODEL_HELP)]
-    model: String,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    start: StartArgs,
-    /// Draw all joints, however many
-    #[arg(long)]
-    all: bool,
-}
-
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let (model, mechanism) = model::load(&args.model, &args.read)?;
-    printer.warnings(&args.model, &model.reading.diagnostics);
-    let loops = gaps(&mechanism, &args.start)?;
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let settings = given.settings();
+    let (model, mechanism) = model::load(given.model(), &settings.reading())?;
+    printer.warnings(given.model(), &model.reading.diagnostics);
+    let loops = gaps(&mechanism, &settings)?;
     if printer.is_json() {
         let mut value = object(&model, &mechanism, &loops);
-        value["freedom"] = json!(freedom(&mechanism, &args.start)?);
+        value["freedom"] = json!(freedom(&mechanism, &settings)?);
         printer.object(&value);
         return Ok(DONE);
     }
@@ -44,7 +43,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     printer.line(format!("  bodies       {}, {} kg", m.nb(), short(m.mass())));
     let moving = m.tree_joints().filter(|id| m.joint(*id).kind != JointType::Fixed).count();
     printer.line(format!("  tree joints  {}, of which {moving} move", m.nb()));
-    let free = freedom(m, &args.start)?;
+    let free = freedom(m, &settings)?;
     let in_all = free.map_or_else(|| "not computed for so many".to_owned(), |n| n.to_string());
     printer.line(format!("  freedom      {in_all}; {} velocities, {} positions in the tree", m.nv(), m.nq()));
     if !loops.is_empty() {
@@ -61,7 +60,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
     }
     printer.line(format!("  hash         {}", model::hash(&model.description)));
     printer.line("");
-    for line in draw(m, if args.all { usize::MAX } else { DRAWN }) {
+    for line in draw(m, if given.switch("all") { usize::MAX } else { DRAWN }) {
         printer.line(line);
     }
     for gap in &loops {
@@ -74,11 +73,11 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
 }
 
 /// Degrees of freedom at the start state; `None` where loops are too many to count them.
-fn freedom(mechanism: &Mechanism, start: &StartArgs) -> Result<Option<usize>, Failure> {
+fn freedom(mechanism: &Mechanism, settings: &Settings) -> Result<Option<usize>, Failure> {
     if loop_rows(mechanism) == 0 {
         return Ok(Some(mechanism.nv()));
     }
-    let (state, _) = start::resolve(mechanism, &start_settings(start), 1.0)?;
+    let state = start::resolve(mechanism, settings, 1.0, None)?.state;
     Ok((mechanism.nv() <= COUNTED).then(|| mobility(mechanism, &state)))
 }
 

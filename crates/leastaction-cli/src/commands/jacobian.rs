@@ -1,61 +1,62 @@
 //! `jacobian`: how a quantity and its rates change with the motion.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::ValueEnum;
 use leastaction::io::{StateFile, write_atomically, write_matrix_npz};
 use leastaction::jet::{Coordinates, JetWorkspace, factorial};
 use leastaction::mechanism::{Mechanism, State};
+use leastaction_study::choice::Choice;
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::field::{Field, Kind};
+use leastaction_study::memory::expect_room;
+use leastaction_study::output::cannot_write;
+use leastaction_study::quantity::QuantityChoice;
+use leastaction_study::settings::{DEFAULT_STEP, Group, Settings};
+use leastaction_study::{choices, model, start};
 use serde_json::{Value, json};
 
 use crate::printer::Printer;
-use leastaction_study::args::{Assignment, MODEL_HELP, ReadArgs, StartArgs};
-use leastaction_study::config::Settings;
-use leastaction_study::failure::{DONE, Failure};
-use leastaction_study::model;
-use leastaction_study::output::cannot_write;
-use leastaction_study::quantity::QuantityArgs;
-use leastaction_study::start;
+use crate::quantity_flags::{FRAME, OF, ORDER, QUANTITY, WITH, quantity};
+use crate::verb::{Given, MODEL, Verb};
 
 /// Columns shown on a terminal.
 const SHOWN: usize = 10;
 
-/// Jacobian of a quantity and its time derivatives, rows and columns named
-///
-/// Rows are plain time derivatives up to the order asked for. Columns vary q and its derivatives (`q.J`, `q.d1.J`, …);
-/// for ball and free joints the derivatives of a perturbation on the right.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[arg(value_name = "MODEL", help = MODEL_HELP)]
-    model: String,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    quantity: QuantityArgs,
-    /// State file (may hold `derivatives`) or name of a state of the model
-    #[arg(long = "at", value_name = "STATE")]
-    at: Option<String>,
-    /// Position of a joint (may be given several times)
-    #[arg(long = "q", value_name = "JOINT=V[,V]", value_parser = leastaction_study::args::assignment, allow_hyphen_values = true)]
-    q: Vec<Assignment>,
-    /// Velocity of a joint (may be given several times)
-    #[arg(long = "v", value_name = "JOINT=V[,V]", value_parser = leastaction_study::args::assignment, allow_hyphen_values = true)]
-    v: Vec<Assignment>,
-    /// What the columns vary
-    #[arg(long, value_enum, default_value_t = Columns::Tangent)]
-    columns: Columns,
-    /// File to write, .json or .npz
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
+pub(crate) const VERB: Verb = Verb {
+    name: "jacobian",
+    about: "Jacobian of a quantity and its time derivatives, rows and columns named",
+    more: "Rows are plain time derivatives up to the order asked for. Columns vary q and its derivatives (`q.J`, `q.d1.J`, …); \
+           for ball and free joints the derivatives of a perturbation on the right.",
+    fields: &[
+        MODEL,
+        QUANTITY,
+        ORDER,
+        OF,
+        FRAME,
+        WITH,
+        Field::flag(
+            "at",
+            "STATE",
+            Kind::Text,
+            "State file (may hold `derivatives`) or name of a state of the model",
+        ),
+        Field::flag("columns", "COLUMNS", Kind::Word(Columns::WORDS), "What the columns vary")
+            .default("tangent"),
+        Field::flag("out", "FILE", Kind::Path, "File to write, .json or .npz"),
+    ],
+    groups: &[Group::Read, Group::Start],
+    verbs: &[],
+    run,
+};
 
-/// Column systems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Columns {
-    /// Time derivatives of a tangent (for one-axis joints: of the coordinate)
-    Tangent,
-    /// Configuration (on the right), then velocity, acceleration, …
-    Velocity,
+choices! {
+    /// Column systems.
+    Columns {
+        /// Time derivatives of a tangent (for one-axis joints: of the coordinate)
+        Tangent = "tangent",
+        /// Configuration (on the right), then velocity, acceleration, …
+        Velocity = "velocity",
+    }
 }
 
 struct Matrix {
@@ -64,41 +65,52 @@ struct Matrix {
     values: Vec<f64>,
 }
 
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let (model, mechanism) = model::load(&args.model, &args.read)?;
-    printer.warnings(&args.model, &model.reading.diagnostics);
-    let (mut jets, request) = args.quantity.prepare(&mechanism)?;
-    let (state, derivatives) = motion_at(&mechanism, &args, jets.velocity_count())?;
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let mut settings = given.settings();
+    settings.start = given.text("at").map(str::to_owned);
+    let (model, mechanism) = model::load(given.model(), &settings.reading())?;
+    printer.warnings(given.model(), &model.reading.diagnostics);
+    let chosen = quantity(given);
+    let (mut jets, request) = chosen.prepare(&mechanism)?;
+    let (state, derivatives) = motion_at(&mechanism, &settings, jets.velocity_count())?;
     let slices: Vec<&[f64]> = derivatives.iter().map(Vec::as_slice).collect();
     jets.forward_from_derivatives(&state.q, &slices).map_err(|error| Failure::from_error(&error))?;
 
-    let quantity = args.quantity.quantity;
-    let (rows, width) = (jets.jacobian_rows(quantity), jets.jacobian_columns());
-    let mut dense = vec![0.0; jets.value_count(quantity) * rows * width];
-    let coordinates = match args.columns {
+    let (rows, width) = (jets.jacobian_rows(chosen.quantity), jets.jacobian_columns());
+    let tall = jets.value_count(chosen.quantity) * rows;
+    // The matrix, the same in plain derivatives, and what is printed or written.
+    expect_room(&format!("the Jacobian ({tall} x {width} numbers)"), 6.0 * tall as f64 * width as f64)?;
+    let mut dense = vec![0.0; jets.value_count(chosen.quantity) * rows * width];
+    let columns = given.choice("columns").unwrap_or(Columns::Tangent);
+    let coordinates = match columns {
         Columns::Tangent => Coordinates::Tangent,
         Columns::Velocity => Coordinates::Velocity,
     };
     jets.jacobian_into(&request, coordinates, &mut dense).map_err(|error| Failure::from_error(&error))?;
-    let matrix = named(&args, &mechanism, &jets, &dense);
+    let matrix = named(&chosen, columns, &mechanism, &jets, &dense);
 
-    if let Some(path) = &args.out {
-        write(path, &args, &matrix)?;
+    let out = given.path("out");
+    if let Some(path) = out {
+        write(path, &chosen, &matrix)?;
     }
-    printer.object(&object(&args, &matrix));
-    show(printer, &args, &matrix);
+    printer.object(&object(&chosen, &matrix));
+    show(printer, &matrix);
+    if let Some(path) = out {
+        printer.note(format!("written to `{}`", path.display()));
+    }
     Ok(DONE)
 }
 
 /// Positions, and velocity, acceleration, … in plain derivatives; what is not given is zero.
-fn motion_at(mechanism: &Mechanism, args: &Args, count: usize) -> Result<(State, Vec<Vec<f64>>), Failure> {
-    let flags =
-        StartArgs { q: args.q.clone(), v: args.v.clone(), start: args.at.clone(), ..Default::default() };
-    let settings = Settings { q: flags.q, v: flags.v, start: flags.start, ..Settings::default() };
-    let (state, _) = start::resolve(mechanism, &settings, leastaction_study::config::DEFAULT_STEP)?;
+fn motion_at(
+    mechanism: &Mechanism,
+    settings: &Settings,
+    count: usize,
+) -> Result<(State, Vec<Vec<f64>>), Failure> {
+    let state = start::resolve(mechanism, settings, DEFAULT_STEP, None)?.state;
     let mut derivatives = vec![vec![0.0; mechanism.nv()]; count];
     derivatives[0].copy_from_slice(&state.v);
-    let file = args.at.as_ref().filter(|at| !mechanism.states().contains_key(*at));
+    let file = settings.start.as_ref().filter(|at| !mechanism.states().contains_key(*at));
     if let Some(path) = file.map(Path::new) {
         let file = StateFile::read(path).map_err(|error| Failure::from_error(&error))?;
         for (name, rows) in &file.derivatives {
@@ -122,14 +134,20 @@ fn motion_at(mechanism: &Mechanism, args: &Args, count: usize) -> Result<(State,
 }
 
 /// Rows and columns in plain derivatives, with their names.
-fn named(args: &Args, mechanism: &Mechanism, jets: &JetWorkspace<f64>, dense: &[f64]) -> Matrix {
-    let order = args.quantity.order;
-    let (rows, width) = (jets.jacobian_rows(args.quantity.quantity), jets.jacobian_columns());
+fn named(
+    chosen: &QuantityChoice,
+    columns: Columns,
+    mechanism: &Mechanism,
+    jets: &JetWorkspace<f64>,
+    dense: &[f64],
+) -> Matrix {
+    let order = chosen.order;
+    let (rows, width) = (jets.jacobian_rows(chosen.quantity), jets.jacobian_columns());
     let labels = mechanism.v_labels();
     let orders = jets.velocity_count() + 1;
     let mut matrix = Matrix { rows: Vec::new(), columns: Vec::new(), values: Vec::new() };
     for m in 0..orders {
-        matrix.columns.extend(labels.iter().map(|label| match (args.columns, m) {
+        matrix.columns.extend(labels.iter().map(|label| match (columns, m) {
             (_, 0) => format!("q.{label}"),
             (Columns::Tangent, _) => format!("q.d{m}.{label}"),
             (Columns::Velocity, 1) => format!("v.{label}"),
@@ -137,10 +155,10 @@ fn named(args: &Args, mechanism: &Mechanism, jets: &JetWorkspace<f64>, dense: &[
         }));
     }
     for l in 0..=order {
-        matrix.rows.extend(args.quantity.rows(mechanism, l, true));
+        matrix.rows.extend(chosen.rows(mechanism, l, true));
         for row in 0..rows {
             for m in 0..orders {
-                let scale = match args.columns {
+                let scale = match columns {
                     Columns::Tangent => factorial(l) / factorial(m),
                     Columns::Velocity => factorial(l) / factorial(m.saturating_sub(1)),
                 };
@@ -154,24 +172,24 @@ fn named(args: &Args, mechanism: &Mechanism, jets: &JetWorkspace<f64>, dense: &[
     matrix
 }
 
-fn object(args: &Args, matrix: &Matrix) -> Value {
+fn object(chosen: &QuantityChoice, matrix: &Matrix) -> Value {
     let width = matrix.columns.len().max(1);
     json!({
-        "quantity": args.quantity.quantity.name(),
-        "of": args.quantity.of,
-        "order": args.quantity.order,
+        "quantity": chosen.quantity.name(),
+        "of": chosen.of,
+        "order": chosen.order,
         "rows": matrix.rows,
         "columns": matrix.columns,
         "matrix": matrix.values.chunks(width).collect::<Vec<_>>(),
     })
 }
 
-fn write(path: &Path, args: &Args, matrix: &Matrix) -> Result<(), Failure> {
+fn write(path: &Path, chosen: &QuantityChoice, matrix: &Matrix) -> Result<(), Failure> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let done = match ending.as_str() {
         "npz" => write_matrix_npz(path, &matrix.rows, &matrix.columns, &matrix.values),
         "json" => {
-            let text = serde_json::to_string_pretty(&object(args, matrix)).unwrap_or_default();
+            let text = serde_json::to_string_pretty(&object(chosen, matrix)).unwrap_or_default();
             write_atomically(path, text.as_bytes())
         }
         _ => {
@@ -182,7 +200,7 @@ fn write(path: &Path, args: &Args, matrix: &Matrix) -> Result<(), Failure> {
     done.map_err(|error| cannot_write(path, &error))
 }
 
-fn show(printer: &mut Printer, args: &Args, matrix: &Matrix) {
+fn show(printer: &mut Printer, matrix: &Matrix) {
     let width = matrix.columns.len();
     let shown = width.min(SHOWN);
     let name = matrix.rows.iter().map(|r| r.chars().count()).max().unwrap_or(0);
@@ -195,8 +213,5 @@ fn show(printer: &mut Printer, args: &Args, matrix: &Matrix) {
     if shown < width {
         printer
             .line(format!("… and {} more columns; `--json` and `--out FILE` have them all", width - shown));
-    }
-    if let Some(path) = &args.out {
-        printer.note(format!("written to `{}`", path.display()));
     }
 }

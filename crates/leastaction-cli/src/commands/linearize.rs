@@ -1,75 +1,68 @@
 //! `linearize`: the derivative of one step of a variational integrator.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, LinearizedStep, Method, StepLinearization};
 use leastaction::io::{NamedArray, write_atomically, write_npz};
 use leastaction::mechanism::{Mechanism, State};
+use leastaction_study::choice::Choice;
+use leastaction_study::failure::{DONE, Failure};
+use leastaction_study::field::{Field, Kind};
+use leastaction_study::inputs::Inputs;
+use leastaction_study::memory::expect_room;
+use leastaction_study::output::cannot_write;
+use leastaction_study::serve::{self, Served};
+use leastaction_study::settings::{DEFAULT_STEP, Group};
+use leastaction_study::{choices, model, start};
 use serde_json::{Value, json};
 
 use crate::printer::Printer;
-use leastaction_study::args::{InputArgs, MODEL_HELP, ModelArgs, ReadArgs, StartArgs, StepArgs};
-use leastaction_study::config::{DEFAULT_STEP, Settings};
-use leastaction_study::failure::{DONE, Failure};
-use leastaction_study::inputs::Inputs;
-use leastaction_study::model;
-use leastaction_study::output::cannot_write;
-use leastaction_study::serve::Served;
-use leastaction_study::{serve, start};
+use crate::verb::{Given, MODEL, Verb};
 
-/// Linearize one step of a variational integrator: A and B of state and inputs, exact to rounding
-///
-/// Rows and columns are tangents of the public coordinates (q), then velocities (v) or momenta (p), then inputs (u).
-/// With loops or rolling (maximal integrator) they are a free subset that the other coordinates follow.
-///
-/// Examples:
-///   leastaction linearize @chain/10 --at state.json --step 0.01
-///   leastaction linearize @four-bar --step 0.01
-///   leastaction linearize robot.urdf --coordinates qp --out slope.npz
-#[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct Args {
-    #[arg(value_name = "MODEL", help = MODEL_HELP)]
-    model: String,
-    /// State file, or the name of a state of the model [default: its start]
-    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["start", "state"])]
-    at: Option<String>,
-    /// What the second half of the state is: velocities or momenta
-    #[arg(long, value_enum, default_value = "qv")]
-    coordinates: Half,
-    /// File of the result, .json or .npz [default: JSON on the screen]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    #[command(flatten)]
-    step: StepArgs,
-    #[command(flatten)]
-    start: StartArgs,
-    #[command(flatten)]
-    input: InputArgs,
-    #[command(flatten)]
-    change: ModelArgs,
-}
+pub(crate) const VERB: Verb = Verb {
+    name: "linearize",
+    about: "Linearize one step of a variational integrator: A and B of state and inputs, exact to rounding",
+    more: "Rows and columns are tangents of the public coordinates (q), then velocities (v) or momenta (p), then inputs (u).
+With loops or rolling (maximal integrator) they are a free subset that the other coordinates follow.
 
-/// What the second half of the state is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Half {
-    /// Momenta
-    Qp,
-    /// Velocities
-    Qv,
-}
+Examples:
+  leastaction linearize @chain/10 --at state.json --step 0.01
+  leastaction linearize @four-bar --step 0.01
+  leastaction linearize robot.urdf --coordinates qp --out derivative.npz",
+    fields: &[
+        MODEL,
+        Field::flag("at", "FILE|NAME", Kind::Text, "State file, or the name of a state of the model [default: its start]")
+            .conflicts(&["start", "state"]),
+        Field::flag(
+            "coordinates",
+            "COORDINATES",
+            Kind::Word(Half::WORDS),
+            "What the second half of the state is: velocities or momenta",
+        )
+        .default("qv"),
+        Field::flag("out", "FILE", Kind::Path, "File of the result, .json or .npz [default: JSON on the screen]"),
+    ],
+    groups: &[Group::Step, Group::Start, Group::From, Group::Input, Group::Read, Group::Change],
+    verbs: &[],
+    run,
+};
 
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let mut settings = Settings {
-        model: Some(args.model.clone()),
-        ..Settings::from_flags(&args.change, &args.step, &args.start, &args.input)
-    };
-    if args.at.is_some() {
-        settings.start = args.at;
+choices! {
+    /// What the second half of the state is.
+    Half {
+        /// Momenta
+        Qp = "qp",
+        /// Velocities
+        Qv = "qv",
     }
-    let read = ReadArgs { base: settings.base, package_path: settings.package_path.clone() };
-    let (model, built) = model::load(&args.model, &read)?;
+}
+
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let mut settings = given.settings();
+    settings.start = given.text("at").map(str::to_owned).or(settings.start);
+    let half = given.choice("coordinates").unwrap_or(Half::Qv);
+    let (model, built) = model::load(given.model(), &settings.reading())?;
     if settings.integrator.is_none()
         && let Some(case) = &model.case
     {
@@ -81,21 +74,29 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
         settings.order = settings.order.or(Some(case.order));
         settings.step = settings.step.or(Some(case.step));
     }
-    printer.warnings(&args.model, &model.reading.diagnostics);
+    printer.warnings(given.model(), &model.reading.diagnostics);
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
-    let (state, _) = start::resolve(&served.mechanism, &settings, step)?;
+    let hash = model::hash(&model.description);
+    let start::Start { state, note, .. } = start::resolve(&served.mechanism, &settings, step, Some(&hash))?;
+    note.iter().for_each(|note| printer.note(note));
     let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
     let u = inputs.at(&served.mechanism, state.t, &state).to_vec();
+    let (n, nu) = (2 * served.mechanism.nv(), served.mechanism.nu());
+    // The matrix, its rows by name, and what is printed or written.
+    expect_room(
+        &format!("the derivative of a step ({n} x {} numbers)", n + nu),
+        6.0 * n as f64 * (n + nu) as f64,
+    )?;
     let slope = match served.method {
-        Method::Minimal => of_minimal(&served, &state, &u, step, args.coordinates)?,
-        Method::Maximal => of_maximal(&served, &state, &u, step, args.coordinates)?,
+        Method::Minimal => of_minimal(&served, &state, &u, step, half)?,
+        Method::Maximal => of_maximal(&served, &state, &u, step, half)?,
         other => {
             return Err(Failure::new(format!("steps of the {} integrator are not linearized", other.name()))
                 .help("leave `--integrator` out, or give `minimal` or `maximal`"));
         }
     };
-    deliver(&served.mechanism, &slope, step, args.out.as_deref(), printer)
+    deliver(&served.mechanism, &slope, step, given.path("out"), printer)
 }
 
 /// A derivative with its names.

@@ -1,65 +1,68 @@
 //! `optimize`: motions from costs, boundary states and limits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use leastaction::optimize::{
     ControlPoints, InverseOptions, Solution, SolveStatus, Transcription, Wish, infer, solve,
 };
+use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction_study::field::{Field, Kind};
+use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
+use leastaction_study::problem::results::{self, Page};
+use leastaction_study::problem::{self, ProblemFile, solution_file};
+use leastaction_study::report::SummaryRow;
 use serde_json::{Value, json};
 
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
-use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
-use leastaction_study::output::DEFAULT_FOLDER;
-use leastaction_study::problem::results::{self, Page};
-use leastaction_study::problem::{self, ProblemFile, solution_file};
-use leastaction_study::report::SummaryRow;
+use crate::verb::{Given, NO_REPORT, OUT, TRACE, Verb};
 
-/// Find the best motion for a problem file: costs, boundary states, limits
-///
-/// Several files are solved one after the other. A reference data file is taken in place of a problem.
-///
-/// Examples:
-///   leastaction optimize examples/arm3_b.toml
-///   leastaction optimize examples/arm3_a.toml examples/arm3_b.toml --infer
-#[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct Args {
-    /// Problem files
-    #[arg(value_name = "PROBLEM", required = true)]
-    problems: Vec<PathBuf>,
-    /// Recover the weights from each written solution, without looking at them, and show the difference
-    #[arg(long)]
-    infer: bool,
-    /// Start from a solution file instead of the quintic profile
-    #[arg(long, value_name = "SOLUTION.json")]
-    start: Option<PathBuf>,
-    /// Folder of the results [default: leastaction-out/NAME]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write no report.html
-    #[arg(long)]
-    no_report: bool,
-    /// Show every iteration
-    #[arg(long)]
-    trace: bool,
-}
+pub(crate) const VERB: Verb = Verb {
+    name: "optimize",
+    about: "Find the best motion for a problem file: costs, boundary states, limits",
+    more:
+        "Several files are solved one after the other. A reference data file is taken in place of a problem.
 
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let several = args.problems.len() > 1;
+Examples:
+  leastaction optimize examples/arm3_b.toml
+  leastaction optimize examples/arm3_a.toml examples/arm3_b.toml --infer",
+    fields: &[
+        Field::argument("PROBLEM", Kind::Path, "Problem files").many(),
+        Field::switch(
+            "infer",
+            "Recover the weights from each written solution, without looking at them, and show the difference",
+        ),
+        Field::flag(
+            "start",
+            "SOLUTION.json",
+            Kind::Path,
+            "Start from a solution file instead of the quintic profile",
+        ),
+        OUT,
+        NO_REPORT,
+        TRACE,
+    ],
+    groups: &[],
+    verbs: &[],
+    run,
+};
+
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let problems = given.paths("PROBLEM");
+    let several = problems.len() > 1;
     let stop = stop_flag();
     let mut results = Vec::new();
     let mut code = DONE;
-    for path in &args.problems {
+    for path in &problems {
         let file = problem::load(path)?;
-        let out = match &args.out {
+        let out = match given.path("out") {
             Some(out) if several => out.join(&file.name),
-            Some(out) => out.clone(),
+            Some(out) => out.to_owned(),
             None => Path::new(DEFAULT_FOLDER).join(&file.name),
         };
-        let (value, own) = one(&file, &out, &args, &stop, printer)?;
+        let (value, own) = one(&file, &out, given, &stop, printer)?;
         results.push(value);
         code = code.max(own);
         if stop.load(Ordering::Relaxed) {
@@ -73,7 +76,7 @@ pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
 fn one(
     file: &ProblemFile,
     out: &Path,
-    args: &Args,
+    given: &Given<'_>,
     stop: &AtomicBool,
     printer: &mut Printer,
 ) -> Result<(Value, u8), Failure> {
@@ -85,13 +88,13 @@ fn one(
     let weights = file.weights();
     let mut tr =
         Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
-    let start = match args.start.as_ref().or(file.start.as_ref()) {
+    let start = match given.path("start").or(file.start.as_deref()) {
         Some(path) => Some(solution_file::read(path, file)?),
         None => None,
     };
     let mut trace = Vec::new();
     let solution = staged(file, &mut tr, &weights, start, stop, &mut |line| {
-        if args.trace {
+        if given.switch("trace") {
             trace.push(line);
         }
     })?;
@@ -101,16 +104,13 @@ fn one(
     }
     let mut value = solution_file::to_json(file, &solution, &weights);
     value["wall_time"] = json!(seconds);
-    std::fs::create_dir_all(out).map_err(|error| {
-        Failure::caused_by(format!("can't make the folder `{}`", out.display()), &error)
-            .help("name another one with `--out DIR`")
-    })?;
+    make_folder(out)?;
     let solution_path = out.join("solution.json");
     solution_file::write(&solution_path, &value)?;
-    let page = (!args.no_report).then(|| page(file, &solution, &weights, seconds));
+    let page = (!given.switch("no-report")).then(|| page(file, &solution, &weights, seconds));
     results::write(out, file, &solution.theta, &solution.history, page)?;
-    say(file, &solution, &weights, seconds, out, args, printer);
-    if args.infer {
+    say(file, &solution, &weights, seconds, out, given, printer);
+    if given.switch("infer") {
         // Through the file: nothing but the motion reaches the inverse problem.
         let theta = solution_file::read(&solution_path, file)?;
         let found = infer(&mut tr, &theta, &InverseOptions::default());
@@ -185,7 +185,7 @@ fn say(
     weights: &[f64],
     seconds: f64,
     out: &Path,
-    args: &Args,
+    given: &Given<'_>,
     printer: &mut Printer,
 ) {
     printer.line(format!("{}: {}", file.name, solution.status.describe()));
@@ -209,7 +209,7 @@ fn say(
     if let Some(line) = obstacle_line(file, solution) {
         printer.line(format!("  obstacle       {line}"));
     }
-    if !args.no_report {
+    if !given.switch("no-report") {
         printer.line(format!("  report         {}", out.join("report.html").display()));
     }
     printer.line(format!("  data           {}", out.join("solution.json").display()));

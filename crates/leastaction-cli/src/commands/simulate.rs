@@ -3,107 +3,79 @@
 use std::f64::consts::FRAC_PI_2;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use leastaction::control::Policy;
 use leastaction::integrator::Method;
 use leastaction::io::{Clock, StateFile, write_atomically};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
-
-use crate::interrupt::stop_flag;
-use crate::printer::Printer;
-use crate::progress::Progress;
-use leastaction_study::args::{
-    Assignment, CompositionName, InputArgs, LimitMode, MapName, ModelArgs, ReadArgs, StartArgs, StepArgs,
-    positive,
-};
-use leastaction_study::config::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
+use leastaction_study::choice::{Choice, CompositionName, LimitMode, MapName};
 use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction_study::field::{Assignment, Field, Kind};
 use leastaction_study::forces::ForceLog;
 use leastaction_study::inputs::Inputs;
 use leastaction_study::model::{self, Model};
 use leastaction_study::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
 use leastaction_study::page::{PageHead, PageRecorder};
 use leastaction_study::problem::control_file::add_motors;
-use leastaction_study::run::{Finished, Outcome, Plan};
+use leastaction_study::run::{self, Finished, Outcome, Plan};
 use leastaction_study::serve::{self, Served};
-use leastaction_study::{config_toml, policy, report, run, start, summary};
+use leastaction_study::settings::{DEFAULT_DURATION, DEFAULT_STEP, Group, Settings, step_count};
+use leastaction_study::{policy, report, scenario, start, summary};
 
-/// Simulate a model; write trajectory, state, summary and an HTML report
-///
-/// Examples:
-///   leastaction simulate @chain/10 --duration 20
-///   leastaction simulate robot.urdf --base floating --q knee=0.4 --ignore friction
-///   leastaction simulate scenario.toml --step 0.001
-#[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct Args {
-    /// Model or scenario file (.toml), or a built-in: @double-pendulum, @chain/N, @chain-xy/N, @ball-chain/N, @star/N, @binary-tree/N, @ball-tree/N, @four-bar, @four-bars/K, @rhombus-chain/K
-    #[arg(value_name = "MODEL", required_unless_present = "scenario")]
-    model: Option<String>,
-    /// Scenario file; flags win over its keys
-    #[arg(long, value_name = "FILE.toml")]
-    scenario: Option<PathBuf>,
-    #[command(flatten)]
-    step: StepArgs,
-    /// Duration in seconds [default: 10]
-    #[arg(long, value_name = "S", value_parser = positive)]
-    duration: Option<f64>,
-    /// Write a row every N steps [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    every: Option<u64>,
-    #[command(flatten)]
-    start: StartArgs,
-    #[command(flatten)]
-    input: InputArgs,
-    /// Policy of `control`: its inputs with feedback, then its hold; starts where it starts, with its step, for 5 s more
-    #[arg(long, value_name = "POLICY.json", conflicts_with_all = ["input", "inputs"])]
-    policy: Option<PathBuf>,
-    /// The planned inputs of the policy without feedback
-    #[arg(long, requires = "policy")]
-    open_loop: bool,
-    #[command(flatten)]
-    change: ModelArgs,
-    /// Folder of the results [default: leastaction-out/NAME]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write constraint forces of the joints: columns f.JOINT.{tx,ty,tz,fx,fy,fz} (maximal integrator)
-    #[arg(long)]
-    forces: bool,
-    /// Write no report.html
-    #[arg(long)]
-    no_report: bool,
-    /// Print the scenario that these flags come to, and do nothing else
-    #[arg(long)]
-    print_config: bool,
-}
+use crate::interrupt::stop_flag;
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::verb::{Given, Verb};
 
-pub(crate) fn run(args: Args, printer: &mut Printer) -> Result<u8, Failure> {
-    let flags = Settings {
-        duration: args.duration,
-        every: args.every,
-        out: args.out.clone(),
-        report: args.no_report.then_some(false),
-        policy: args.policy.clone(),
-        open_loop: args.open_loop.then_some(true),
-        forces: args.forces.then_some(true),
-        ..Settings::from_flags(&args.change, &args.step, &args.start, &args.input)
-    };
+pub(crate) const VERB: Verb = Verb {
+    name: "simulate",
+    about: "Simulate a model; write trajectory, state, summary and an HTML report",
+    more: "Examples:
+  leastaction simulate @chain/10 --duration 20
+  leastaction simulate robot.urdf --base floating --q knee=0.4 --ignore friction
+  leastaction simulate scenario.toml --step 0.001",
+    fields: &[
+        Field::argument(
+            "MODEL",
+            Kind::Text,
+            "Model or scenario file (.toml), or a built-in: @double-pendulum, @chain/N, @chain-xy/N, @ball-chain/N, @star/N, @binary-tree/N, @ball-tree/N, \
+             @four-bar, @four-bars/K, @rhombus-chain/K",
+        )
+        .unless("scenario"),
+        Field::flag("scenario", "FILE.toml", Kind::Path, "Scenario file; flags win over its keys"),
+        Field::switch("print-config", "Print the scenario that these flags come to, and do nothing else"),
+    ],
+    groups: &[
+        Group::Step,
+        Group::Time,
+        Group::Start,
+        Group::From,
+        Group::Input,
+        Group::Policy,
+        Group::Read,
+        Group::Change,
+        Group::Output,
+    ],
+    verbs: &[],
+    run,
+};
+
+fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let is_scenario =
         |model: &str| Path::new(model).extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
-    let (model, scenario) = match (args.model, args.scenario) {
-        (Some(model), None) if is_scenario(&model) => (None, Some(PathBuf::from(model))),
-        other => other,
+    let (model, scenario) = match (given.text("MODEL"), given.path("scenario")) {
+        (Some(model), None) if is_scenario(model) => (None, Some(PathBuf::from(model))),
+        (model, scenario) => (model.map(str::to_owned), scenario.map(Path::to_owned)),
     };
-    let mut settings = Settings { model, ..flags };
+    let mut settings = Settings { model, ..given.settings() };
     if let Some(path) = scenario {
-        settings = settings.over(config_toml::load(&path)?);
+        settings = settings.over(scenario::load(&path)?);
         if settings.model.is_none() {
             return Err(Failure::new(format!("`{}` names no model", path.display()))
                 .help("add `model = \"FILE\"`, or name one on the command line"));
         }
     }
-    simulate(settings, args.print_config, printer)
+    simulate(settings, given.switch("print-config"), printer)
 }
 
 /// Without a verb: something to look at, and what to try next.
@@ -129,8 +101,7 @@ pub(crate) fn welcome(printer: &mut Printer) -> Result<u8, Failure> {
 
 fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> Result<u8, Failure> {
     let name = settings.model.clone().unwrap_or_default();
-    let read = ReadArgs { base: settings.base, package_path: settings.package_path.clone() };
-    let (mut model, mut built) = model::load(&name, &read)?;
+    let (mut model, mut built) = model::load(&name, &settings.reading())?;
     let model_hash = model::hash(&model.description);
     apply_case(&mut settings, &model);
     let policy = settings.policy.as_deref().map(policy::read).transpose()?;
@@ -139,12 +110,11 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     }
     let served = serve::prepare(&model, built, &settings)?;
     complete(&mut settings, &model, &served);
-    let configuration = settings.to_toml();
     if only_print {
         if printer.is_json() {
             printer.object(&settings.to_json());
         } else {
-            printer.raw(&configuration);
+            printer.raw(&settings.to_toml());
         }
         return Ok(DONE);
     }
@@ -152,7 +122,9 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;
-    let (mut start, mut clock) = start::resolve(&served.mechanism, &settings, step)?;
+    let start::Start { state: mut start, mut clock, note } =
+        start::resolve(&served.mechanism, &settings, step, Some(&model_hash))?;
+    note.iter().for_each(|note| printer.note(note));
     if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
         policy::expect_fit(policy, &served.mechanism, path)?;
         if policy.model_hash != model_hash {
@@ -180,7 +152,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         steps,
         every: settings.every.unwrap_or(1),
         inputs,
-        watch_limits: settings.limits.unwrap_or_default() == LimitMode::Monitor,
+        watch_limits: settings.limits.unwrap_or(LimitMode::Monitor) == LimitMode::Monitor,
         forces,
     };
 
@@ -201,7 +173,11 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
 
     let out = folder.finish()?;
     let state_path = out.join("state.json");
-    let state = StateFile { clock: Some(finished.clock), ..StateFile::of(&served.mechanism, &finished.last) };
+    let state = StateFile {
+        clock: Some(finished.clock),
+        model: Some(model_hash.clone()),
+        ..StateFile::of(&served.mechanism, &finished.last)
+    };
     state.write(&state_path).map_err(|error| cannot_write(&state_path, &error))?;
     let integrator = integrator_label(&served);
     let feedback = settings.open_loop != Some(true);
@@ -219,7 +195,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         planned_steps: steps,
         conservative,
         ignored: &served.ignored,
-        configuration: &configuration,
+        configuration: &settings,
         open_loop,
         feedback,
     };
@@ -245,10 +221,10 @@ fn apply_case(settings: &mut Settings, model: &Model) {
         settings.order = settings.order.or((case.order > 0).then_some(case.order));
     }
     if settings.integrator == Some(Method::Maximal) {
-        let map = case.rotation_map.and_then(|name| MapName::from_str(name, true).ok());
+        let map = case.rotation_map.and_then(MapName::from_word);
         settings.rotation_map = settings.rotation_map.or(map);
         if settings.order.is_none_or(|order| order == case.order) {
-            let composition = case.composition.and_then(|name| CompositionName::from_str(name, true).ok());
+            let composition = case.composition.and_then(CompositionName::from_word);
             settings.composition = settings.composition.or(composition);
         }
     }
@@ -286,7 +262,7 @@ fn complete(settings: &mut Settings, model: &Model, served: &Served) {
     settings.step.get_or_insert(DEFAULT_STEP);
     settings.duration.get_or_insert(DEFAULT_DURATION);
     settings.every.get_or_insert(1);
-    settings.limits.get_or_insert_default();
+    settings.limits.get_or_insert(LimitMode::Monitor);
     settings.out.get_or_insert_with(|| Path::new(DEFAULT_FOLDER).join(&model.slug));
     settings.report.get_or_insert(true);
 }
@@ -319,7 +295,7 @@ fn head(context: &summary::Context<'_>, model: &Model, finished: &Finished, step
     PageHead {
         subtitle: format!("{}, step {step} s, {:.6} s", context.integrator, finished.clock.after(0)),
         warnings,
-        configuration: context.configuration.to_owned(),
+        configuration: context.configuration.to_toml(),
         model_hash: context.model_hash.to_owned(),
     }
 }

@@ -10,5 +10,6 @@ mod maximal;
 mod memory;
 mod outputs;
 mod reference;
+mod refusals;
 mod snapshots;
 mod support;

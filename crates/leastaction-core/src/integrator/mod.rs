@@ -51,6 +51,17 @@ pub struct JointForce {
     pub redundant: bool,
 }
 
+impl StepError {
+    /// The same, told of the step of length `h` that a failing substep was part of.
+    #[must_use]
+    pub fn of_step(mut self, h: f64) -> Self {
+        if let Self::NotConverged { step, .. } = &mut self {
+            *step = h;
+        }
+        self
+    }
+}
+
 /// Why a step could not be taken. The state is what it was before the call.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -4,8 +4,10 @@
 //! ([`Dual`]) and lane types. The parameters of a mechanism stay `f64`: they are constants.
 
 mod dual;
+mod extreme;
 
 pub use dual::{Dual, InlineDual};
+pub use extreme::{largest, largest_difference, maximum};
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};

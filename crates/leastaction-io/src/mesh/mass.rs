@@ -98,7 +98,7 @@ impl Mesh {
             for face in self.faces_of() {
                 let part = weight(&face, surface);
                 volume += part;
-                sum = sum + (face.centre * 0.75 + surface * 0.25) * part;
+                sum += (face.centre * 0.75 + surface * 0.25) * part;
             }
             sum * (1.0 / volume)
         };

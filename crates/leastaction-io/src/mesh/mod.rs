@@ -5,6 +5,7 @@ mod msh;
 mod obj;
 mod stl;
 
+use std::io::Read as _;
 use std::path::Path;
 
 pub use mass::{MassProperties, MeshInertia};
@@ -77,7 +78,10 @@ impl Mesh {
         if bytes > MAX_MESH_BYTES {
             return Err(MeshError::TooLarge { path: name, bytes });
         }
-        let content = std::fs::read(path).map_err(unreadable)?;
+        // A device has no length, so the limit is kept while reading as well.
+        let mut content = Vec::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        file.take(MAX_MESH_BYTES).read_to_end(&mut content).map_err(unreadable)?;
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         Self::parse(&content, &extension).unwrap_or(Err(MeshError::UnknownFormat { path: name }))
     }

@@ -374,7 +374,15 @@ impl Reader {
             self.left_out(id, "deformable bodies are left out", "remove it");
         }
         for id in self.section("extension") {
-            self.left_out(id, "plugins are left out", "remove it");
+            let (at, label) = (self.at(id), document.label(id));
+            self.problems.of_kind(
+                "extension",
+                Severity::Warning,
+                at,
+                label,
+                "plugins are left out",
+                "remove it",
+            );
         }
         if self.settings.contacts {
             for id in self.section("contact") {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leastaction::integrator::{Method, Simulator};
 use leastaction::mechanism::samples;
+use leastaction::scalar::maximum;
 
 use super::measure::{build, options, slope, stopped, time_per_step};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};
@@ -40,7 +41,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
                 Ok(report) => {
                     iterations += u64::from(report.iterations);
                     splits += u64::from(report.splits);
-                    gap = gap.max(simulator.gap());
+                    gap = maximum(gap, simulator.gap());
                 }
                 Err(_) => {
                     failed = true;
@@ -49,7 +50,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             }
         }
         failures += usize::from(failed);
-        worst_gap = worst_gap.max(gap);
+        worst_gap = maximum(worst_gap, gap);
         let budget = Duration::from_millis(context.pick(500, 50));
         let us = time_per_step(&mechanism, Method::Maximal, &options(Some(2), None), STEP, STEPS, budget)
             .map_or(f64::NAN, |(us, _)| us);

@@ -4,7 +4,7 @@ use leastaction::jet::{Coordinates, JetError, JetWorkspace, Quantity};
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, Mechanism, ModelDescription, Placement, WORLD, samples,
 };
-use leastaction::scalar::Dual;
+use leastaction::scalar::{Dual, largest, largest_difference};
 
 use leastaction_study::failure::Failure;
 
@@ -139,9 +139,7 @@ impl<'m> Study<'m> {
     pub(crate) fn difference(&self, request: &Quantity, order: usize, a: &[f64], b: &[f64]) -> (f64, f64) {
         let size = self.jets.jacobian_rows(request.kind) * self.jets.jacobian_columns();
         let range = order * size..(order + 1) * size;
-        a[range.clone()].iter().zip(&b[range]).fold((0.0, 0.0), |(d, s): (f64, f64), (x, y)| {
-            let gap = (x - y).abs();
-            (if gap.is_nan() { f64::NAN } else { d.max(gap) }, s.max(y.abs()))
-        })
+        let (a, b) = (&a[range.clone()], &b[range]);
+        (largest_difference(a, b), largest(b))
     }
 }

@@ -195,14 +195,12 @@ pub(crate) fn slope(points: &[(f64, f64)]) -> f64 {
 pub(crate) fn distance(mechanism: &Mechanism, a: &State, b: &State) -> f64 {
     let mut d = vec![0.0; mechanism.nv()];
     mechanism.difference(&a.q, &b.q, &mut d);
-    d.iter().fold(0.0, |worst: f64, x| worst.max(x.abs()))
+    leastaction::scalar::largest(&d)
 }
 
 /// Largest of some numbers; not a number if one is not.
 pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
-    values
-        .into_iter()
-        .fold(0.0, |worst: f64, x| if x.is_nan() || worst.is_nan() { f64::NAN } else { worst.max(x) })
+    values.into_iter().fold(0.0, leastaction::scalar::maximum)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, Simulator};
 use leastaction::jet::JetWorkspace;
 use leastaction::mechanism::{JointType, Mechanism, samples};
+use leastaction::scalar::{largest, maximum};
 
 use super::measure::{build, distance, end_state, options, slope, stopped};
 use super::table::Cell;
@@ -119,7 +120,7 @@ fn torques_of_free_motion(mechanism: &Mechanism) -> Result<(f64, f64), Failure> 
         let mut a = nothing.clone();
         dynamics.forward_dynamics_into(mechanism, &state.q, &state.v, &nothing, &mut a);
         dynamics.inverse_dynamics_into(mechanism, &state.q, &nothing, &nothing, &mut gravity);
-        scale = gravity.iter().fold(scale, |worst, x| worst.max(x.abs()));
+        scale = maximum(scale, largest(&gravity));
         path.push((state, a));
         simulator.step(&[], H).map_err(failed)?;
     }
@@ -134,7 +135,7 @@ fn torques_of_free_motion(mechanism: &Mechanism) -> Result<(f64, f64), Failure> 
         jets.forward_from_derivatives(&state.q, &[&state.v, a, &jerk])
             .map_err(|error| Failure::caused_by("the jets can't be evaluated", &error))?;
         for (l, worst) in worst.iter_mut().enumerate() {
-            *worst = jets.torque(l).iter().fold(*worst, |most, x| most.max(x.abs()));
+            *worst = maximum(*worst, largest(jets.torque(l)));
         }
     }
     Ok((worst[0] / scale, worst[1] / scale))

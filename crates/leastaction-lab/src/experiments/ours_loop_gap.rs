@@ -3,6 +3,7 @@
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, Simulator};
 use leastaction::mechanism::{Mechanism, samples};
+use leastaction::scalar::maximum;
 
 use super::check::short;
 use super::measure::{build, options, stopped};
@@ -68,7 +69,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
         for k in 1..=steps {
             let report = simulator.step(&[], STEP).map_err(|error| stopped(&name, &error))?;
             iterations += u64::from(report.iterations);
-            gap = gap.max(simulator.gap());
+            gap = maximum(gap, simulator.gap());
             let e = energy(&mut simulator) - start;
             sum += e;
             if k <= tenth {

@@ -155,5 +155,5 @@ pub(crate) fn rms(rows: &[Vec<f64>]) -> f64 {
 
 /// Largest absolute value.
 pub(crate) fn peak(rows: &[Vec<f64>]) -> f64 {
-    rows.iter().flatten().fold(0.0, |m: f64, x| m.max(x.abs()))
+    leastaction::scalar::largest(rows.iter().flatten())
 }

@@ -141,6 +141,7 @@ impl<T: Real> Mass<'_, T> {
 }
 
 impl<T: Real> JetWorkspace<T> {
+    #[inline]
     pub(crate) fn place_of(&self, request: &Quantity) -> Result<Place, JetError> {
         match (request.kind, request.target) {
             (QuantityKind::Torque, _) => Err(JetError::NotServed {

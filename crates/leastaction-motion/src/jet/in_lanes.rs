@@ -52,11 +52,7 @@ impl InLanes {
         group: Group,
         z: &mut [f64],
     ) -> bool {
-        let fine = run_wide(Values { sweeps: &mut self.sweeps, items, samples, group });
-        if fine {
-            group.unpack(&self.sweeps.z, z);
-        }
-        fine
+        run_wide(Values { sweeps: &mut self.sweeps, items, samples, group, to: group, z })
     }
 
     /// Values, and the gradients of `Σ μ z` for the weights that `weigh` finds; false, and nothing written, if a sample is
@@ -69,21 +65,16 @@ impl InLanes {
         weigh: Weigh<'_>,
         gradients: &mut [f64],
     ) -> bool {
-        if !run_wide(Values { sweeps: &mut self.sweeps, items, samples, group }) {
+        let (sweeps, rows, own) = (&mut self.sweeps, self.mu.len() / LANES, group.at_start());
+        if !run_wide(Values { sweeps, items, samples, group, to: own, z: &mut self.z }) {
             return false;
         }
-        let (rows, own, nv) = (self.sweeps.z.len(), group.at_start(), self.sweeps.jets.nv());
-        own.unpack(&self.sweeps.z, &mut self.z);
         for (k, s) in group.samples().enumerate() {
             let part = k * rows..(k + 1) * rows;
             weigh(s, &self.z[part.clone()], &mut self.mu[part]);
         }
-        own.pack(&self.mu, rows, &mut self.sweeps.mu);
-        run_wide(PullBack { sweeps: &mut self.sweeps, items });
-        for (i, g) in self.gradient.iter_mut().enumerate() {
-            *g = self.sweeps.jets.products.xi_bar[i] * (1.0 / factorial(i / nv));
-        }
-        group.unpack_into(&self.gradient, samples.size(), gradients);
+        let (sweeps, mu, width) = (&mut self.sweeps, &self.mu, samples.size());
+        run_wide(PullBack { sweeps, items, mu, gradient: &mut self.gradient, group, width, gradients });
         true
     }
 
@@ -96,14 +87,11 @@ impl InLanes {
         mu: &[f64],
         hessians: &mut [f64],
     ) -> bool {
-        let (rows, length) = (self.sweeps.mu.len(), self.sweeps.curvature.len());
-        group.pack(mu, rows, &mut self.sweeps.mu);
-        if !run_wide(Curvature { sweeps: &mut self.sweeps, items, samples, group }) {
+        let (sweeps, curvature) = (&mut self.sweeps, &mut self.curvature);
+        let (length, directions, size) = (sweeps.curvature.len(), sweeps.directions, samples.size());
+        if !run_wide(Curvature { sweeps, items, samples, group, mu, curvature }) {
             return false;
         }
-        // Their own rows from the first one on, wherever the group lies in the batch.
-        group.at_start().unpack(&self.sweeps.curvature, &mut self.curvature);
-        let (directions, size) = (self.sweeps.directions, samples.size());
         for (s, curvature) in group.samples().zip(self.curvature.chunks_exact(length)) {
             add_symmetric(curvature, directions, size, &mut hessians[s * size * size..][..size * size]);
         }
@@ -111,12 +99,17 @@ impl InLanes {
     }
 }
 
+// Lanes are packed and unpacked inside the tasks: outside them every operation on lanes is a call.
+
 /// Values at the samples of one group.
 struct Values<'a> {
     sweeps: &'a mut Sweeps<Wide, W>,
     items: &'a [Item],
     samples: Samples<'a>,
     group: Group,
+    /// Where the values go.
+    to: Group,
+    z: &'a mut [f64],
 }
 
 impl Task for Values<'_> {
@@ -125,7 +118,11 @@ impl Task for Values<'_> {
     #[inline(always)]
     fn run(self) -> bool {
         self.group.pack(self.samples.x, self.samples.size(), &mut self.sweeps.x);
-        self.sweeps.read_in_lanes(self.items)
+        let fine = self.sweeps.read_in_lanes(self.items);
+        if fine {
+            self.to.unpack(&self.sweeps.z, self.z);
+        }
+        fine
     }
 }
 
@@ -133,6 +130,11 @@ impl Task for Values<'_> {
 struct PullBack<'a> {
     sweeps: &'a mut Sweeps<Wide, W>,
     items: &'a [Item],
+    mu: &'a [f64],
+    gradient: &'a mut [Wide],
+    group: Group,
+    width: usize,
+    gradients: &'a mut [f64],
 }
 
 impl Task for PullBack<'_> {
@@ -140,7 +142,17 @@ impl Task for PullBack<'_> {
 
     #[inline(always)]
     fn run(self) {
-        self.sweeps.pull_back::<true>(self.items, 0);
+        let (sweeps, rows) = (self.sweeps, self.mu.len() / LANES);
+        self.group.at_start().pack(self.mu, rows, &mut sweeps.mu);
+        sweeps.pull_back::<true>(self.items, 0);
+        let (nv, n) = (sweeps.jets.nv(), sweeps.jets.velocity_count());
+        for m in 0..n + 1 {
+            let f = 1.0 / factorial(m);
+            for i in m * nv..(m + 1) * nv {
+                self.gradient[i] = sweeps.jets.products.xi_bar[i] * f;
+            }
+        }
+        self.group.unpack_into(self.gradient, self.width, self.gradients);
     }
 }
 
@@ -150,6 +162,8 @@ struct Curvature<'a> {
     items: &'a [Item],
     samples: Samples<'a>,
     group: Group,
+    mu: &'a [f64],
+    curvature: &'a mut [f64],
 }
 
 impl Task for Curvature<'_> {
@@ -157,7 +171,15 @@ impl Task for Curvature<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        self.group.pack(self.samples.x, self.samples.size(), &mut self.sweeps.x);
-        self.sweeps.curve::<true>(self.items, 0, 0.0)
+        let sweeps = self.sweeps;
+        let rows = sweeps.mu.len();
+        self.group.pack(self.samples.x, self.samples.size(), &mut sweeps.x);
+        self.group.pack(self.mu, rows, &mut sweeps.mu);
+        let fine = sweeps.curve::<true>(self.items, 0, 0.0);
+        if fine {
+            // Their own rows from the first one on, wherever the group lies in the batch.
+            self.group.at_start().unpack(&sweeps.curvature, self.curvature);
+        }
+        fine
     }
 }

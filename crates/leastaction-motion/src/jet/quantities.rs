@@ -217,8 +217,9 @@ impl JetQuantities {
         let mut next = Group::from(0, count);
         while let Some(group) = next {
             next = group.next(count);
-            if self.lanes.as_mut().is_some_and(|l| l.gradients(&self.items, samples, group, weigh, gradients))
-            {
+            // Lanes pay for two samples or more.
+            let lanes = self.lanes.as_mut().filter(|_| group.samples().len() > 1);
+            if lanes.is_some_and(|l| l.gradients(&self.items, samples, group, weigh, gradients)) {
                 continue;
             }
             for s in group.samples() {

@@ -212,6 +212,7 @@ impl StageTree {
     }
 
     /// Where a target is.
+    #[inline]
     pub(crate) fn place(&self, target: &Target) -> Place {
         let body = target.body.map_or_else(Place::ground, |id| self.bodies[id.index()]);
         match target.placement {

@@ -6,7 +6,7 @@ use leastaction::optimize::SolveStatus;
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::control_file::ControlFile;
-use super::control_solve::{Found, at_limit, median_time, replay_method};
+use super::control_solve::{Found, at_limit, far_from_goal, median_time, replay_method};
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
@@ -151,6 +151,7 @@ fn warnings(file: &ControlFile, found: &Found) -> Vec<String> {
     if found.solution.status != SolveStatus::Solved {
         out.push(found.solution.status.describe().to_owned());
     }
+    out.extend(far_from_goal(file, found));
     if let Err(error) = &found.hold {
         out.push(format!("nothing holds the end: {error}"));
     }

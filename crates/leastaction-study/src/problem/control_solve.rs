@@ -16,6 +16,9 @@ use super::control_file::ControlFile;
 use crate::failure::Failure;
 use crate::policy::{self, HOLD_SECONDS, Nearness};
 
+/// A plan that ends farther from its goal than this, in rad, m, rad/s or m/s, has not reached it.
+const FAR: f64 = 0.5;
+
 /// What was found and how it fares.
 pub struct Found {
     /// States, inputs, history.
@@ -242,6 +245,18 @@ fn make_policy(
 /// Another integrator than the plan's, where there is one that serves the mechanism.
 pub fn replay_method(file: &ControlFile) -> Method {
     if file.method == Method::Minimal { Method::Rk4 } else { file.method }
+}
+
+/// A sentence if the plan ends far from its goal, which a solver may well call solved.
+pub fn far_from_goal(file: &ControlFile, found: &Found) -> Option<String> {
+    let (position, velocity) = found.planned;
+    let near = position <= FAR && velocity <= FAR;
+    (file.goal.is_some() && !near).then(|| {
+        format!(
+            "the motion ends {position:.2e} rad or m and {velocity:.2e} rad/s or m/s from the goal: \
+             limits or weights do not let it nearer"
+        )
+    })
 }
 
 /// Seconds of every iteration in rising order: an iteration may have several lines, one more each time the barrier is lowered.

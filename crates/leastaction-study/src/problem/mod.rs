@@ -13,15 +13,14 @@ mod reader_limits;
 mod reader_terms;
 pub mod results;
 pub mod solution_file;
-mod values;
 
 use std::path::{Path, PathBuf};
 
+use leastaction::io::UrdfOptions;
 use leastaction::mechanism::{Mechanism, ModelDescription};
 use leastaction::optimize::{MotionProblem, SolveOptions};
 use leastaction_golden::{GoldenProblem, golden_problem};
 
-use crate::args::ReadArgs;
 use crate::failure::Failure;
 use crate::model;
 
@@ -68,7 +67,7 @@ pub fn load(path: &Path) -> Result<ProblemFile, Failure> {
     reader::read(&text, path, |name| {
         let name =
             if name.starts_with('@') { name.to_owned() } else { folder.join(name).display().to_string() };
-        let (model, mechanism) = model::load(&name, &ReadArgs::default())?;
+        let (model, mechanism) = model::load(&name, &UrdfOptions::default())?;
         Ok((model.description, mechanism))
     })
 }

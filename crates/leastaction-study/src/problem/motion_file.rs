@@ -40,12 +40,21 @@ pub fn read(path: &Path, mechanism: &Mechanism) -> Result<Recording, Failure> {
         let names = [format!("q.{label}"), label.clone(), format!("/{label}/value")];
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let Some(index) = find(&table.columns, &names) else {
-            let known: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-            let failure = Failure::new(format!("`{}` has no column for joint `{label}`", path.display()));
-            let help = crate::failure::suggestion(&format!("q.{label}"), known);
-            return Err(failure.help(help.unwrap_or_else(|| format!("name it `q.{label}` or `{label}`"))));
+            return Err(Failure::new(format!("`{}` has no column for joint `{label}`", path.display()))
+                .help(format!("name it `q.{label}` or `{label}`"))
+                .suggest(&format!("q.{label}"), &crate::failure::names(&table.columns)));
         };
         picked.push(index);
+    }
+    if let Some(row) =
+        table.rows.iter().position(|row| picked.iter().chain([&time]).any(|i| !row[*i].is_finite()))
+    {
+        return Err(Failure::new(format!(
+            "row {} of `{}` has a value that is not finite",
+            row + 1,
+            path.display()
+        ))
+        .help("leave the row out, or fill in what was not recorded"));
     }
     let start = table.rows.first().map_or(0.0, |row| row[time]);
     let turns = |c: usize| {

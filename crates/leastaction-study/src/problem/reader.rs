@@ -10,9 +10,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::ProblemFile;
 use super::reader_terms::Waypoints;
-use super::values::{Entry, Values, number};
 use crate::failure::{Failure, suggestion};
 use crate::model;
+use crate::values::{Entry, Values, number};
 
 const TOP: [&str; 12] = [
     "schema",
@@ -44,14 +44,7 @@ pub(super) fn read(
         Failure::new(format!("`{}` can't be used as a problem", path.display())).with_diagnostics(problems)
     };
     let mut values = Values::new(path, text);
-    let table = match DeTable::parse(text) {
-        Ok(table) => table,
-        Err(error) => {
-            let message = error.message().lines().next().unwrap_or("it is not TOML").to_owned();
-            values.problem(error.span().unwrap_or(0..0), "problem", message, "correct the TOML");
-            return Err(refused(values.problems));
-        }
-    };
+    let Some(table) = values.parse(text, "problem") else { return Err(refused(values.problems)) };
     let mut reader = Reader {
         values,
         places: HashMap::new(),
@@ -324,7 +317,7 @@ impl Reader {
         let found = mechanism.body_by_name(text);
         if found.is_none() {
             let names: Vec<&str> = mechanism.bodies().iter().map(|b| b.name.as_str()).collect();
-            let remedy = suggestion(text, names).unwrap_or_default();
+            let remedy = suggestion(text, &names).unwrap_or_default();
             let message = format!("there is no body `{text}` in `{}`", mechanism.name());
             self.values.problem(span, format!("key `{}`", entry.0.get_ref()), message, remedy);
         }
@@ -436,8 +429,9 @@ impl Reader {
                         match problem.terms.iter().position(|term| term.name == name) {
                             Some(index) => leave_out_first.push(index),
                             None => {
-                                let names = problem.terms.iter().map(|term| term.name.as_str());
-                                let remedy = suggestion(&name, names).unwrap_or_default();
+                                let names: Vec<&str> =
+                                    problem.terms.iter().map(|term| term.name.as_str()).collect();
+                                let remedy = suggestion(&name, &names).unwrap_or_default();
                                 let message = format!("there is no term `{name}`");
                                 self.values.problem(span, "key `leave_out_first`", message, remedy);
                             }

@@ -7,7 +7,7 @@ use leastaction::optimize::{Limit, LimitKind, MotionProblem, ViaPoint};
 use toml::de::{DeTable, DeValue};
 
 use super::reader::Reader;
-use super::values::Entry;
+use crate::values::Entry;
 
 const LIMITS: [&str; 7] =
     ["position", "control_point", "velocity", "acceleration", "jerk", "torque", "torque_rate"];

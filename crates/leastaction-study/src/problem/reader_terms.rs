@@ -10,8 +10,8 @@ use leastaction::spatial::{Mat3, Quat, Vec3};
 use toml::de::DeTable;
 
 use super::reader::Reader;
-use super::values::{Entry, Rows};
 use crate::failure::suggestion;
+use crate::values::{Entry, Rows};
 
 const TERM: [&str; 10] =
     ["kind", "name", "weight", "metric", "links", "order", "body", "point", "target", "about"];
@@ -152,7 +152,7 @@ impl Reader {
             Some(tracking) => Term::new(kind.clone(), tracking, weight),
             None => {
                 let Some(term) = Term::by_name(&kind, mechanism, weight) else {
-                    let remedy = suggestion(&kind, KINDS).unwrap_or_default();
+                    let remedy = suggestion(&kind, &KINDS).unwrap_or_default();
                     self.values.problem(
                         kind_entry.1.span(),
                         "key `kind`",

@@ -1,7 +1,5 @@
 //! Base64 (RFC 4648, with padding) of little-endian numbers: a third of the size of JSON digits.
 
-use serde::Serializer;
-
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Base64 text of some bytes.
@@ -19,18 +17,6 @@ pub(super) fn encode(bytes: &[u8]) -> String {
         }
     }
     text
-}
-
-/// Serde: a slice of f64 as base64.
-pub(super) fn as_f64<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
-    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    serializer.serialize_str(&encode(&bytes))
-}
-
-/// Serde: a slice of f32 as base64.
-pub(super) fn as_f32<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
-    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    serializer.serialize_str(&encode(&bytes))
 }
 
 #[cfg(test)]

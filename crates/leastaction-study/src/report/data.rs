@@ -1,11 +1,9 @@
 //! What a report shows: plain data, filled by whoever ran something.
 
-use serde::Serialize;
-
-use super::base64::{as_f32, as_f64};
+use leastaction::mechanism::Visual;
 
 /// Everything one report shows. Build it with `..Default::default()` and fill what the run has.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct ReportData {
     /// Page title and headline, e.g. `double-pendulum`.
     pub title: String,
@@ -34,7 +32,7 @@ pub struct ReportData {
 }
 
 /// Numbers with their uncertainty, e.g. inferred weights.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Bars {
     /// Headline.
     pub title: String,
@@ -43,7 +41,7 @@ pub struct Bars {
 }
 
 /// One line of the summary table.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct SummaryRow {
     /// What the number is.
     pub label: String,
@@ -61,7 +59,7 @@ impl SummaryRow {
 }
 
 /// The bodies and joints to draw. Body indices everywhere are positions in `bodies`; the world has none.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Scene {
     /// All moving bodies, in the order of the poses of a frame.
     pub bodies: Vec<SceneBody>,
@@ -72,87 +70,18 @@ pub struct Scene {
 }
 
 /// One body of the scene.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct SceneBody {
     /// Its name in the model.
     pub name: String,
     /// Centre of mass in the body frame, m.
     pub com: [f64; 3],
     /// Shapes to draw; a body without any is drawn as a skeleton.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub visuals: Vec<Visual>,
 }
 
-/// A shape fixed to a body.
-#[derive(Debug, Clone, Serialize)]
-pub struct Visual {
-    /// What it looks like.
-    #[serde(flatten)]
-    pub shape: Shape,
-    /// Where the centre of the shape sits in the body frame.
-    pub placement: Placement,
-    /// Red, green, blue, opacity in 0..=1; `None` takes a colour by body index.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rgba: Option<[f64; 4]>,
-}
-
-/// The shapes the viewer knows. Lengths in metres; axes of revolution along local z.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "shape", rename_all = "snake_case")]
-pub enum Shape {
-    /// A box by its full edge lengths.
-    Box {
-        /// Edges along x, y, z.
-        size: [f64; 3],
-    },
-    /// A ball.
-    Sphere {
-        /// Its radius.
-        radius: f64,
-    },
-    /// A cylinder centred at its middle.
-    Cylinder {
-        /// Its radius.
-        radius: f64,
-        /// Its full length.
-        length: f64,
-    },
-    /// A cylinder with half balls at both ends.
-    Capsule {
-        /// Radius of cylinder and caps.
-        radius: f64,
-        /// Length of the cylindrical part, without the caps.
-        length: f64,
-    },
-    /// An ellipsoid by its half axes.
-    Ellipsoid {
-        /// Half axes along x, y, z.
-        radii: [f64; 3],
-    },
-    /// A mesh known by name only, drawn as a small marker.
-    Mesh {
-        /// The file it refers to.
-        name: String,
-    },
-}
-
-/// A pose of something in a body frame.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Placement {
-    /// Position, m.
-    pub p: [f64; 3],
-    /// Unit quaternion w, x, y, z.
-    pub q: [f64; 4],
-}
-
-impl Default for Placement {
-    fn default() -> Self {
-        Self { p: [0.0; 3], q: [1.0, 0.0, 0.0, 0.0] }
-    }
-}
-
 /// A joint, for skeletons and axes.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct SceneJoint {
     /// Its name in the model.
     pub name: String,
@@ -175,15 +104,13 @@ pub struct SceneJoint {
 }
 
 /// Thinned poses of all bodies. Made by [`super::FrameThinner`].
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Frames {
     /// How many samples one kept frame stands for; 1 when nothing was dropped.
     pub stride: u64,
     /// Time of each frame, s. In f64: a long run needs more than seven digits.
-    #[serde(serialize_with = "as_f64")]
     pub times: Vec<f64>,
     /// Frame after frame, body after body: px, py, pz, qw, qx, qy, qz.
-    #[serde(serialize_with = "as_f32")]
     pub poses: Vec<f32>,
 }
 
@@ -200,7 +127,7 @@ impl Frames {
 }
 
 /// One plot over time.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Plot {
     /// Short machine name, unique in the report, e.g. `energy-error`.
     pub id: String,
@@ -211,7 +138,6 @@ pub struct Plot {
     /// Logarithmic value axis; values that are not positive leave gaps.
     pub log_scale: bool,
     /// Times shared by all series, s.
-    #[serde(serialize_with = "as_f64")]
     pub x: Vec<f64>,
     /// The curves.
     pub series: Vec<Series>,
@@ -222,32 +148,27 @@ pub struct Plot {
 }
 
 /// One curve.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Series {
     /// Name in the legend.
     pub label: String,
     /// Its values at the times of the plot.
-    #[serde(flatten)]
     pub values: SeriesValues,
 }
 
 /// Values of a curve: exact, or the range within each bucket of samples.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone)]
 pub enum SeriesValues {
     /// One value per time.
     Exact {
         /// The values.
-        #[serde(serialize_with = "as_f64")]
         values: Vec<f64>,
     },
     /// Smallest and largest value of each bucket.
     Range {
         /// Smallest values.
-        #[serde(serialize_with = "as_f64")]
         min: Vec<f64>,
         /// Largest values.
-        #[serde(serialize_with = "as_f64")]
         max: Vec<f64>,
     },
 }

@@ -1,7 +1,6 @@
 //! Keeps a page within a size, whatever it is asked to show.
 
 use std::borrow::Cow;
-use std::io;
 
 use super::data::{Frames, ReportData, Scene};
 use super::frame_thinner::POSE_LEN;
@@ -13,12 +12,12 @@ const FEWEST_FRAMES: usize = 60;
 /// The page, with less detail where it would be larger than `limit` bytes.
 ///
 /// The thinners already bound frames and plots; this is for scenes of thousands of bodies.
-pub(super) fn render_within(data: &ReportData, viewer: Option<&str>, limit: usize) -> io::Result<String> {
+pub(super) fn render_within(data: &ReportData, viewer: Option<&str>, limit: usize) -> String {
     let mut data = Cow::Borrowed(data);
     loop {
-        let page = render(&data, viewer)?;
+        let page = render(&data, viewer);
         if page.len() <= limit || !shrink(data.to_mut()) {
-            return Ok(page);
+            return page;
         }
     }
 }

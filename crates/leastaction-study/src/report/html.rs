@@ -1,12 +1,9 @@
 //! The page itself: template, tables, data and script put together.
 
 use std::fmt::Write;
-use std::io;
 
-use serde::Serialize;
-
-use super::data::{Frames, Plot, ReportData, Scene};
-use super::{bars, escape, svg};
+use super::data::{Plot, ReportData};
+use super::{bars, escape, payload, svg};
 
 const PAGE: &str = include_str!("../../assets/viewer/page.html");
 const STAGE: &str = include_str!("../../assets/viewer/stage.html");
@@ -17,30 +14,20 @@ pub const STYLE: &str = include_str!("../../assets/viewer/style.css");
 const MAX_ROWS: usize = 200;
 const MAX_TEXT: usize = 100_000;
 
-/// What the script needs; tables are made here and need no script.
-#[derive(Serialize)]
-struct Payload<'a> {
-    scene: &'a Scene,
-    frames: &'a Frames,
-    plots: &'a [Plot],
-}
-
 /// The whole page. `viewer` is the bundled script; without it plots are SVG and the 3-D view is missing.
-pub fn render(data: &ReportData, viewer: Option<&str>) -> io::Result<String> {
+pub fn render(data: &ReportData, viewer: Option<&str>) -> String {
     let (stage, script) = match viewer {
         Some(code) => {
-            let payload = Payload { scene: &data.scene, frames: &data.frames, plots: &data.plots };
-            let json = serde_json::to_string(&payload).map_err(io::Error::other)?;
             let script = format!(
                 "<script type=\"application/json\" id=\"leastaction-data\">{}</script>\n<script>{}</script>",
-                escape::json(&json),
+                escape::json(&payload::payload(data)),
                 escape::script(code)
             );
             (STAGE.to_owned(), script)
         }
         None => (plain_stage(&data.plots), String::new()),
     };
-    Ok(fill(
+    fill(
         PAGE,
         &[
             ("title", &escape::html(&data.title)),
@@ -53,7 +40,7 @@ pub fn render(data: &ReportData, viewer: Option<&str>) -> io::Result<String> {
             ("origin", &origin(data)),
             ("script", &script),
         ],
-    ))
+    )
 }
 
 /// Replaces each `{{name}}` of the template once, from left to right: what is filled in is never read again.
@@ -148,7 +135,7 @@ fn figures(plots: &[Plot]) -> String {
     if plots.is_empty() {
         return String::new();
     }
-    let all: String = plots.iter().map(|plot| svg::figure_over(plot, "iteration")).collect();
+    let all: String = plots.iter().map(|plot| svg::figure(plot, "iteration")).collect();
     format!("<section class=\"plots plain figures\">\n{all}</section>")
 }
 
@@ -158,11 +145,11 @@ fn plain_stage(plots: &[Plot]) -> String {
         "<section class=\"notice\" id=\"no-viewer\"><h2>No 3-D view in this report</h2><p>This \
          <code>leastaction</code> was built without Node.js or without network. To get the 3-D view and \
          interactive plots, install Node.js 18 or newer, then build again: <code>touch \
-         crates/leastaction-cli/build.rs &amp;&amp; cargo build --release</code></p></section>\n\
+         crates/leastaction-study/build.rs &amp;&amp; cargo build --release</code></p></section>\n\
          <section class=\"plots plain\">\n",
     );
     for plot in plots {
-        html.push_str(&svg::figure(plot));
+        html.push_str(&svg::figure(plot, "t / s"));
     }
     html.push_str("</section>");
     html

@@ -7,11 +7,13 @@
 
 mod bars;
 mod base64;
+pub mod chart;
 mod data;
 mod escape;
 mod fit;
 mod frame_thinner;
 mod html;
+mod payload;
 mod plot_thinner;
 mod svg;
 mod ticks;
@@ -19,19 +21,18 @@ mod ticks;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
+use leastaction::io::write_atomically;
+
 pub use data::{
-    Bars, Frames, Placement, Plot, ReportData, Scene, SceneBody, SceneJoint, Series, SeriesValues, Shape,
-    SummaryRow, Visual,
+    Bars, Frames, Plot, ReportData, Scene, SceneBody, SceneJoint, Series, SeriesValues, SummaryRow,
 };
 pub use escape::html as escape_html;
 pub use frame_thinner::FrameThinner;
 pub use html::{STYLE, render};
 pub use plot_thinner::PlotThinner;
-pub use ticks::{linear as linear_ticks, logarithmic as log_ticks};
 
 /// No report is larger, in bytes.
 pub const MAX_BYTES: usize = 10_000_000;
@@ -43,25 +44,5 @@ pub const VIEWER: Option<&str> = include!(concat!(env!("OUT_DIR"), "/viewer.in")
 ///
 /// A scene too large for [`MAX_BYTES`] loses frames, then its 3-D view, then plots; the page says so.
 pub fn write(path: &Path, data: &ReportData) -> io::Result<()> {
-    let page = fit::render_within(data, VIEWER, MAX_BYTES)?;
-    let Some(name) = path.file_name() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path of the report has no file name"));
-    };
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    // In the same folder: a rename across file systems is not atomic.
-    let temporary = path.with_file_name(hidden);
-    let written = write_durably(&temporary, page.as_bytes()).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // The first error is the one to tell; a leftover is harmless.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    write_atomically(path, fit::render_within(data, VIEWER, MAX_BYTES).as_bytes())
 }

@@ -1,5 +1,9 @@
 //! Claims about whole pages.
 
+use std::fs;
+
+use leastaction::mechanism::{Placement, Shape, Visual};
+
 use super::*;
 
 const RUDE: &str = "<script>alert(1)</script>";
@@ -13,8 +17,11 @@ fn rude_report() -> ReportData {
         frames.push(t, &[t, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
         plot.push(t, &[t * t]);
     }
-    let mesh =
-        Visual { shape: Shape::Mesh { name: RUDE.into() }, placement: Placement::default(), rgba: None };
+    let mesh = Visual {
+        shape: Shape::Mesh { file: RUDE.into(), scale: [1.0; 3] },
+        placement: Placement::default(),
+        rgba: None,
+    };
     ReportData {
         title: RUDE.into(),
         subtitle: RUDE.into(),
@@ -38,7 +45,7 @@ fn rude_report() -> ReportData {
 #[test]
 fn no_name_from_a_user_file_becomes_markup() {
     for viewer in [None, Some("start()")] {
-        let page = render(&rude_report(), viewer).unwrap();
+        let page = render(&rude_report(), viewer);
         assert!(!page.contains("<script>alert"), "unescaped name with viewer {viewer:?}");
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
         let scripts = page.matches("<script").count();
@@ -51,7 +58,7 @@ fn no_name_from_a_user_file_becomes_markup() {
 
 #[test]
 fn a_viewer_that_contains_the_end_of_a_script_stays_one_script() {
-    let page = render(&ReportData::default(), Some("const s = '</script><!--<script>';")).unwrap();
+    let page = render(&ReportData::default(), Some("const s = '</script><!--<script>';"));
     assert!(page.contains("const s = '<\\/script><\\!--<script>';"));
     assert_eq!(page.matches("</script>").count(), 2);
 }
@@ -59,14 +66,14 @@ fn a_viewer_that_contains_the_end_of_a_script_stays_one_script() {
 #[test]
 fn a_name_that_looks_like_a_placeholder_is_only_a_name() {
     let data = ReportData { title: "{{script}} {{style}}".into(), ..ReportData::default() };
-    let page = render(&data, Some("secret()")).unwrap();
+    let page = render(&data, Some("secret()"));
     assert_eq!(page.matches("secret()").count(), 1);
     assert!(page.contains("<h1>{{script}} {{style}}</h1>"));
 }
 
 #[test]
 fn data_survives_the_way_through_the_page() {
-    let page = render(&rude_report(), Some("")).unwrap();
+    let page = render(&rude_report(), Some(""));
     let (_, from) = page.split_once("id=\"leastaction-data\">").unwrap();
     let (json, _) = from.split_once("</script>").unwrap();
     let data: serde_json::Value = serde_json::from_str(json).unwrap();
@@ -88,7 +95,7 @@ fn without_a_viewer_the_page_has_plots_tables_and_the_way_to_the_3d_view() {
     let empty = Plot { id: "none".into(), title: "None".into(), ..Plot::default() };
     let mut data = rude_report();
     data.plots.extend([band.plot(), empty]);
-    let page = render(&data, None).unwrap();
+    let page = render(&data, None);
     // Two plots, one figure with an axis of its own and the bars are drawn; the plot without values is not.
     assert_eq!(page.matches("<svg viewBox").count(), 4);
     assert_eq!(page.matches("class=\"curve\"").count(), 3);
@@ -109,7 +116,7 @@ fn svg_of_a_band_runs_along_both_edges_and_breaks_at_gaps() {
         series: vec![Series { label: "s".into(), values }],
         ..Plot::default()
     };
-    let figure = svg::figure(&plot);
+    let figure = svg::figure(&plot, "t / s");
     let (_, from) = figure.split_once("class=\"curve\" d=\"").unwrap();
     let (path, _) = from.split_once('"').unwrap();
     assert_eq!((path.matches('M').count(), path.matches('Z').count()), (2, 2), "{path}");
@@ -154,7 +161,7 @@ fn a_hundred_bodies_over_a_million_samples_stay_under_ten_megabytes() {
     };
     let viewer = "x".repeat(700_000);
     for viewer in [None, Some(viewer.as_str())] {
-        let page = render(&data, viewer).unwrap();
+        let page = render(&data, viewer);
         assert!(page.len() < MAX_BYTES, "{} bytes", page.len());
     }
     assert!(data.frames.len() >= 500, "{} frames are no film", data.frames.len());
@@ -174,10 +181,10 @@ fn a_scene_too_large_for_a_page_loses_detail_and_says_so() {
         frames: frames.frames(),
         ..ReportData::default()
     };
-    let full = render(&data, Some("")).unwrap().len();
-    let fewer = fit::render_within(&data, Some(""), full / 2).unwrap();
+    let full = render(&data, Some("")).len();
+    let fewer = fit::render_within(&data, Some(""), full / 2);
     assert!(fewer.len() <= full / 2 && fewer.contains("long") && !fewer.contains("was left out"));
-    let none = fit::render_within(&data, Some(""), 60_000).unwrap();
+    let none = fit::render_within(&data, Some(""), 60_000);
     assert!(none.len() <= 60_000 && none.contains("the 3-D view was left out: 200 bodies"));
 }
 

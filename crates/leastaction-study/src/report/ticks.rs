@@ -4,7 +4,7 @@
 pub(super) type Ticks = Vec<(f64, String)>;
 
 /// About `count` round ticks (1, 2 or 5 times a power of ten) from `low` to `high`.
-pub fn linear(low: f64, high: f64, count: usize) -> Ticks {
+pub(super) fn linear(low: f64, high: f64, count: usize) -> Ticks {
     let raw = (high - low) / count.max(1) as f64;
     // Also refuses ranges so narrow that neighbouring ticks would be the same number.
     if !raw.is_finite() || raw <= 1e-13 * low.abs().max(high.abs()) || raw <= 0.0 {
@@ -22,7 +22,7 @@ pub fn linear(low: f64, high: f64, count: usize) -> Ticks {
 }
 
 /// Powers of ten from `low` to `high`, both positive, thinned to about `count`.
-pub fn logarithmic(low: f64, high: f64, count: usize) -> Ticks {
+pub(super) fn logarithmic(low: f64, high: f64, count: usize) -> Ticks {
     let (first, last) = (low.log10().ceil() as i32, high.log10().floor() as i32);
     let step = ((last - first) / count.max(1) as i32 + 1).max(1);
     (first..=last).step_by(step as usize).map(|e| (10f64.powi(e), format!("1e{e}"))).collect()

@@ -141,7 +141,7 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
     /// If the step cannot be taken; the simulation is then where it was.
     pub fn step(&mut self, u: &[f64], h: f64) -> Result<StepReport, StepError> {
         self.fresh = false;
-        self.run.step(&self.mechanism, Input { u }, h)
+        self.run.step(&self.mechanism, Input { u }, h).map_err(|error| error.of_step(h))
     }
 
     /// The present state in the public convention (without warm start). Does not allocate.

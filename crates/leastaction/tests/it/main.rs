@@ -13,6 +13,7 @@ mod control;
 mod conventions;
 mod counts_maximal;
 mod counts_minimal;
+mod examples;
 mod file_scale;
 mod golden;
 mod layers;

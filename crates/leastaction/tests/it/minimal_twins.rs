@@ -6,6 +6,7 @@ use leastaction::integrator::minimal::{
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::random_tree;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, State};
+use leastaction::scalar::{largest, largest_difference};
 use leastaction_minimal::reference::{
     StepDirection, component_newton_direction, dense_linearization, dense_newton_direction,
 };
@@ -38,9 +39,8 @@ fn arbitrary_point(mechanism: &Mechanism, s: usize, seed: u64) -> StepPoint {
 }
 
 fn relative(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
-    let scale = b.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs()));
-    let worst = a.iter().flatten().zip(b.iter().flatten()).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
-    worst / scale
+    let (a, b) = (a.concat(), b.concat());
+    largest_difference(&a, &b) / largest(&b)
 }
 
 #[test]

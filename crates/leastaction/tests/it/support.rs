@@ -2,6 +2,7 @@
 
 use leastaction::mechanism::samples::{Random, random_tree};
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder};
+use leastaction::scalar::{largest, largest_difference, maximum};
 
 /// Every kind a tree joint can have.
 pub(crate) const ALL_KINDS: [JointType; 9] = [
@@ -39,9 +40,7 @@ pub(crate) fn random_vector(n: usize, seed: u64) -> Vec<f64> {
 
 /// Largest difference relative to the largest entry of `b` (at least one).
 pub(crate) fn worst(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    let scale = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
-    a.iter().zip(b).fold(0.0f64, |m, (x, y)| m.max((x - y).abs())) / scale
+    largest_difference(a, b) / maximum(1.0, largest(b))
 }
 
 /// A tree with springs, dampers, armature, actuators, drag in wind and a thruster on every kind of joint.

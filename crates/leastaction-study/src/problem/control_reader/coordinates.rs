@@ -5,9 +5,9 @@ use std::ops::Range;
 use leastaction::mechanism::{Mechanism, State};
 use toml::de::DeValue;
 
-use super::super::values::{Entry, number};
 use super::{Half, Reader};
-use crate::failure::suggestion;
+use crate::failure::{names, suggestion};
+use crate::values::{Entry, number};
 
 const STATE: [&str; 3] = ["state", "q", "v"];
 
@@ -26,7 +26,7 @@ impl Reader {
             match mechanism.states().get(&name) {
                 Some(named) => state = named.clone(),
                 None => {
-                    let remedy = suggestion(&name, mechanism.states().keys().map(String::as_str))
+                    let remedy = suggestion(&name, &names(mechanism.states().keys()))
                         .unwrap_or_else(|| "the model has no named states; give `q`".into());
                     let message = format!("`{name}` is no state of `{}`", mechanism.name());
                     self.values.problem(item.1.span(), "key `state`", message, remedy);
@@ -168,8 +168,7 @@ impl Reader {
                     None => good = false,
                 },
                 None => {
-                    let remedy =
-                        suggestion(name, mechanism.inputs().iter().map(String::as_str)).unwrap_or_default();
+                    let remedy = suggestion(name, &names(mechanism.inputs())).unwrap_or_default();
                     let message = format!("there is no input of that name in `{}`", mechanism.name());
                     self.values.problem(item.0.span(), format!("input `{name}`"), message, remedy);
                     good = false;

@@ -8,14 +8,16 @@ use std::ops::Range;
 use std::path::Path;
 
 use leastaction::integrator::Method;
+use leastaction::io::UrdfOptions;
 use leastaction::mechanism::{JointRole, Mechanism, State};
 use toml::de::DeTable;
 
 use super::control_file::{ControlFile, GuessDraft, add_motors, efforts_to_inputs};
-use super::values::{Entry, Values};
-use crate::args::{Ignore, ReadArgs};
-use crate::config::Settings;
-use crate::failure::{Failure, suggestion};
+use crate::choice::{Choice, Ignore};
+use crate::failure::{Failure, names, suggestion};
+use crate::field::Kind;
+use crate::settings::Settings;
+use crate::values::{Entry, Values};
 use crate::{model, serve};
 
 const TOP: [&str; 11] = [
@@ -33,14 +35,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<ControlFile, Failure> {
             .with_diagnostics(problems)
     };
     let mut values = Values::new(path, text);
-    let table = match DeTable::parse(text) {
-        Ok(table) => table,
-        Err(error) => {
-            let message = error.message().lines().next().unwrap_or("it is not TOML").to_owned();
-            values.problem(error.span().unwrap_or(0..0), "problem", message, "correct the TOML");
-            return Err(refused(values.problems));
-        }
-    };
+    let Some(table) = values.parse(text, "problem") else { return Err(refused(values.problems)) };
     let mut reader = Reader { values };
     let done = reader.top(table.get_ref(), path, text)?;
     match done {
@@ -102,7 +97,7 @@ impl Reader {
         } else {
             folder.join(model_name).display().to_string()
         };
-        let (mut loaded, built) = match model::load(&full, &ReadArgs::default()) {
+        let (mut loaded, built) = match model::load(&full, &UrdfOptions::default()) {
             Ok(loaded) => loaded,
             Err(failure) => {
                 let help = failure.help.clone().unwrap_or_else(|| "name a model file or a built-in".into());
@@ -257,14 +252,8 @@ impl Reader {
                 "motors" => out.motors = self.values.texts(item),
                 "ignore" => {
                     for (text, span) in self.values.texts(item) {
-                        match <Ignore as clap::ValueEnum>::from_str(&text, false) {
-                            Ok(kind) => out.ignore.push(kind),
-                            Err(_) => {
-                                let known = ["friction", "mimic", "couplings", "loops", "rolling"];
-                                let remedy = suggestion(&text, known).unwrap_or_default();
-                                let message = format!("`{text}` can't be left out");
-                                self.values.problem(span, "key `ignore`", message, remedy);
-                            }
+                        if self.values.is_possible(item, &text, span, Kind::Word(Ignore::WORDS)) {
+                            out.ignore.extend(Ignore::from_word(&text));
                         }
                     }
                 }
@@ -315,8 +304,8 @@ impl Reader {
         }
         for (name, span) in &horizon.motors {
             if single(name).is_none() {
-                let remedy = suggestion(name, all.iter().map(String::as_str))
-                    .unwrap_or_else(|| "the model has no such joint".into());
+                let remedy =
+                    suggestion(name, &names(&all)).unwrap_or_else(|| "the model has no such joint".into());
                 let message =
                     format!("`{}` has no tree joint of one coordinate of that name", mechanism.name());
                 self.values.problem(span.clone(), format!("joint `{name}`"), message, remedy);

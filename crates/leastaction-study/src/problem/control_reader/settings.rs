@@ -5,8 +5,8 @@ use leastaction::mechanism::Mechanism;
 use toml::de::DeValue;
 
 use super::super::control_file::{GuessDraft, TermDraft};
-use super::super::values::Entry;
 use super::{Half, Reader};
+use crate::values::Entry;
 
 const GUESS: [&str; 4] = ["inputs", "swing", "period", "states"];
 const FEEDBACK: [&str; 3] = ["position", "velocity", "input"];
@@ -194,18 +194,7 @@ impl Reader {
                 "max_iterations" => {
                     options.max_iterations = self.values.count(item, 1).unwrap_or(options.max_iterations);
                 }
-                "curvature" => match item.1.get_ref() {
-                    DeValue::Boolean(value) => options.curvature = *value,
-                    other => {
-                        let message = format!("its value is of type {}", other.type_str());
-                        self.values.problem(
-                            item.1.span(),
-                            "key `curvature`",
-                            message,
-                            "give `true` or `false`",
-                        );
-                    }
-                },
+                "curvature" => options.curvature = self.values.boolean(item).unwrap_or(false),
                 _ => self.values.unknown(item.0, &SOLVER),
             }
         }

@@ -8,9 +8,9 @@ use leastaction::spatial::{Quat, Vec3};
 use toml::de::{DeTable, DeValue};
 
 use super::super::control_file::TermDraft;
-use super::super::values::Entry;
 use super::{Half, Reader};
 use crate::failure::suggestion;
+use crate::values::Entry;
 
 const TERM: [&str; 9] = ["kind", "name", "at", "weight", "metric", "reference", "body", "point", "target"];
 const KINDS: [&str; 5] = ["position", "velocity", "input", "point_tracking", "orientation_tracking"];
@@ -148,7 +148,7 @@ impl Reader {
                 }
             }
             _ => {
-                let remedy = suggestion(&kind, KINDS).unwrap_or_default();
+                let remedy = suggestion(&kind, &KINDS).unwrap_or_default();
                 let message = format!("`{kind}` is not a term of a control problem");
                 self.values.problem(kind_entry.1.span(), "key `kind`", message, remedy);
                 return None;
@@ -186,8 +186,8 @@ impl Reader {
         let text = self.values.text(entry)?;
         let found = mechanism.body_by_name(&text);
         if found.is_none() {
-            let names = mechanism.bodies().iter().map(|b| b.name.as_str());
-            let remedy = suggestion(&text, names).unwrap_or_default();
+            let names: Vec<&str> = mechanism.bodies().iter().map(|b| b.name.as_str()).collect();
+            let remedy = suggestion(&text, &names).unwrap_or_default();
             let message = format!("there is no body `{text}` in `{}`", mechanism.name());
             self.values.problem(entry.1.span(), "key `body`", message, remedy);
         }
