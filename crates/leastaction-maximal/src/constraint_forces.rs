@@ -14,7 +14,7 @@ use super::workspace::MaximalWorkspace;
 use super::{Maximal, StepError};
 use crate::integrator::JointForce;
 use crate::mechanism::{JointId, Mechanism};
-use crate::spatial::{Mat3, Vec3};
+use crate::spatial::{Mat3, Vec3, Wrench};
 
 /// Part of a normalised self-stress below which a joint has no share in it.
 const SHARE: f64 = 1e-9;
@@ -27,7 +27,7 @@ pub struct JointImpulse {
     /// Its multipliers, in the row order of the theory notes.
     pub multipliers: Vec<f64>,
     /// Impulse on the child at the joint's origin on the child, world axes: torque, then force.
-    pub wrench: [f64; 6],
+    pub wrench: Wrench,
     /// True if the closure's rows are redundant, so that the multipliers are one choice of many.
     pub redundant: bool,
 }
@@ -115,7 +115,7 @@ impl MaximalWorkspace {
             out.push(JointImpulse {
                 joint: at.joint.map(JointId::new),
                 multipliers: at.lam.to_vec(),
-                wrench: wrench_of(at, at.lam),
+                wrench: Wrench::from_array(wrench_of(at, at.lam)),
                 redundant,
             });
         });

@@ -13,7 +13,7 @@ use super::start::{position_values, public_rates};
 use super::state::MaximalState;
 use super::workspace::{MaximalWorkspace, StepData, Trial, Worst};
 use crate::mechanism::{BodyId, JointId, Mechanism, State};
-use crate::spatial::{Mat3, Pose, Quat, Vec3};
+use crate::spatial::{Mat3, Momentum, Pose, Quat, Vec3, Wrench};
 
 /// The symmetric matrix of a node in the solver: masses, armature, rows at the pose.
 pub(crate) fn assemble_node(ws: &mut MaximalWorkspace, state: &MaximalState) {
@@ -187,9 +187,9 @@ pub struct LinkSnapshot {
     /// Velocity of the last interval.
     pub v_interval: Vec3,
     /// Carried momentum: angular about the centre of mass, linear; world axes.
-    pub momentum: [f64; 6],
+    pub momentum: Momentum,
     /// Constraint impulses of the last interval on the link: torque in link axes, force in world axes.
-    pub constraint_impulse: [f64; 6],
+    pub constraint_impulse: Wrench,
 }
 
 impl MaximalWorkspace {
@@ -212,8 +212,8 @@ impl MaximalWorkspace {
                     v: lin - ang.cross(state.side.arm[i]),
                     omega_interval: angular(w),
                     v_interval: linear(w),
-                    momentum: state.momentum[i],
-                    constraint_impulse: impulses[i],
+                    momentum: Momentum::from_array(state.momentum[i]),
+                    constraint_impulse: Wrench::from_array(impulses[i]),
                 }
             })
             .collect()

@@ -15,43 +15,13 @@ use super::forces::{about_point, is_stiff, point_block};
 use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{Ldu, Six, System, add_wrench, angular, dot, linear};
+use super::limits::{LIMIT_SCALE, fischer_burmeister, limit_distance, limit_side};
 use super::rotation_map::RotationMap;
 use super::state::MaximalState;
 use super::workspace::{Iterate, StepData, Trial, Worst};
 use crate::mechanism::JointType;
 use crate::scalar::by_entry;
 use crate::spatial::Vec3;
-
-/// Scale of a limit's impulse against its velocity.
-const LIMIT_SCALE: f64 = 1.0;
-
-/// Fischer–Burmeister value and slopes of `a ≥ 0, b ≥ 0, a b = 0`.
-#[inline]
-fn fischer_burmeister(a: f64, b: f64) -> [f64; 3] {
-    let r = a.hypot(b).max(1e-300);
-    [a + b - r, 1.0 - a / r, (1.0 - b / r) * LIMIT_SCALE]
-}
-
-/// Side of a limit to watch from coordinate `y`: the nearer one.
-fn limit_side(lower: f64, upper: f64, y: f64) -> f64 {
-    match (lower.is_finite(), upper.is_finite()) {
-        (true, true) => {
-            if y - lower < upper - y {
-                1.0
-            } else {
-                -1.0
-            }
-        }
-        (true, false) => 1.0,
-        (false, true) => -1.0,
-        (false, false) => 0.0,
-    }
-}
-
-/// Distance to a limit on a side.
-fn limit_distance(side: f64, lower: f64, upper: f64, y: f64) -> f64 {
-    if side > 0.0 { y - lower } else { upper - y }
-}
 
 impl StepData {
     /// What is constant over a step from `state`: impulse laws, limits, force directions. Does not allocate.

@@ -56,11 +56,11 @@ fn composed_steps_keep_momentum_to_rounding() {
     for composition in [Composition::Plain, Composition::Yoshida, Composition::Suzuki] {
         let engine = Maximal { composition, ..Default::default() };
         let (mechanism, mut ws, mut state) = tumbling(&engine);
-        let before = ws.snapshot(&state)[0].momentum;
+        let before = ws.snapshot(&state)[0].momentum.to_array();
         for _ in 0..1000 {
             engine.step(&mechanism, &mut ws, &mut state, Input { u: &[] }, 0.02).expect("step");
         }
-        let after = ws.snapshot(&state)[0].momentum;
+        let after = ws.snapshot(&state)[0].momentum.to_array();
         let change = before.iter().zip(&after).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
         println!("{composition:?}: momentum changes by {change:.1e}");
         assert!(change <= 1e-14, "{composition:?}: {change:e}");
@@ -86,7 +86,7 @@ fn a_floating_chain_keeps_its_momentum_to_rounding() {
     let sums = |ws: &mut MaximalWorkspace, state: &MaximalState| {
         let mut sum = [0.0; 6];
         for link in ws.snapshot(state) {
-            let p = link.momentum;
+            let p = link.momentum.to_array();
             let lin = leastaction::spatial::Vec3([p[3], p[4], p[5]]);
             let moment = link.x.cross(lin);
             (0..3).for_each(|k| sum[k] += p[k] + moment[k]);

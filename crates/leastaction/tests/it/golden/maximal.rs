@@ -103,7 +103,7 @@ pub(super) fn check(golden: &mut Golden) {
             golden.compare(
                 "impulses on bodies",
                 &pointer,
-                &flat(&|l| l.constraint_impulse.to_vec()),
+                &flat(&|l| l.constraint_impulse.to_array().to_vec()),
                 tolerance,
             );
         }
