@@ -1,15 +1,15 @@
 //! Balls: rotations with an anchor that moves with the configuration.
 //!
-//! Over one step `R(τ) = A φ(ξ(τ))` with `φ(ξ) = Rx(ξ₁) Ry(ξ₂) Rz(ξ₃)` and `ξ^0 = 0` (5.1). Varying the start drags the
+//! Over one step `R(τ) = A φ(ξ(τ))` with `φ(ξ) = Rx(ξ₁) Ry(ξ₂) Rz(ξ₃)` and `ξ^0 = 0` (2.18). Varying the start drags the
 //! whole curve, so the first row is the balance of anchor-frame momentum over the step
 //!
 //! ```text
-//! r^0_j = p_j − (p_A)_j + Σ_α [ w h Ż_jᵀμ + Z_jᵀΓ + w h (τ_A)_j ]^α,    p_A = B(ξ^s)⁻ᵀ P^s            (5.3)
-//! p⁺ = φ(ξ^s)ᵀ p_A                                                                                   (5.4)
+//! r^0_j = p_j − (p_A)_j + Σ_α [ w h Ż_jᵀμ + Z_jᵀΓ + w h (τ_A)_j ]^α,    p_A = B(ξ^s)⁻ᵀ P^s            (2.20)
+//! p⁺ = φ(ξ^s)ᵀ p_A                                                                                   (2.21)
 //! ```
 //!
 //! with `Z_j` the axes of the anchor frame, `B = [e₁, R₁e₂, R₁R₂e₃]`, and the joint torque
-//! `τ_A = φ τ_b`, `τ_b = u − d ω_b − k vee(R)` (5.5). The chart's generalised force is `Bᵀ τ_A`.
+//! `τ_A = φ τ_b`, `τ_b = u − d ω_b − k vee(R)` (2.22). The chart's generalised force is `Bᵀ τ_A`.
 
 use super::lanes::Lanes;
 use super::residual::{Point, Residual, at_points};
@@ -156,7 +156,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         }
     }
 
-    /// `τ_A` (5.5).
+    /// `τ_A` (2.22).
     fn joint_torque(&mut self, segment: &Segment, law: &Law, point: &Point<T, N>) {
         let c = segment.coordinate;
         let ball = &mut self.balls[segment.ball];
@@ -205,11 +205,11 @@ impl<T: Real, const N: usize> Residual<T, N> {
                 momentum += *x;
             }
             after[j] = momentum;
-            rows[j].0[0] = momentum - p_anchor[j]; // (5.3)
+            rows[j].0[0] = momentum - p_anchor[j]; // (2.20)
             rows[j].0[s] = p_next[j];
         }
         self.rows[c..c + 3].copy_from_slice(&rows);
-        let carried = phi.tr_mul(after); // (5.4) with the balance in place of p_A
+        let carried = phi.tr_mul(after); // (2.21) with the balance in place of p_A
         #[cfg(feature = "sabotage")]
         let carried =
             if crate::sabotage::chosen(crate::sabotage::Fault::FrozenAnchor) { after } else { carried };

@@ -1,13 +1,13 @@
 //! The Newton direction in O(s³ n): stacked block form, factored once, solved for any number of right-hand sides.
 //!
-//! For every segment `x = (δ̄V^0.., η^1..)` and `y = (δ̄μ^0.., δ̄Γ^0..)`, by points, obey `y = K x + k` (4.1). A joint
+//! For every segment `x = (δ̄V^0.., η^1..)` and `y = (δ̄μ^0.., δ̄Γ^0..)`, by points, obey `y = K x + k` (2.13). A joint
 //! with unknowns δξ has `x = x_p + T δξ`, and passes to its parent `y − E δξ`; its equations are
 //! `C^y y + C^x x_p + C^q δξ = −r`. Eliminating δξ, from the tips to the root:
 //!
 //! ```text
-//! Λ = C^y K T + C^q,   X = −Λ⁻¹ (C^y K + C^x),   U = K T − E                                        (4.2)
-//! K_p += K + U X                                                                                    (4.3)
-//! z = −Λ⁻¹ (r + C^y k),   k_p += k + U z;       outward: δξ = X x_p + z,   x = x_p + T δξ           (4.4)
+//! Λ = C^y K T + C^q,   X = −Λ⁻¹ (C^y K + C^x),   U = K T − E                                        (2.14)
+//! K_p += K + U X                                                                                    (2.15)
+//! z = −Λ⁻¹ (r + C^y k),   k_p += k + U z;       outward: δξ = X x_p + z,   x = x_p + T δξ           (2.16)
 //! ```
 //!
 //! Λ, X, U, C^y and T do not depend on r. K lives only until its parent is done; slots are shared.
@@ -235,7 +235,7 @@ impl NewtonFactor {
         }
     }
 
-    /// (4.2) and (4.3) for one joint.
+    /// (2.14) and (2.15) for one joint.
     fn eliminate<const N: usize>(
         &mut self,
         at: Evaluated<'_, N>,

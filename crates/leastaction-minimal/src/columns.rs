@@ -2,12 +2,12 @@
 //! the step.
 //!
 //! With a shift ζ of the start (`shift.rs`) and `o`, `L`, `N` for the rows of the momentum after the step, a joint has
-//! besides (4.2)
+//! besides (2.14)
 //!
 //! ```text
-//! Z₀ = −Λ⁻¹ (C^y K T₀ + C₀),   U₀ = K T₀ − E₀,   L = O^y K + O^x,   N = O^y K T + O^q,   N₀ = O^y K T₀ + O₀    (9.3)
+//! Z₀ = −Λ⁻¹ (C^y K T₀ + C₀),   U₀ = K T₀ − E₀,   L = O^y K + O^x,   N = O^y K T + O^q,   N₀ = O^y K T₀ + O₀    (2.34)
 //! z = −Λ⁻¹ (r + C^y k) + Z₀ ζ,   k_p += k + U z + U₀ ζ
-//! δξ = X x_p + z,   x = x_p + T δξ + T₀ ζ,   δp⁺ = L x_p + N δξ + N₀ ζ + O^y k                                (9.4)
+//! δξ = X x_p + z,   x = x_p + T δξ + T₀ ζ,   δp⁺ = L x_p + N δξ + N₀ ζ + O^y k                                (2.35)
 //! ```
 //!
 //! so a column costs one inward and one outward sweep. Inward, only ancestors of what varies take part.
@@ -128,7 +128,7 @@ impl StepSlope {
         Ok(())
     }
 
-    /// (9.3) for one joint, whose K is still there.
+    /// (2.34) for one joint, whose K is still there.
     fn keep(&mut self, i: usize) {
         let Self { factor, shift, extras, data } = self;
         let Sizes { nx, ny, .. } = factor.sizes;
@@ -183,7 +183,7 @@ impl StepSlope {
         }
     }
 
-    /// (9.4) for the batch in `memory`. Does not allocate.
+    /// (2.35) for the batch in `memory`. Does not allocate.
     pub(super) fn solve<T: Real>(&self, memory: &mut ColumnMemory<T>) {
         memory.live.fill(false);
         for (i, (place, extra)) in self.factor.places.iter().zip(&self.extras).enumerate().rev() {

@@ -5,9 +5,9 @@
 //!
 //! ```text
 //! A_i = Ĝ_i S_i,   B_i = Ĝ_i Ṡ_i − adD_{μ_i} S_i
-//! K_vv = S_jᵀA_i,   K_vq = Ṡ_jᵀA_i,   K_qv = S_jᵀB_i,   K_qq = Ṡ_jᵀB_i,   V_qq = s_jᵀ (g × (σm n_i − σp × s_i))   (9.2)
+//! K_vv = S_jᵀA_i,   K_vq = Ṡ_jᵀA_i,   K_qv = S_jᵀB_i,   K_qq = Ṡ_jᵀB_i,   V_qq = s_jᵀ (g × (σm n_i − σp × s_i))   (2.36)
 //! ∂P^α_i/∂q^γ_j = δ_{αγ} w h (K_qq − V_qq + Q_x) + w^γ b^{γα} K_vq^γ + w^α b^{αγ} (K_qv^α + Q_v)
-//!                 + (1/h) Σ_β w^β b^{βα} b^{βγ} (K_vv + armature)^β                                                (8.4)
+//!                 + (1/h) Σ_β w^β b^{βα} b^{βγ} (K_vv + armature)^β                                                (2.32)
 //! ```
 //!
 //! Balls and body wrenches that depend on the motion are left to the sweeps.

@@ -1,21 +1,21 @@
 //! How momenta change with positions and velocities, and back: the tangent of `p = M(q) v`.
 //!
 //! ```text
-//! δ̄V = δ̄V_p + Ṡ δq + S δv,   δ̄μ_p += δ̄μ − adD_μ S δq,   δp = Sᵀδ̄μ + armature δv                   (7.3)
+//! δ̄V = δ̄V_p + Ṡ δq + S δv,   δ̄μ_p += δ̄μ − adD_μ S δq,   δp = Sᵀδ̄μ + armature δv                   (2.37)
 //! ```
 //!
 //! With composite inertias Ĝ that is, for a change at coordinate j and the momentum of coordinate i,
 //!
 //! ```text
 //! j above or beside i:  δp_i = (Ĝ_i S_i)ᵀ (Ṡ_j δq_j + S_j δv_j)
-//! j below i:            δp_i = S_iᵀ (A_j δv_j + B_j δq_j),   A = Ĝ S,   B = Ĝ Ṡ − adD_μ S             (7.4)
+//! j below i:            δp_i = S_iᵀ (A_j δv_j + B_j δq_j),   A = Ĝ S,   B = Ĝ Ṡ − adD_μ S             (2.28)
 //! ```
 //!
-//! and solved for δv, with the articulated inertias Ĝᴬ and U, D of (7.1),
+//! and solved for δv, with the articulated inertias Ĝᴬ and U, D of (2.27),
 //!
 //! ```text
 //! e = δp − Sᵀβ − UᵀṠ δq,   β_p += β + (Ĝᴬ Ṡ − adD_μ S) δq + U D⁻¹ e
-//! δv = D⁻¹ (e − Uᵀ δ̄V_p),   δ̄V = δ̄V_p + Ṡ δq + S δv                                                 (7.5)
+//! δv = D⁻¹ (e − Uᵀ δ̄V_p),   δ̄V = δ̄V_p + Ṡ δq + S δv                                                 (2.29)
 //! ```
 
 use super::mass_factor::{MassFactor, MassMemory, cross};
@@ -33,7 +33,7 @@ pub(crate) struct LegendreSlope {
     column_rates: Vec<Twist>,
     /// `adD_μ S`.
     turned: Vec<Wrench>,
-    /// `A` and `B` of (7.4).
+    /// `A` and `B` of (2.28).
     by_rate: Vec<Wrench>,
     by_position: Vec<Wrench>,
 }
@@ -137,7 +137,7 @@ impl LegendreSlope {
         out
     }
 
-    /// `δp` of `(δq, δv)`, most of which may be zero (7.4). Does not allocate.
+    /// `δp` of `(δq, δv)`, most of which may be zero (2.28). Does not allocate.
     pub(crate) fn apply<T: Real>(
         &self,
         segments: &Segments,
@@ -219,7 +219,7 @@ impl LegendreSlope {
 }
 
 impl VelocitySlope {
-    /// `δv` of `(δq, δp)` (7.5), in place of `δp`. Does not allocate.
+    /// `δv` of `(δq, δp)` (2.29), in place of `δp`. Does not allocate.
     pub(crate) fn apply<T: Real>(
         &self,
         segments: &Segments,

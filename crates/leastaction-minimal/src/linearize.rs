@@ -1,8 +1,8 @@
 //! The one-step map's derivative in O(n²): `d(q⁺, p⁺)/d(q, p, u)`, or with velocities in place of momenta.
 //!
-//! At the solved step `δΔ = −J⁻¹ (∂r/∂q δq + δp on row 0 + ∂r/∂u δu)`, then `δp⁺ = δP^s` (9.1). The Newton matrix is
+//! At the solved step `δΔ = −J⁻¹ (∂r/∂q δq + δp on row 0 + ∂r/∂u δu)`, then `δp⁺ = δP^s` (2.33). The Newton matrix is
 //! factored once; every batch of columns costs one inward and one outward sweep (`columns.rs`), and in velocities one
-//! Legendre tangent before (7.4) and one after (7.5).
+//! Legendre tangent before (2.28) and one after (2.29).
 
 use super::ball::BallNode;
 use super::columns::{ColumnMemory, StepSlope};

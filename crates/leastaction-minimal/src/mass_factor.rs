@@ -3,10 +3,10 @@
 //! ```text
 //! inward    Ĝ_i = G_i + Σ_child (Ĝ − U D⁻¹ Uᵀ),   U = Ĝ S,   D = Sᵀ U + armature
 //!           e = r − Sᵀβ,   β_p += β + U D⁻¹ e
-//! outward   q̇ = D⁻¹ (e − Uᵀ V_p),   V = V_p + S q̇                                                  (7.1)
+//! outward   q̇ = D⁻¹ (e − Uᵀ V_p),   V = V_p + S q̇                                                  (2.27)
 //! ```
 //!
-//! Replacing the Newton matrix by `C ⊗ M(q_mid)`, `C^{αγ} = (1/h) Σ_β w^β b^{βα} b^{βγ}` (8.3), needs one factorisation
+//! Replacing the Newton matrix by `C ⊗ M(q_mid)`, `C^{αγ} = (1/h) Σ_β w^β b^{βα} b^{βγ}` (2.30), needs one factorisation
 //! per step and, per iteration, one such solve for all nodes side by side.
 
 use super::ball::chart;
@@ -241,12 +241,12 @@ impl MassFactor {
         self.spread[c]
     }
 
-    /// `x = M⁻¹ r` (7.1), in place. Does not allocate.
+    /// `x = M⁻¹ r` (2.27), in place. Does not allocate.
     pub(crate) fn solve<T: Real>(&self, segments: &Segments, memory: &mut MassMemory<T>, r: &mut [T]) {
         self.solve_with(segments, memory, r, |_, _| {}, |_, _| {});
     }
 
-    /// As [`solve`](Self::solve), where every coordinate adds a bias and a velocity of its own (7.5).
+    /// As [`solve`](Self::solve), where every coordinate adds a bias and a velocity of its own (2.29).
     #[inline(always)]
     pub(crate) fn solve_with<T: Real>(
         &self,

@@ -75,7 +75,7 @@ impl MinimalOptions {
     }
 }
 
-/// The stopping rule of one solve (8.2).
+/// The stopping rule of one solve (2.31).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopping {
     /// Largest scaled residual and direction accepted.

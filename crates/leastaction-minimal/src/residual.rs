@@ -3,17 +3,17 @@
 //! Outward, per segment i with parent p (all points in lanes, world axes, origin at the root):
 //!
 //! ```text
-//! S = Ad_g E,   Ṡ = ad_{V_p} S,   V = V_p + S q̇,   μ_i = G_i V_i                                  (3.1)
+//! S = Ad_g E,   Ṡ = ad_{V_p} S,   V = V_p + S q̇,   μ_i = G_i V_i                                  (2.9)
 //! ```
 //!
 //! Inward, with composite momentum `μ_i += Σ μ_child` and impulse `Γ_i = w h F_i + Σ Γ_child`:
 //!
 //! ```text
-//! P^α = Σ_g ℓ_α(ĉ_g) [w h (Ṡᵀμ_i + Q) + SᵀΓ_i]^g + Σ_g a^{αg} (Sᵀμ_i + armature q̇)^g               (3.2)
+//! P^α = Σ_g ℓ_α(ĉ_g) [w h (Ṡᵀμ_i + Q) + SᵀΓ_i]^g + Σ_g a^{αg} (Sᵀμ_i + armature q̇)^g               (2.10)
 //! r^0 = p + P^0,   r^α = P^α,   p⁺ = P^s                                                            (2.5)
 //! ```
 //!
-//! Balls replace row 0 by the balance of anchor-frame momentum over the step (5.3). One instance is the memory of the
+//! Balls replace row 0 by the balance of anchor-frame momentum over the step (2.20). One instance is the memory of the
 //! residual and of everything that is linearised at the same point.
 
 use super::ball::BallNode;
@@ -314,7 +314,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         )
     }
 
-    /// `P^α` of coordinate `c` (3.2), all nodes, and their sum, to which only forces contribute (2.6).
+    /// `P^α` of coordinate `c` (2.10), all nodes, and their sum, to which only forces contribute (2.6).
     #[inline(always)]
     pub(super) fn chart_row(
         &self,

@@ -10,7 +10,7 @@
 //!      all b:  ℓ_α w h (Q_v b^{gγ}/h + ℓ_γ Q_x) + armature a^{αg} b^{gγ}/h
 //! ```
 //!
-//! Row 0 of a ball is (5.6).
+//! Row 0 of a ball is (2.23).
 
 use super::ball::node_matrix;
 use super::block_factor::Sizes;
@@ -36,7 +36,7 @@ pub(crate) struct JointRows {
 /// Coordinates of a joint at most.
 pub(super) const MOST_AXES: usize = 3;
 
-/// Derivatives of a ball's torque at one node (5.7).
+/// Derivatives of a ball's torque at one node (2.24).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TorqueSlopes {
     /// `∂τ_A/∂ξ`, `∂τ_A/∂ξ̇`.
@@ -84,7 +84,7 @@ pub(crate) fn torque_slopes<const N: usize>(
     TorqueSlopes { torque_x, torque_v, chart_x, chart_v: b.transpose() * torque_v, anchor }
 }
 
-/// `W` of (5.6): how `Bᵀ p_A` changes with ξ at fixed `p_A`, as a matrix on δξ.
+/// `W` of (2.23): how `Bᵀ p_A` changes with ξ at fixed `p_A`, as a matrix on δξ.
 pub(crate) fn momentum_turn(b: &Mat3, p: Vec3) -> Mat3 {
     let mut w = Mat3::zero();
     for a in 0..3 {
@@ -161,7 +161,7 @@ impl JointRows {
         }
     }
 
-    /// Behind the equations of segment `i`: its momentum after the step, for a ball in the anchor's axes (5.8).
+    /// Behind the equations of segment `i`: its momentum after the step, for a ball in the anchor's axes (2.25).
     pub(super) fn fill_momentum<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize) {
         let Evaluated { segments, scheme, residual, .. } = at;
         let segment = &segments.list[i];
@@ -263,7 +263,7 @@ impl JointRows {
         }
     }
 
-    /// Row 0 of a ball (5.6): balance of anchor-frame momentum.
+    /// Row 0 of a ball (2.23): balance of anchor-frame momentum.
     fn add_ball_rows<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize) {
         let Evaluated { segments, scheme, point, residual, .. } = at;
         let segment = &segments.list[i];

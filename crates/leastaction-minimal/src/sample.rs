@@ -27,7 +27,7 @@ pub struct StepPoint {
 pub struct StepSample {
     /// Residual rows `0..s`.
     pub residual: Vec<Vec<f64>>,
-    /// Rounding scale of the residual (3.4).
+    /// Rounding scale of the residual (2.12).
     pub scale: Vec<Vec<f64>>,
     /// Momenta at the end.
     pub p_next: Vec<f64>,

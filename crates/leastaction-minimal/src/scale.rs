@@ -1,7 +1,7 @@
 //! The rounding scale of the residual: what the sum of its terms' magnitudes is, so that a test can be relative.
 //!
 //! ```text
-//! σ^α = [α=0]|p| + w h |Ṡ|ᵀ|μ| + |S|ᵀ|Γ| + |w h Q| + Σ_β |a^{αβ}| |S^β|ᵀ|μ^β|                        (3.4)
+//! σ^α = [α=0]|p| + w h |Ṡ|ᵀ|μ| + |S|ᵀ|Γ| + |w h Q| + Σ_β |a^{αβ}| |S^β|ᵀ|μ^β|                        (2.12)
 //! ```
 //!
 //! Row 0 of a ball: `|p| + |p_A| + Σ_α (w h |Ż|ᵀ|μ| + |Z|ᵀ|Γ|)` plus the scale of its chart row at the last node.

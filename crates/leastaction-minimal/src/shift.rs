@@ -1,8 +1,8 @@
 //! What a shift of the start and a change of inputs add to a joint's equations.
 //!
 //! A shift ζ of a coordinate moves the whole curve: `x = x_p + T δξ + T₀ ζ`, and its parent receives `y − E δξ − E₀ ζ`
-//! (9.3). An ordinary coordinate shifts along its own axis S, without rate; a ball along the axes Z of its anchor, which
-//! stand before its own (5.8). Rows: `C₀` on ζ.
+//! (2.34). An ordinary coordinate shifts along its own axis S, without rate; a ball along the axes Z of its anchor, which
+//! stand before its own (2.25). Rows: `C₀` on ζ.
 
 use super::ball::node_matrix;
 use super::block_factor::Sizes;

@@ -327,7 +327,7 @@ impl<const N: usize> Solver<N> {
         rounding_scale(Evaluated { segments, scheme, forces, derivatives, point, residual }, scale);
     }
 
-    /// `δ = −(C ⊗ M)⁻¹ r` (8.3); returns its largest entry.
+    /// `δ = −(C ⊗ M)⁻¹ r` (2.30); returns its largest entry.
     fn mass_direction(&mut self) -> f64 {
         let s = self.scheme.s;
         self.lanes.copy_from_slice(&self.residual.rows);

@@ -3,7 +3,7 @@
 //! A law gives `F(g, V, u)` in world axes about the origin of the sweeps, and how it changes:
 //!
 //! ```text
-//! δ̄F = A_η η + A_v δ̄V + F_u δu,    A_v = D₂F,   A_η = D₁F + adD_F − D₂F ad_V                        (6.2)
+//! δ̄F = A_η η + A_v δ̄V + F_u δu,    A_v = D₂F,   A_η = D₁F + adD_F − D₂F ad_V                        (2.26)
 //! ```
 //!
 //! with `D₁F·η = d/dε F(exp(εη) g, V)` and `D₂F = ∂F/∂V`.
@@ -35,16 +35,16 @@ pub struct BodyMotion {
 pub struct WrenchSample {
     /// The wrench.
     pub wrench: Wrench,
-    /// `A_η` of (6.2); zero for laws that only depend on the velocity in the body frame.
+    /// `A_η` of (2.26); zero for laws that only depend on the velocity in the body frame.
     pub d_pose: [[f64; 6]; 6],
-    /// `A_v` of (6.2).
+    /// `A_v` of (2.26).
     pub d_twist: [[f64; 6]; 6],
     /// `F_u`: one wrench per input of the mechanism.
     pub d_input: Vec<Wrench>,
 }
 
 impl WrenchSample {
-    /// Sets `A_η` and `A_v` from the plain derivatives `D₁F` and `D₂F` at the twist of `motion` (6.2).
+    /// Sets `A_η` and `A_v` from the plain derivatives `D₁F` and `D₂F` at the twist of `motion` (2.26).
     pub fn set_derivatives(&mut self, motion: &BodyMotion, d1: &[[f64; 6]; 6], d2: &[[f64; 6]; 6]) {
         self.d_twist = *d2;
         self.d_pose = plus(&plus(d1, 1.0, &ad_dual(self.wrench)), -1.0, &product(d2, &ad(motion.twist)));

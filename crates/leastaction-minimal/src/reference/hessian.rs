@@ -1,7 +1,7 @@
 //! Second derivatives of kinetic and potential energy in O(n · depth), for joints with ordinary coordinates.
 //!
 //! With composite inertia `Ĝ_i` and momentum `μ_i`, `A_i = Ĝ_i S_i`, `B_i = Ĝ_i Ṡ_i − adD_{μ_i} S_i`, for every i and
-//! every ancestor-or-self j (9.2):
+//! every ancestor-or-self j (2.36):
 //!
 //! ```text
 //! ∂²K/∂v_i∂v_j = S_jᵀ A_i      ∂²K/∂v_i∂q_j = Ṡ_jᵀ A_i

@@ -1,7 +1,7 @@
 //! The tangent of the step's equations: O(s² n) for a batch of directions.
 //!
 //! Variations are frame-compensated: `δ̄a = δa − ad_η a`, `δ̄b = δb + ad_ηᵀ b`, with η that of the frame the quantity
-//! rides on. Then (4.6)
+//! rides on. Then (2.17)
 //!
 //! ```text
 //! η = η_p + S δq,    δ̄V = δ̄V_p + Ṡ δq + S δq̇,    δ̄(G V) = G δ̄V
@@ -453,7 +453,7 @@ impl Geometry {
         change
     }
 
-    /// Row 0 of a ball without δp, and δp_A (5.8).
+    /// Row 0 of a ball without δp, and δp_A (2.25).
     fn ball_balance<T: Real>(
         &self,
         segments: &Segments,
@@ -510,7 +510,7 @@ impl Geometry {
 }
 
 impl<const N: usize> Solver<N> {
-    /// The derivative of the equations along a direction, in O(s² n) (4.6).
+    /// The derivative of the equations along a direction, in O(s² n) (2.17).
     pub(crate) fn tangent(
         &mut self,
         mechanism: &Mechanism,
@@ -560,7 +560,7 @@ impl<const N: usize> Solver<N> {
         geometry.inward(&self.segments, &self.forces, &mut x);
         let mut p_next: Vec<f64> = (0..n).map(|c| x.rows[c * nodes + s]).collect();
         for segment in self.segments.list.iter().filter(|segment| segment.motion == Motion::Ball) {
-            // (5.8)
+            // (2.25)
             let c = segment.coordinate;
             let (b, phi, p) = geometry.ball_end(segment.ball);
             let turn = times3(&b, std::array::from_fn(|a| x.delta[(c + a) * s + s - 1]));

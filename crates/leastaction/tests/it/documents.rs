@@ -49,28 +49,33 @@ fn equation_numbers(line: &str) -> Vec<String> {
     out
 }
 
-/// Number → page, of every equation that a theory page numbers at the end of a line.
+/// Numbers that a line of a theory page gives: apart at its end, or within bold letters.
+fn definitions(line: &str) -> Vec<String> {
+    let mut out: Vec<String> = line.split("**").skip(1).step_by(2).flat_map(equation_numbers).collect();
+    if let Some(number) = equation_numbers(line).pop()
+        && line.trim_end().ends_with(&format!("  ({number})"))
+    {
+        out.push(number);
+    }
+    out
+}
+
+/// Number → page, of every equation of the theory pages.
 fn numbered_equations() -> BTreeMap<String, String> {
     let mut defined = BTreeMap::new();
     for page in files(&root().join("docs/theory"), &[".md"]) {
         let name = page.file_name().expect("a name").to_string_lossy().into_owned();
         let chapter: u32 = name.split('-').next().expect("a number").parse().expect("pages are numbered");
         for line in text(&page).lines() {
-            let Some(number) = line.trim_end().ends_with(')').then(|| equation_numbers(line)).and_then(|n| n.last().cloned())
-            else {
-                continue;
-            };
-            // A number is a definition if it stands apart from what is before it.
-            if !line.trim_end().ends_with(&format!("  ({number})")) {
-                continue;
-            }
-            assert_eq!(
-                number.split('.').next(),
-                Some(chapter.to_string().as_str()),
-                "{name} numbers its equations by another chapter: {line}"
-            );
-            if let Some(other) = defined.insert(number.clone(), name.clone()) {
-                panic!("({number}) is an equation of {other} and again of {name}");
+            for number in definitions(line) {
+                assert_eq!(
+                    number.split('.').next(),
+                    Some(chapter.to_string().as_str()),
+                    "{name} numbers its equations by another chapter: {line}"
+                );
+                if let Some(other) = defined.insert(number.clone(), name.clone()) {
+                    panic!("({number}) is an equation of {other} and again of {name}");
+                }
             }
         }
     }
@@ -83,7 +88,9 @@ fn every_equation_number_means_one_equation_and_every_cited_one_exists() {
     assert!(defined.len() > 120, "only {} equations were found", defined.len());
     let mut unknown = Vec::new();
     let mut cited = 0;
-    for file in files(&root().join("crates"), &[".rs"]).into_iter().chain(files(&root().join("docs"), &[".md"])) {
+    for file in
+        files(&root().join("crates"), &[".rs"]).into_iter().chain(files(&root().join("docs"), &[".md"]))
+    {
         let is_code = file.extension().is_some_and(|e| e == "rs");
         for (i, line) in text(&file).lines().enumerate() {
             let prose = if is_code { line.split_once("//").map_or("", |(_, comment)| comment) } else { line };
@@ -105,8 +112,12 @@ fn named_paths(page: &str) -> Vec<String> {
         .skip(1)
         .step_by(2)
         .filter(|word| {
-            let file = [".rs", ".md", ".sh", ".py", ".json", ".toml", ".bib", ".js"].iter().any(|e| word.ends_with(e));
-            !word.contains([' ', '*', '<', '{', '@', '…']) && (file || word.ends_with('/')) && word.contains('/')
+            let file = [".rs", ".md", ".sh", ".py", ".json", ".toml", ".bib", ".js"]
+                .iter()
+                .any(|e| word.ends_with(e));
+            !word.contains([' ', '*', '<', '{', '@', '…'])
+                && (file || word.ends_with('/'))
+                && word.contains('/')
         })
         .map(str::to_owned)
         .collect()
@@ -124,17 +135,26 @@ fn files_named_in_the_documents_exist() {
     pages.extend(files(&root.join("docs/theory"), &[".md"]));
     for page in pages {
         for path in named_paths(&text(&page)) {
-            let here = [root.clone(), page.parent().expect("a folder").into(), root.join("crates/leastaction")];
+            let here =
+                [root.clone(), page.parent().expect("a folder").into(), root.join("crates/leastaction")];
             let found = here.iter().chain(&crates).any(|folder| folder.join(&path).exists());
             if !found {
                 missing.push(format!("{}: `{path}`", page.strip_prefix(&root).expect("below").display()));
             }
         }
         // Links to files, in the repository only.
-        for target in text(&page).split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(t, _)| t.to_owned()) {
+        for target in
+            text(&page).split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(t, _)| t.to_owned())
+        {
             let target = target.split('#').next().expect("a part").to_owned();
-            if !target.is_empty() && !target.contains("://") && !page.parent().expect("a folder").join(&target).exists() {
-                missing.push(format!("{}: link to {target}", page.strip_prefix(&root).expect("below").display()));
+            if !target.is_empty()
+                && !target.contains("://")
+                && !page.parent().expect("a folder").join(&target).exists()
+            {
+                missing.push(format!(
+                    "{}: link to {target}",
+                    page.strip_prefix(&root).expect("below").display()
+                ));
             }
         }
     }
@@ -156,10 +176,16 @@ fn the_loop_of_each_engine_is_two_links_from_the_architecture() {
     ] {
         assert!(architecture.contains(&format!("]({room})")), "ARCHITECTURE.md has no link to {room}");
         let page = text(&root.join(room));
-        assert!(page.contains(&format!("`{file}`")) || page.contains(&format!("({file})")), "{room} does not name {file}");
+        assert!(
+            page.contains(&format!("`{file}`")) || page.contains(&format!("({file})")),
+            "{room} does not name {file}"
+        );
         let main_loop = text(&root.join(room).with_file_name(file));
         assert!(main_loop.contains(sign), "{file} of {room} has no `{sign}`");
-        assert!(main_loop.contains("loop {") || main_loop.contains("for ") || main_loop.contains("while "), "{room}: {file}");
+        assert!(
+            main_loop.contains("loop {") || main_loop.contains("for ") || main_loop.contains("while "),
+            "{room}: {file}"
+        );
     }
 }
 

@@ -13,6 +13,7 @@ mod control;
 mod conventions;
 mod counts_maximal;
 mod counts_minimal;
+mod documents;
 mod examples;
 mod file_scale;
 mod golden;
