@@ -56,7 +56,7 @@ pub fn model(value: &Value) -> Result<ModelDescription, Diagnostic> {
             Some("prismatic") => JointType::Prismatic,
             Some("spherical") => JointType::Spherical,
             Some("floating") => JointType::Floating,
-            other => return Err(wrong(element, format!("joint type {other:?} is not served"))),
+            other => return Err(wrong(element, format!("joint type {other:?} is not supported"))),
         };
         let r: [f64; 9] = fixed(body, "/placement/rotation")?;
         let rotation = Mat3(std::array::from_fn(|row| std::array::from_fn(|c| r[3 * row + c])));

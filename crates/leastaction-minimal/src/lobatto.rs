@@ -3,7 +3,7 @@
 //! On `[0, 1]`: nodes `c`, weights `w` with `Σ w = 1`, and `b` with `q̇^α = (1/h) Σ_β b^{αβ} q^β` for the polynomial
 //! through the node values (2.2). `a^{αβ} = w^β b^{βα}` is what the discrete Lagrangian's derivative needs (2.4).
 
-/// Largest degree the engine serves: order 32, beyond which doubles have nothing to gain. Tables exist for every degree.
+/// Largest degree the engine supports: order 32, beyond which doubles have nothing to gain. Tables exist for every degree.
 pub const MAX_DEGREE: usize = 16;
 
 /// Nodes, weights and differentiation matrix for polynomials of degree `s`.

@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// At most so many refused elements are listed.
 const LISTED: usize = 20;
 
-/// An element that changes the motion and that an integrator may not serve.
+/// An element that changes the motion and that an integrator may not support.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Special {
     /// What it is.
@@ -44,7 +44,7 @@ pub struct Served {
     pub ignored: Vec<String>,
 }
 
-/// Which special elements an integrator serves.
+/// Which special elements an integrator supports.
 fn serves(method: Method, kind: Ignore) -> bool {
     match kind {
         Ignore::Loops | Ignore::Rolling => method == Method::Maximal,
@@ -58,7 +58,7 @@ fn default_method(mechanism: &Mechanism) -> Method {
     if constrained { Method::Maximal } else { Method::Minimal }
 }
 
-/// Applies what the settings change about the model, chooses the integrator, and refuses what it can't serve.
+/// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
 pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
     let mut description = model.description.clone();
     let mut changed = false;
@@ -134,7 +134,7 @@ fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechani
     })
 }
 
-/// Every element of a model that some integrator can't serve, in the order of the file.
+/// Every element of a model that some integrator does not support, in the order of the file.
 pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Special> {
     let mut found = Vec::new();
     let mut add =
@@ -219,15 +219,15 @@ fn refuse(
     let diagnostics = refused.iter().take(LISTED).map(|special| {
         let mut remedy = format!("`--ignore {}` leaves it out", special.kind.word());
         if serves(Method::Maximal, special.kind) {
-            remedy = format!("`--integrator maximal` serves it; {remedy}");
+            remedy = format!("`--integrator maximal` supports it; {remedy}");
         }
-        let message = format!("{}, which the {} integrator can't serve", special.what, method.name());
+        let message = format!("{}, which the {} integrator does not support", special.what, method.name());
         Diagnostic::error(special.element.clone(), message, remedy).at(sources.locate(special.origin))
     });
     let flag = kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(",");
     let elements = if refused.len() == 1 { "element" } else { "elements" };
     Err(Failure::new(format!(
-        "the {} integrator can't serve {} {elements} of the model",
+        "the {} integrator does not support {} {elements} of the model",
         method.name(),
         refused.len()
     ))

@@ -1,7 +1,7 @@
 //! Continuous-time dynamics of the tree: the baseline and the oracle for the variational engines.
 //!
 //! Everything works in one common frame (see [`Kinematics`]) and in O(n), except the mass matrix. Closed loops are
-//! not served here: loop joints are ignored, and callers that need them use the maximal engine.
+//! not supported here: loop joints are ignored, and callers that need them use the maximal engine.
 
 mod aba;
 mod crba;

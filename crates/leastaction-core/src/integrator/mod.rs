@@ -113,8 +113,8 @@ pub enum StepError {
         /// Length given.
         found: usize,
     },
-    /// The mechanism has something this integrator cannot serve.
-    #[error("{integrator} cannot serve {what}: {remedy}")]
+    /// The mechanism has something this integrator does not support.
+    #[error("{integrator} does not support {what}: {remedy}")]
     Unsupported {
         /// The integrator.
         integrator: &'static str,
@@ -158,7 +158,7 @@ pub trait Integrator: Send {
     /// Memory for a mechanism.
     ///
     /// # Errors
-    /// If the mechanism has something the method cannot serve.
+    /// If the mechanism has something the method does not support.
     fn workspace(&self, mechanism: &Mechanism) -> Result<Self::Workspace, StepError>;
 
     /// The method's state at a public state. A warm start written by the same method continues bit for bit.
@@ -241,7 +241,7 @@ pub fn expect_state(mechanism: &Mechanism, state: &State) -> Result<(), StepErro
     Ok(())
 }
 
-/// Refuses what an integrator in joint coordinates cannot serve: loops, rolling, and joints that move no inertia.
+/// Refuses what an integrator in joint coordinates does not support: loops, rolling, and joints that move no inertia.
 ///
 /// # Errors
 /// [`StepError::Unsupported`], naming the element and what to do.

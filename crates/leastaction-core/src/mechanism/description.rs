@@ -126,7 +126,7 @@ pub struct ModelDescription {
     /// Nonholonomic elements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<ConstraintDescription>,
-    /// Couplings between joint coordinates that no engine serves yet (MJCF `equality joint`).
+    /// Couplings between joint coordinates that no engine supports yet (MJCF `equality joint`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub couplings: Vec<CouplingDescription>,
     /// Named frames fixed in bodies.
@@ -395,7 +395,7 @@ pub struct JointDescription {
     /// Inputs that act on a coordinate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actuators: Vec<ActuatorDescription>,
-    /// Coordinate tied to another joint's (kept; no engine serves it yet).
+    /// Coordinate tied to another joint's (kept; no engine supports it yet).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mimic: Option<MimicDescription>,
     /// Where the joint was read from.

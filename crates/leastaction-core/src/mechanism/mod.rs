@@ -246,7 +246,7 @@ impl Mechanism {
     pub fn constraints(&self) -> &[Nonholonomic] {
         &self.constraints
     }
-    /// Couplings that no engine serves yet.
+    /// Couplings that no engine supports yet.
     #[must_use]
     pub fn couplings(&self) -> &[Coupling] {
         &self.couplings

@@ -98,7 +98,7 @@ fn reflected(reader: &mut Reader, item: &Item) {
         return;
     };
     if damping[1] != 0.0 || damping[2] != 0.0 {
-        let what = "nonlinear `damping` is not served";
+        let what = "nonlinear `damping` is not supported";
         reader.refused(item.id, what, "keep the first of its numbers only");
     }
     let record = reader.joints[joint].clone();
@@ -152,7 +152,7 @@ fn on_joint(reader: &mut Reader, item: &Item, way: &str, gear: [f64; 6], gain: f
         JointType::Spherical => gear[..3].iter().copied().enumerate().collect(),
         JointType::Floating => {
             if gear[..3].iter().any(|g| *g != 0.0) {
-                let what = "a force along world axes on a free joint is not served";
+                let what = "a force along world axes on a free joint is not supported";
                 let remedy = "set the first three numbers of `gear` to zero, or act at a `site` of the body";
                 reader.refused(item.id, what, remedy);
                 return false;
@@ -162,7 +162,7 @@ fn on_joint(reader: &mut Reader, item: &Item, way: &str, gear: [f64; 6], gain: f
         _ => vec![(0, gear[0])],
     };
     if record.kind.nv() != 1 && way == "jointinparent" {
-        let what = "a torque along parent axes (`jointinparent`) is not served";
+        let what = "a torque along parent axes (`jointinparent`) is not supported";
         reader.refused(item.id, what, "use `joint`, whose axes are the child's");
         return false;
     }

@@ -83,13 +83,13 @@ fn forces(
         reader.refused(item.id, "`springdamper` is not computed", remedy);
     }
     if reader.number(item, "springyield").is_some_and(|y| y > 0.0) {
-        reader.refused(item.id, "springs that yield (`springyield`) are not served", "remove it");
+        reader.refused(item.id, "springs that yield (`springyield`) are not supported", "remove it");
     }
     let stiffness: [f64; 3] = reader.overlaid(item, "stiffness", [0.0; 3]);
     let damping: [f64; 3] = reader.overlaid(item, "damping", [0.0; 3]);
     for (name, polynomial) in [("stiffness", stiffness), ("damping", damping)] {
         if polynomial[1] != 0.0 || polynomial[2] != 0.0 {
-            let what = format!("nonlinear `{name}` is not served");
+            let what = format!("nonlinear `{name}` is not supported");
             reader.refused(item.id, what, "keep the first of its numbers only");
         }
     }
@@ -103,7 +103,7 @@ fn forces(
         } else {
             let word = word(kind);
             let what = format!(
-                "`stiffness` on a {word} joint is not served: our rotational springs follow the sine of the angle"
+                "`stiffness` on a {word} joint is not supported: our rotational springs follow the sine of the angle"
             );
             reader.refused(item.id, what, "remove it, or use three hinges with springs");
         }

@@ -9,7 +9,7 @@
 //! 4. `tree`: bodies, joints, inertias, shapes, sites;
 //! 5. `equality`, `actuator`, `keyframe`: what refers to the tree by name.
 //!
-//! What the format can say and we do not serve is listed once per kind (see `docs/formats-mjcf.md`).
+//! What the format can say and we do not support is listed once per kind (see `docs/formats-mjcf.md`).
 
 mod actuator;
 mod assets;

@@ -353,7 +353,7 @@ impl Reader {
         self.used_body_names.unused(wish)
     }
 
-    /// Sections that would change the motion and are not served; the others need no word.
+    /// Sections that would change the motion and are not supported; the others need no word.
     fn list_ignored_sections(&mut self) {
         let document = Rc::clone(&self.document);
         const FORCES: [&str; 7] =

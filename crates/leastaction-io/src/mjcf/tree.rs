@@ -168,13 +168,13 @@ fn check_frame(reader: &mut Reader, id: ElementId) {
     if let Some(attribute) =
         ["scale", "massscale", "scaling"].into_iter().find_map(|name| document.elements[id].get(name))
     {
-        let message = format!("frames with `{}` are not served", attribute.name);
+        let message = format!("frames with `{}` are not supported", attribute.name);
         let remedy = "scale the contents of the frame by hand, or save the model compiled";
         reader.error_at(attribute.at, id, message, remedy);
     }
 }
 
-/// Elements of the tree that we know of and cannot serve.
+/// Elements of the tree that we know of and does not support.
 fn unsupported(reader: &mut Reader, id: ElementId) {
     let tag = reader.document.elements[id].tag.clone();
     match tag.as_str() {

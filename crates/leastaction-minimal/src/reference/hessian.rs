@@ -85,7 +85,7 @@ pub fn energy_hessians(mechanism: &Mechanism, q: &[f64], v: &[f64]) -> Result<En
         return Err(StepError::Unsupported {
             integrator: "energy_hessians",
             what: format!("joint `{}`, whose coordinates are not numbers", mechanism.joint(ball.joint).name),
-            remedy: "use `linearize`, which serves every joint".into(),
+            remedy: "use `linearize`, which supports every joint".into(),
         });
     }
     let (m, n) = (segments.list.len(), segments.n);

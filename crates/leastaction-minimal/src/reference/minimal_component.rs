@@ -80,7 +80,7 @@ struct Solved {
 /// Newton direction `−J⁻¹ r` at a point, by nodes.
 ///
 /// # Errors
-/// If the engine does not serve the mechanism, or a joint is spherical or floating.
+/// If the engine does not support the mechanism, or a joint is spherical or floating.
 pub fn component_newton_direction(mechanism: &Mechanism, at: &StepPoint) -> Result<Vec<Vec<f64>>, StepError> {
     const N: usize = 5;
     let segments = Segments::new(mechanism)?;

@@ -190,7 +190,7 @@ fn solve(columns: &[Slope], rhs: &mut [Vec<f64>]) {
 /// Newton direction `−J⁻¹ r` at a point, by nodes; degrees up to 4. An automatic choice of points is that of the nodes.
 ///
 /// # Errors
-/// If the engine does not serve the mechanism.
+/// If the engine does not support the mechanism.
 pub fn dense_newton_direction(
     mechanism: &Mechanism,
     at: &StepPoint,
@@ -202,7 +202,7 @@ pub fn dense_newton_direction(
 /// Derivative of the step whose solved curve is `at`, `2n × (2n + nu)` by rows, engine coordinates; degrees up to 4.
 ///
 /// # Errors
-/// If the engine does not serve the mechanism.
+/// If the engine does not support the mechanism.
 pub fn dense_linearization(
     mechanism: &Mechanism,
     at: &StepPoint,

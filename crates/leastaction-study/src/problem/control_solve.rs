@@ -242,7 +242,7 @@ fn make_policy(
     }
 }
 
-/// Another integrator than the plan's, where there is one that serves the mechanism.
+/// Another integrator than the plan's, where there is one that supports the mechanism.
 pub fn replay_method(file: &ControlFile) -> Method {
     if file.method == Method::Minimal { Method::Rk4 } else { file.method }
 }

@@ -26,7 +26,7 @@ impl<'m> MaximalPlant<'m> {
     /// A plant of order two and step `h`.
     ///
     /// # Errors
-    /// If the engine cannot serve the mechanism, or the step is not positive.
+    /// If the engine does not support the mechanism, or the step is not positive.
     pub fn new(mechanism: &'m Mechanism, h: f64) -> Result<Self, StepError> {
         if !(h > 0.0 && h.is_finite()) {
             return Err(StepError::BadOption {

@@ -80,7 +80,7 @@ impl<'m> MinimalPlant<'m> {
     /// A plant of order `order` and step `h`.
     ///
     /// # Errors
-    /// If the engine cannot serve the mechanism, or an option is out of range.
+    /// If the engine does not support the mechanism, or an option is out of range.
     pub fn new(mechanism: &'m Mechanism, order: u32, h: f64) -> Result<Self, StepError> {
         let integrator = MinimalIntegrator::new(MinimalOptions {
             order,

@@ -106,7 +106,7 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
     /// A simulation of `mechanism` from `start`.
     ///
     /// # Errors
-    /// If the method cannot serve the mechanism, an option is out of range, or the state does not fit.
+    /// If the method does not support the mechanism, an option is out of range, or the state does not fit.
     pub fn new(
         mechanism: M,
         method: Method,

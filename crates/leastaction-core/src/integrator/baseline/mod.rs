@@ -3,7 +3,7 @@
 //! Rotations move by the exponential: within a step the unknown is the tangent vector `u` of `q = q₀ ⊞ u`, whose
 //! rate is `dexp⁻¹_u v`, so the order of a Runge–Kutta method carries over to the group (Munthe-Kaas).
 //!
-//! Closed loops and rolling are not served by these methods.
+//! Closed loops and rolling are not supported by these methods.
 
 mod dop853;
 mod dop853_table;
@@ -86,7 +86,7 @@ pub trait Baseline: Send {
     /// Memory for a mechanism.
     ///
     /// # Errors
-    /// If the mechanism has something the method cannot serve.
+    /// If the mechanism has something the method does not support.
     fn memory(mechanism: &Mechanism) -> Result<Self::Workspace, StepError>;
 
     /// Advances by `h`; `input` has the right length. Does not allocate.
