@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn inputs_beyond_the_effort_limit_are_counted() {
-        let text = r#"{"schema": "leastaction/model/1", "name": "m",
+        let text = r#"{"schema": "leastaction/model/1", "name": "m", "inputs": ["u"],
             "bodies": [{"name": "b", "mass": 1, "inertia": [1, 1, 1, 0, 0, 0]}],
             "joints": [{"name": "j", "type": "revolute", "parent": "world", "child": "b", "axis": [0, 0, 1],
                 "limits": {"effort": 12}, "actuators": [{"input": "u", "gear": 2}]}]}"#;

@@ -2,7 +2,7 @@
 
 use leastaction::integrator::{JointForce, Method, Simulator};
 use leastaction::mechanism::Mechanism;
-use leastaction::scalar::maximum;
+use leastaction_core::scalar::maximum;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

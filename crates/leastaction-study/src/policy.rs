@@ -5,7 +5,7 @@ use std::path::Path;
 use leastaction::control::Policy;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{Mechanism, State};
-use leastaction::scalar::maximum;
+use leastaction_core::scalar::maximum;
 
 use crate::failure::Failure;
 

@@ -2,7 +2,7 @@
 
 use leastaction::dynamics::Observables;
 use leastaction::integrator::StepReport;
-use leastaction::scalar::maximum;
+pub use leastaction_core::scalar::maximum;
 use serde_json::{Value, json};
 
 /// A run is looked at in so many parts: a drift shows as a trend over them.

@@ -6,7 +6,6 @@ use leastaction::io::{
     NpzWriter, TrajectoryCsvWriter, read_trajectory_csv, read_trajectory_npz, write_atomically,
 };
 use leastaction::jet::{RecordedError, RecordedMotion, factorial};
-use leastaction::scalar::maximum;
 use leastaction::spline::FitOptions;
 use leastaction::trajectory::{Trajectory, TrajectoryLayout};
 use leastaction_study::failure::{DONE, Failure};
@@ -14,6 +13,7 @@ use leastaction_study::field::{Field, Kind};
 use leastaction_study::motion_page::MotionPage;
 use leastaction_study::output::{DEFAULT_FOLDER, cannot_write};
 use leastaction_study::settings::Group;
+use leastaction_study::statistics::maximum;
 use leastaction_study::{model, report};
 use serde_json::json;
 

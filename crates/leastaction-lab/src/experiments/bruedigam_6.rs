@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leastaction::integrator::{Method, Simulator};
 use leastaction::mechanism::samples;
-use leastaction::scalar::maximum;
+use leastaction_core::scalar::maximum;
 
 use super::measure::{build, options, slope, stopped, time_per_step};
 use super::{Check, Context, Experiment, Figure, Outcome, Scale, Table};

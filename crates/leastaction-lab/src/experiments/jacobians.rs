@@ -4,7 +4,8 @@ use leastaction::jet::{Coordinates, JetError, JetWorkspace, Quantity};
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, Mechanism, ModelDescription, Placement, WORLD, samples,
 };
-use leastaction::scalar::{Dual, largest, largest_difference};
+use leastaction::scalar::Dual;
+use leastaction_core::scalar::{largest, largest_difference};
 
 use leastaction_study::failure::Failure;
 

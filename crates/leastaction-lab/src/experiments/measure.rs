@@ -195,12 +195,12 @@ pub(crate) fn slope(points: &[(f64, f64)]) -> f64 {
 pub(crate) fn distance(mechanism: &Mechanism, a: &State, b: &State) -> f64 {
     let mut d = vec![0.0; mechanism.nv()];
     mechanism.difference(&a.q, &b.q, &mut d);
-    leastaction::scalar::largest(&d)
+    leastaction_core::scalar::largest(&d)
 }
 
 /// Largest of some numbers; not a number if one is not.
 pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
-    values.into_iter().fold(0.0, leastaction::scalar::maximum)
+    values.into_iter().fold(0.0, leastaction_core::scalar::maximum)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, Simulator};
 use leastaction::jet::JetWorkspace;
 use leastaction::mechanism::{JointType, Mechanism, samples};
-use leastaction::scalar::{largest, maximum};
+use leastaction_core::scalar::{largest, maximum};
 
 use super::measure::{build, distance, end_state, options, slope, stopped};
 use super::table::Cell;

@@ -3,7 +3,7 @@
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, Simulator};
 use leastaction::mechanism::{Mechanism, samples};
-use leastaction::scalar::maximum;
+use leastaction_core::scalar::maximum;
 
 use super::check::short;
 use super::measure::{build, options, stopped};

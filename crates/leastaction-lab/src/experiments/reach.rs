@@ -155,5 +155,5 @@ pub(crate) fn rms(rows: &[Vec<f64>]) -> f64 {
 
 /// Largest absolute value.
 pub(crate) fn peak(rows: &[Vec<f64>]) -> f64 {
-    leastaction::scalar::largest(rows.iter().flatten())
+    leastaction_core::scalar::largest(rows.iter().flatten())
 }

@@ -6,7 +6,7 @@ use leastaction::integrator::minimal::{
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::random_tree;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, State};
-use leastaction::scalar::{largest, largest_difference};
+use leastaction_core::scalar::{largest, largest_difference};
 use leastaction_minimal::reference::{
     StepDirection, component_newton_direction, dense_linearization, dense_newton_direction,
 };

@@ -2,7 +2,7 @@
 
 use leastaction::mechanism::samples::{Random, random_tree};
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder};
-use leastaction::scalar::{largest, largest_difference, maximum};
+use leastaction_core::scalar::{largest, largest_difference, maximum};
 
 /// Every kind a tree joint can have.
 pub(crate) const ALL_KINDS: [JointType; 9] = [
