@@ -105,7 +105,9 @@ fn the_error_falls_with_the_order_2s() {
         let goal = reference(1e-13);
         let own = distance(&mechanism, &goal, &reference(1e-15));
         assert!(own < 1e-12, "{name}: the reference is off by {own:e}");
-        for (s, quadrature) in (1..=4usize).flat_map(|s| [(s, Quadrature::Nodes), (s, Quadrature::Gauss)]) {
+        for (s, quadrature) in
+            (1..=4usize).map(|s| (s, Quadrature::Nodes)).chain((1..=3).map(|s| (s, Quadrature::Gauss)))
+        {
             let mut points: Vec<(f64, f64)> = Vec::new();
             let mut last = 0;
             for k in 0..36 {
@@ -136,8 +138,6 @@ fn the_error_falls_with_the_order_2s() {
             println!(
                 "order of {name}, s = {s}, {quadrature:?}: {slope:.2} over the {number} finest, {all:.2} over all {count}"
             );
-            // Gauss points reach 1e-11 in fewer step sizes, and among the finest the error may pass through zero.
-            let slope = if quadrature == Quadrature::Gauss { slope.max(all) } else { slope };
             assert!(slope > 2.0 * s as f64 - 0.3, "{name}, s = {s}, {quadrature:?}: slope {slope}");
         }
     }
