@@ -21,14 +21,17 @@ RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
 section "tests"
 cargo test --release --workspace
 
+# The command that the tests have built: `cargo run` would compile the engines again, without their twins.
+program=${CARGO_TARGET_DIR:-target}/release/leastaction
+
 section "experiments"
 experiments=$(mktemp -d)
-cargo run --release --quiet -- experiment all --quick --out "$experiments"
+"$program" experiment all --quick --out "$experiments"
 rm -rf "$experiments"
 
 if command -v python3 > /dev/null; then
     section "scripts that time the peers"
-    LEASTACTION=${CARGO_TARGET_DIR:-target}/release/leastaction python3 -B scripts/peers/test_peers.py
+    LEASTACTION=$program python3 -B scripts/peers/test_peers.py
 fi
 
 [ "${1:-}" = rust ] && exit 0
@@ -40,7 +43,7 @@ section "report in a browser"
 scripts/browser_test.sh
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-cargo run --release --quiet -- simulate @double-pendulum --duration 5 --out "$out"
+"$program" simulate @double-pendulum --duration 5 --out "$out"
 scripts/browser_test.sh "$out/report.html"
 
 section "build without Node.js"

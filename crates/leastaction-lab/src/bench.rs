@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Coordinates as StateCoordinates, MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::minimal::{Coordinates as StateCoordinates, Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, Simulator, StepError};
 use leastaction::io::UrdfOptions;
 use leastaction::mechanism::{Mechanism, State, samples};
@@ -247,7 +247,7 @@ impl Bench for LinearizeBench {
         let (_, mechanism) = model::load(name, &cases.calls.reading)?;
         let failed = |error: StepError| Failure::caused_by("the step can't be linearised", &error);
         let options = MinimalOptions { order: cases.order, ..MinimalOptions::default() };
-        let integrator = MinimalIntegrator::new(options).map_err(failed)?;
+        let integrator = Minimal::new(options).map_err(failed)?;
         let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
         let state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).map_err(failed)?;
         let u = vec![0.0; mechanism.nu()];

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions, StepPoint};
+use leastaction::integrator::minimal::{Minimal, MinimalOptions, StepPoint};
 use leastaction::integrator::{Integrator, StepError};
 use leastaction::mechanism::Mechanism;
 use leastaction_study::choice::Choice;
@@ -38,7 +38,7 @@ impl Bench for NewtonBench {
         let (_, mechanism) = model::load(name, &cases.calls.reading)?;
         let failed = |error: StepError| Failure::caused_by("the step can't be evaluated", &error);
         let options = MinimalOptions { order: cases.order, ..MinimalOptions::default() };
-        let integrator = MinimalIntegrator::new(options).map_err(failed)?;
+        let integrator = Minimal::new(options).map_err(failed)?;
         let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
         let at = point(&mechanism, (cases.order / 2) as usize, cases.step);
         workspace.sample(&mechanism, &at, true).map_err(failed)?;

@@ -11,6 +11,13 @@
 //! for the interval velocities `w` and the constraint impulses `Λ`: symmetric, momentum preserving, of second order
 //! because it starts and ends with half a kick at the nodes. The linear systems are solved on the graph of bodies and
 //! joints, see [`graph`](self) and the theory notes `docs/theory/03-maximal.md`.
+//!
+//! One step, given poses and momenta (`substep` below):
+//!
+//! 1. node forces, constraint directions and scales at the start (`residual.rs`, `constraint.rs`, `forces.rs`);
+//! 2. Newton's method from the extrapolated guess (the loop is in `newton.rs`): residual, elimination in graph order
+//!    (`ldu/`), update, until every row is at the rounding of its own terms;
+//! 3. the momenta gain the sum of the impulses.
 
 #![allow(clippy::inline_always, reason = "small kernels in the innermost loop")]
 
@@ -498,7 +505,10 @@ impl Integrator for Maximal {
             if made.read_numbers(&workspace.layout, &warm.data)
                 && start::reproduces(mechanism, workspace, &made, state)
             {
-                made.t = state.t;
+                // Its own time has the rounding of its sum; another time was given on purpose.
+                if (made.t - state.t).abs() > 1e-9 * made.t.abs().max(made.interval.abs()) {
+                    made.t = state.t;
+                }
                 return Ok(made);
             }
             made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());

@@ -16,12 +16,12 @@
 //!    impulses over the step (2.6).
 //!
 //! ```
-//! use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
+//! use leastaction::integrator::minimal::{Minimal, MinimalOptions};
 //! use leastaction::integrator::Simulator;
 //! use leastaction::mechanism::{MechanismBuilder, samples};
 //!
 //! let mechanism = MechanismBuilder::from(samples::chain(3)).build()?;
-//! let integrator = MinimalIntegrator::new(MinimalOptions { order: 6, ..Default::default() })?;
+//! let integrator = Minimal::new(MinimalOptions { order: 6, ..Default::default() })?;
 //! let mut simulator = Simulator::with(&mechanism, integrator, &mechanism.start_state())?;
 //! let report = simulator.step(&[], 0.02)?;
 //! assert!(report.residual < 1e-12);
@@ -73,12 +73,12 @@ use step::Solver;
 
 /// The engine: options, and the user's own wrench laws.
 #[derive(Clone, Debug, Default)]
-pub struct MinimalIntegrator {
+pub struct Minimal {
     options: MinimalOptions,
     wrenches: Vec<AppliedWrench>,
 }
 
-impl MinimalIntegrator {
+impl Minimal {
     /// An engine with these options.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl MinimalWorkspace {
     }
 
     /// Exact lane counts up to order 8, where speed matters; the others share one copy, which keeps builds short.
-    fn new(mechanism: &Mechanism, integrator: &MinimalIntegrator) -> Result<Self, StepError> {
+    fn new(mechanism: &Mechanism, integrator: &Minimal) -> Result<Self, StepError> {
         Ok(Self(match integrator.degree() {
             1 => Box::new(Solver::<2>::new(mechanism, integrator)?),
             2 => Box::new(Solver::<3>::new(mechanism, integrator)?),
@@ -257,7 +257,7 @@ impl MinimalWorkspace {
     }
 }
 
-impl Integrator for MinimalIntegrator {
+impl Integrator for Minimal {
     type State = MinimalState;
     type Workspace = MinimalWorkspace;
 
@@ -327,7 +327,7 @@ impl Integrator for MinimalIntegrator {
 /// was written and read again agrees to the bit.
 const AGREEMENT: f64 = 1e-9;
 
-impl MinimalIntegrator {
+impl Minimal {
     /// True if the momenta taken from a warm start give the velocities of the public state at its positions: they do not
     /// if either was edited, or comes from a model with other masses.
     fn agrees(
@@ -363,12 +363,12 @@ impl MinimalIntegrator {
     /// Takes one step, never halved, and gives its exact derivative with respect to state and inputs, in O(n²).
     ///
     /// ```
-    /// use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator};
+    /// use leastaction::integrator::minimal::{Coordinates, Minimal};
     /// use leastaction::integrator::{Input, Integrator};
     /// use leastaction::mechanism::{MechanismBuilder, samples};
     ///
     /// let mechanism = MechanismBuilder::from(samples::chain(2)).build()?;
-    /// let integrator = MinimalIntegrator::default();
+    /// let integrator = Minimal::default();
     /// let mut workspace = integrator.workspace(&mechanism)?;
     /// let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state())?;
     /// let slope = integrator.linearize(

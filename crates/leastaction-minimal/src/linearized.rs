@@ -2,9 +2,9 @@
 
 use crate::integrator::{Input, LinearizedStep, StepError, StepLinearization};
 use crate::mechanism::Mechanism;
-use crate::{Coordinates, Linearization, MinimalIntegrator};
+use crate::{Coordinates, Linearization, Minimal};
 
-impl LinearizedStep for MinimalIntegrator {
+impl LinearizedStep for Minimal {
     type Slope = Linearization;
 
     fn slope(&self, mechanism: &Mechanism, _workspace: &Self::Workspace) -> Linearization {

@@ -1,6 +1,6 @@
 //! [`Solver`]: one step, from guess to accepted curve.
 
-use super::MinimalIntegrator;
+use super::Minimal;
 use super::block_factor::{NewtonFactor, SolveMemory};
 use super::dense_factor::DenseFactor;
 use super::guess::{Continuation, constant_velocity, remember};
@@ -74,7 +74,7 @@ pub(crate) struct Solver<const N: usize> {
 }
 
 impl<const N: usize> Solver<N> {
-    pub(crate) fn new(mechanism: &Mechanism, integrator: &MinimalIntegrator) -> Result<Self, StepError> {
+    pub(crate) fn new(mechanism: &Mechanism, integrator: &Minimal) -> Result<Self, StepError> {
         let s = integrator.degree();
         let segments = Segments::new(mechanism)?;
         let forces = BodyForces::new(mechanism, &segments, &integrator.wrenches);

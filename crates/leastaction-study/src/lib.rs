@@ -1,6 +1,8 @@
 //! What the command and other front ends share: settings, scenario and problem files, the loop of a run, result files,
 //! reports. Nothing here prints, parses a command line or ends the process: progress goes to an observer, a wish to stop
 //! comes in as a flag, and what went wrong comes back as a [`failure::Failure`].
+//!
+//! The loop of a run is in `run.rs`. A setting is one line of the table in `settings.rs`: flag, scenario key and default.
 
 pub mod choice;
 pub mod digits;

@@ -6,7 +6,7 @@
 
 use divan::{Bencher, black_box};
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator};
 use leastaction::jet::TorqueJacobian;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, ModelDescription, samples};
@@ -73,7 +73,7 @@ fn torque_jacobian_chain_xy_32(bencher: Bencher<'_, '_>, order: i32) {
 #[divan::bench(args = [10, 50])]
 fn linearized_step_chain(bencher: Bencher<'_, '_>, n: usize) {
     let mechanism = build(samples::chain(n));
-    let integrator = MinimalIntegrator::new(MinimalOptions::default()).expect("the default is right");
+    let integrator = Minimal::new(MinimalOptions::default()).expect("the default is right");
     let mut workspace = integrator.workspace(&mechanism).expect("it is served");
     let start = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("it can start");
     let (input, mut state) = (Input { u: &[] }, start.clone());

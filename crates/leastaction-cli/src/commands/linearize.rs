@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, LinearizedStep, Method, StepLinearization};
 use leastaction::io::{NamedArray, write_atomically, write_npz};
 use leastaction::mechanism::{Mechanism, State};
@@ -127,7 +127,7 @@ fn of_minimal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) 
         ..default
     };
     let fail = |error| Failure::from_error(&error);
-    let integrator = MinimalIntegrator::new(options).map_err(fail)?;
+    let integrator = Minimal::new(options).map_err(fail)?;
     let mut workspace = integrator.workspace(mechanism).map_err(fail)?;
     let mut inner = integrator.start(mechanism, &mut workspace, state).map_err(fail)?;
     let slope = integrator

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leastaction::integrator::Integrator;
-use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions, StepPoint};
+use leastaction::integrator::minimal::{Minimal, MinimalOptions, StepPoint};
 use leastaction::mechanism::samples;
 
 use super::instructions::{can_count, count_all};
@@ -107,8 +107,7 @@ fn instructions(sizes: &[usize], order: u32) -> Result<Vec<Vec<(f64, f64)>>, Fai
 fn sample_time(n: usize, order: u32, budget: Duration) -> Result<f64, Failure> {
     let mechanism = build(samples::chain(n))?;
     let failed = |error| stopped("a sample", &error);
-    let integrator =
-        MinimalIntegrator::new(MinimalOptions { order, ..MinimalOptions::default() }).map_err(failed)?;
+    let integrator = Minimal::new(MinimalOptions { order, ..MinimalOptions::default() }).map_err(failed)?;
     let mut workspace = integrator.workspace(&mechanism).map_err(failed)?;
     let (start, nodes) = (mechanism.start_state(), (order / 2) as usize);
     let at = StepPoint {

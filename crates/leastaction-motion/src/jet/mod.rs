@@ -10,6 +10,8 @@
 //! so that an order-k Jacobian costs little more than the numbers it consists of. The theory page
 //! `docs/theory/04-comprehensive.md` derives what the code cites.
 //!
+//! The outward and the inward sweep are in `forward.rs`; everything else reads what they leave in the workspace.
+//!
 //! | question | answer |
 //! |---|---|
 //! | torque, torque rate, … along a motion | [`JetWorkspace::forward`], [`JetWorkspace::torque`] |

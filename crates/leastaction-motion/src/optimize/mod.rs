@@ -6,7 +6,8 @@
 //! min_θ  f(θ) = Σ_t w_t c_t(θ),   c_t = ½ mean_s |r_t(s)|²,   subject to limits and boundary states,
 //! ```
 //!
-//! by Newton's method with the exact Hessian on a banded system, O(control points + samples) per iteration. The inverse
+//! by Newton's method with the exact Hessian on a banded system, O(control points + samples) per iteration: `direct.rs`
+//! decides between Newton (`newton.rs`) and the interior point (`interior_point.rs`). The inverse
 //! problem finds the weights `w` that make an observed motion optimal. `docs/theory/05-optimization.md` derives what
 //! the code cites.
 

@@ -1,5 +1,7 @@
 //! Optimal control on the engines: inputs that bring a mechanism to a goal, and feedback that keeps it there.
 //!
+//! The loop is in `ilqr.rs`: linearize, sweep backward (`backward.rs`), search forward (`sweep.rs`).
+//!
 //! A [`Plant`] is one step of an engine with its exact derivative. [`solve_control`] finds inputs within limits that
 //! make a sum of squares smallest; [`track`] gives the feedback that holds the found motion, [`regulate`] the one
 //! that holds an equilibrium; a [`Policy`] is both, ready to be replayed on any integrator. The page

@@ -1,7 +1,7 @@
 //! [`Plant`]: what a controller sees of an engine, one held input at a time.
 
 use crate::integrator::minimal::{
-    Coordinates, Linearization, MinimalIntegrator, MinimalOptions, MinimalState, MinimalWorkspace,
+    Coordinates, Linearization, Minimal, MinimalOptions, MinimalState, MinimalWorkspace,
 };
 use crate::integrator::{Input, Integrator, StepError};
 use crate::mechanism::{Mechanism, State};
@@ -69,7 +69,7 @@ pub fn state_retract(mechanism: &Mechanism, x: &State, tangent: &[f64], out: &mu
 #[derive(Debug)]
 pub struct MinimalPlant<'m> {
     mechanism: &'m Mechanism,
-    integrator: MinimalIntegrator,
+    integrator: Minimal,
     workspace: MinimalWorkspace,
     inner: MinimalState,
     slope: Linearization,
@@ -82,7 +82,7 @@ impl<'m> MinimalPlant<'m> {
     /// # Errors
     /// If the engine does not support the mechanism, or an option is out of range.
     pub fn new(mechanism: &'m Mechanism, order: u32, h: f64) -> Result<Self, StepError> {
-        let integrator = MinimalIntegrator::new(MinimalOptions {
+        let integrator = Minimal::new(MinimalOptions {
             order,
             // Costs compare sums over hundreds of steps: what a step leaves open must not show there.
             tolerance_q: 1e-12,

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::maximal::{Maximal, MaximalOptions};
-use super::minimal::{MinimalIntegrator, MinimalOptions, Policy};
+use super::minimal::{Minimal, MinimalOptions, Policy};
 use super::{Input, Integrator, JointForce, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
@@ -58,9 +58,9 @@ impl MethodOptions {
     ///
     /// # Errors
     /// [`StepError::BadOption`] if an option is out of range.
-    pub fn minimal_engine(&self) -> Result<MinimalIntegrator, StepError> {
+    pub fn minimal_engine(&self) -> Result<Minimal, StepError> {
         let default = MinimalOptions { halve: true, ..MinimalOptions::default() };
-        MinimalIntegrator::new(MinimalOptions {
+        Minimal::new(MinimalOptions {
             order: self.order.unwrap_or(default.order),
             tolerance: self.tolerance.unwrap_or(default.tolerance),
             policy: self.policy,

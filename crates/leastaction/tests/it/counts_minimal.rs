@@ -2,7 +2,7 @@
 //!
 //! A change that makes it work harder, or less, shows here at once; the table is then part of the change.
 
-use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::minimal::{Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::{MechanismBuilder, ModelDescription, samples};
 
@@ -34,7 +34,7 @@ fn steps_take_as_many_iterations_as_the_table_says() {
         let mechanism = MechanismBuilder::from(model(name)).build().expect("valid");
         let counts = [2, 4, 6, 8].map(|order| {
             let options = MinimalOptions { order, halve: true, ..MinimalOptions::default() };
-            let integrator = MinimalIntegrator::new(options).expect("options");
+            let integrator = Minimal::new(options).expect("options");
             let mut workspace = integrator.workspace(&mechanism).expect("served");
             let mut state =
                 integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("start");

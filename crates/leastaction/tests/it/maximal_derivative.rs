@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leastaction::integrator::maximal::{Composition, Maximal, RotationMap, StepDerivative};
-use leastaction::integrator::minimal::MinimalIntegrator;
+use leastaction::integrator::minimal::Minimal;
 use leastaction::integrator::{Input, Integrator, LinearizedStep, StepError, StepLinearization};
 use leastaction::mechanism::samples::{
     START, ball_chain, chain, four_bar, four_bars, random_tree, rhombus_chain,
@@ -369,8 +369,7 @@ fn the_two_engines_have_nearly_the_same_derivative() {
     }
     for mechanism in [build(chain(3)), mixed_tree(3, 6), force_tree(3)] {
         let differences = [0.02, 0.01].map(|h| {
-            let (a, b) =
-                (of(&Maximal::default(), &mechanism, h), of(&MinimalIntegrator::default(), &mechanism, h));
+            let (a, b) = (of(&Maximal::default(), &mechanism, h), of(&Minimal::default(), &mechanism, h));
             assert_eq!((&a.positions, &a.velocities), (&b.positions, &b.velocities));
             assert_eq!(a.names(&mechanism), b.names(&mechanism));
             a.matrix.iter().zip(&b.matrix).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()))

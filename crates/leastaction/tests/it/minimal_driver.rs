@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::minimal::{
-    BodyMotion, BodyWrench, Coordinates, MinimalIntegrator, MinimalOptions, Policy, WrenchSample,
+    BodyMotion, BodyWrench, Coordinates, Minimal, MinimalOptions, Policy, WrenchSample,
 };
 use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::samples::random_tree;
@@ -15,7 +15,7 @@ use leastaction::spatial::{Vec3, Wrench};
 
 use crate::support::{force_tree, mixed_tree, random_state, random_vector, worst};
 
-fn run(mechanism: &Mechanism, integrator: &MinimalIntegrator, h: f64, steps: usize) -> State {
+fn run(mechanism: &Mechanism, integrator: &Minimal, h: f64, steps: usize) -> State {
     let mut workspace = integrator.workspace(mechanism).expect("served");
     let (q, v) = random_state(mechanism, 3);
     let start = State { t: 0.0, q, v, warm: None };
@@ -35,7 +35,7 @@ fn all_policies_find_the_same_motion() {
         for order in [2, 4, 6] {
             let by = |policy| {
                 let options = MinimalOptions { policy, ..MinimalOptions::tight(order) };
-                run(&mechanism, &MinimalIntegrator::new(options).expect("options"), 0.01, 20)
+                run(&mechanism, &Minimal::new(options).expect("options"), 0.01, 20)
             };
             let newton = by(Policy::Newton);
             for policy in [Policy::Automatic, Policy::Chord, Policy::Mass] {
@@ -62,7 +62,7 @@ fn the_matrix_of_a_small_tree_converges_like_newton() {
         for order in [2, 4] {
             let by = |policy| {
                 let options = MinimalOptions { policy, ..MinimalOptions::tight(order) };
-                let integrator = MinimalIntegrator::new(options).expect("options");
+                let integrator = Minimal::new(options).expect("options");
                 let (q, v) = random_state(&mechanism, seed);
                 let start = State { t: 0.0, q, v, warm: None };
                 let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
@@ -83,11 +83,10 @@ fn the_matrix_of_a_small_tree_converges_like_newton() {
 #[test]
 fn degrees_beyond_the_exact_lanes_work_to_order_32() {
     let mechanism = mixed_tree(4, 4);
-    let fine =
-        run(&mechanism, &MinimalIntegrator::new(MinimalOptions::tight(12)).expect("options"), 0.005, 8);
+    let fine = run(&mechanism, &Minimal::new(MinimalOptions::tight(12)).expect("options"), 0.005, 8);
     for order in [14, 16, 20, 32] {
         let options = MinimalOptions::tight(order);
-        let state = run(&mechanism, &MinimalIntegrator::new(options).expect("options"), 0.02, 2);
+        let state = run(&mechanism, &Minimal::new(options).expect("options"), 0.02, 2);
         let error = worst(&state.q, &fine.q);
         assert!(error < 1e-11, "order {order}: {error:e}");
     }
@@ -97,7 +96,7 @@ fn degrees_beyond_the_exact_lanes_work_to_order_32() {
 fn a_failed_step_names_its_numbers_and_leaves_the_state() {
     let mechanism = MechanismBuilder::from(samples::chain(4)).build().expect("valid");
     let options = MinimalOptions { max_iterations: 1, policy: Policy::Newton, ..Default::default() };
-    let integrator = MinimalIntegrator::new(options).expect("options");
+    let integrator = Minimal::new(options).expect("options");
     let mut workspace = integrator.workspace(&mechanism).expect("served");
     let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("start");
     let before = state.clone();
@@ -114,7 +113,7 @@ fn a_step_that_is_too_long_is_halved_where_allowed() {
     let start = State { v: vec![3.0, 9.0, 1.0, -2.0, 5.0, 1.0], ..mechanism.neutral_state() };
     let by = |halve| {
         let options = MinimalOptions { halve, ..Default::default() };
-        let integrator = MinimalIntegrator::new(options).expect("options");
+        let integrator = Minimal::new(options).expect("options");
         let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
         simulator.step(&[], 0.4)
     };
@@ -135,7 +134,7 @@ fn halved_steps_keep_energy_and_momentum_at_every_spin() {
         let mut start = mechanism.neutral_state();
         start.v[..3].copy_from_slice(&[1.0, spin, 0.5]);
         let options = MinimalOptions { halve: true, order, ..Default::default() };
-        let integrator = MinimalIntegrator::new(options).expect("options");
+        let integrator = Minimal::new(options).expect("options");
         let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
         let mut dynamics = Dynamics::new(&mechanism);
         let zero = dynamics.observe(&mechanism, &start.q, &start.v).total();
@@ -177,12 +176,12 @@ fn a_checkpoint_continues_bit_for_bit() {
 fn options_out_of_range_are_refused() {
     for order in [0, 3, 34] {
         let options = MinimalOptions { order, ..Default::default() };
-        assert!(matches!(MinimalIntegrator::new(options), Err(StepError::BadOption { option: "order", .. })));
+        assert!(matches!(Minimal::new(options), Err(StepError::BadOption { option: "order", .. })));
     }
     let options = MinimalOptions { tolerance: f64::NAN, ..Default::default() };
-    assert!(MinimalIntegrator::new(options).is_err());
+    assert!(Minimal::new(options).is_err());
     let four_bar = MechanismBuilder::from(samples::four_bar()).build().expect("valid");
-    let refused = MinimalIntegrator::default().workspace(&four_bar);
+    let refused = Minimal::default().workspace(&four_bar);
     assert!(matches!(refused, Err(StepError::Unsupported { .. })));
 }
 
@@ -221,12 +220,12 @@ fn a_law_of_the_user_acts_and_is_differentiated() {
     let tether = Arc::new(Tether { stiffness: 30.0, anchor: Vec3([0.4, -0.2, 0.9]) });
     let with = |policy| {
         let options = MinimalOptions { policy, ..MinimalOptions::tight(4) };
-        MinimalIntegrator::new(options).expect("options").with_wrench(body, tether.clone())
+        Minimal::new(options).expect("options").with_wrench(body, tether.clone())
     };
     let newton = run(&mechanism, &with(Policy::Newton), 0.01, 20);
     let mass = run(&mechanism, &with(Policy::Automatic), 0.01, 20);
     assert!(worst(&newton.q, &mass.q) < 1e-11);
-    let free = MinimalIntegrator::new(MinimalOptions::tight(4)).expect("options");
+    let free = Minimal::new(MinimalOptions::tight(4)).expect("options");
     assert!(worst(&run(&mechanism, &free, 0.01, 20).q, &newton.q) > 1e-4, "the tether pulls");
 
     // A wrong derivative would cost Newton its quadratic end: differences of the map are the judge.

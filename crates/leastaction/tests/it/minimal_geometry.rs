@@ -1,7 +1,7 @@
 //! What the discrete mechanics promises: a symplectic map, momentum to rounding, motion that can be run backwards.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions, Quadrature};
+use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions, Quadrature};
 use leastaction::integrator::{Input, Integrator, Simulator};
 use leastaction::mechanism::samples::random_tree;
 use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, PerCoordinate, State, samples};
@@ -58,7 +58,7 @@ fn the_step_is_symplectic_on_every_joint_kind() {
         for (s, quadrature) in (1..=3).flat_map(|s| [(s, Quadrature::Nodes), (s, Quadrature::Gauss)]) {
             let mechanism = conservative(k as u64 + 20, kinds);
             let options = MinimalOptions { quadrature, ..MinimalOptions::tight(2 * s) };
-            let integrator = MinimalIntegrator::new(options).expect("options");
+            let integrator = Minimal::new(options).expect("options");
             let mut workspace = integrator.workspace(&mechanism).expect("served");
             let (q, v) = random_state(&mechanism, k as u64);
             let start = State { t: 0.0, q, v, warm: None };
@@ -108,7 +108,7 @@ fn momentum_of_a_free_system_stays_over_300_steps() {
         let mut start = mechanism.neutral_state();
         start.v = random_vector(mechanism.nv(), 5);
         let options = MinimalOptions { order: 2 * s, ..Default::default() };
-        let integrator = MinimalIntegrator::new(options).expect("options");
+        let integrator = Minimal::new(options).expect("options");
         let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
         let mut dynamics = Dynamics::new(&mechanism);
         let zero = dynamics.observe(&mechanism, &start.q, &start.v).momentum.to_array();
@@ -136,7 +136,7 @@ fn a_motion_without_balls_comes_back_when_time_is_reversed() {
     let mut overall = 0.0f64;
     for s in 1..=4u32 {
         let mechanism = conservative(31, &kinds);
-        let integrator = MinimalIntegrator::new(MinimalOptions::tight(2 * s)).expect("options");
+        let integrator = Minimal::new(MinimalOptions::tight(2 * s)).expect("options");
         let mut workspace = integrator.workspace(&mechanism).expect("served");
         let (q, v) = random_state(&mechanism, 2);
         let start = State { t: 0.0, q, v, warm: None };
@@ -166,7 +166,7 @@ fn long_chains_converge_at_the_default_tolerance() {
 fn converges(links: usize, order: u32) {
     let mechanism = MechanismBuilder::from(samples::chain(links)).build().expect("valid");
     let options = MinimalOptions { order, tolerance: 1e-12, ..Default::default() };
-    let integrator = MinimalIntegrator::new(options).expect("options");
+    let integrator = Minimal::new(options).expect("options");
     let mut workspace = integrator.workspace(&mechanism).expect("served");
     let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("start");
     let (mut worst, mut iterations) = (0.0f64, 0);
@@ -191,7 +191,7 @@ fn energy_error_does_not_grow_over_5000_steps_at_high_orders() {
     let zero = dynamics.observe(&mechanism, &start.q, &start.v).total();
     for order in [6, 8] {
         let options = MinimalOptions { order, ..Default::default() };
-        let integrator = MinimalIntegrator::new(options).expect("options");
+        let integrator = Minimal::new(options).expect("options");
         let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
         let mut tenths = [0.0f64; 10];
         for k in 0..5000 {

@@ -6,7 +6,7 @@
 //! a swing). The slope over all of them is printed beside it.
 
 use leastaction::integrator::baseline::Dop853;
-use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions, Quadrature};
+use leastaction::integrator::minimal::{Minimal, MinimalOptions, Quadrature};
 use leastaction::integrator::{Integrator, Simulator};
 use leastaction::mechanism::samples::{self, random_tree};
 use leastaction::mechanism::{
@@ -117,7 +117,7 @@ fn the_error_falls_with_the_order_2s() {
                 }
                 last = per_sample;
                 let options = MinimalOptions { quadrature, ..MinimalOptions::tight(2 * s as u32) };
-                let integrator = MinimalIntegrator::new(options).expect("options");
+                let integrator = Minimal::new(options).expect("options");
                 let Some(states) = path(&mechanism, integrator, &start, per_sample) else { continue };
                 let error = distance(&mechanism, &states, &goal);
                 if error < 1e-11 {

@@ -1,6 +1,6 @@
 //! The engine in joint coordinates is linear in the size of the mechanism, however long, deep or wide.
 
-use leastaction::integrator::minimal::{Coordinates, MinimalIntegrator, MinimalOptions};
+use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::{MechanismBuilder, ModelDescription, State, samples};
 
@@ -9,7 +9,7 @@ fn mean_iterations(model: ModelDescription, order: u32, steps: u32) -> f64 {
     let name = model.name.clone();
     let mechanism = MechanismBuilder::from(model).build().expect("valid");
     let options = MinimalOptions { order, halve: true, ..MinimalOptions::default() };
-    let integrator = MinimalIntegrator::new(options).expect("options");
+    let integrator = Minimal::new(options).expect("options");
     let mut workspace = integrator.workspace(&mechanism).expect("served");
     let mut state = integrator.start(&mechanism, &mut workspace, &mechanism.start_state()).expect("start");
     let mut iterations = 0;
@@ -95,7 +95,7 @@ fn wide_and_bushy_trees_are_no_harder_than_small_ones() {
 fn derivatives_of_a_deep_tree_cross_its_origins() {
     let mechanism = MechanismBuilder::from(samples::chain(1_100)).build().expect("valid");
     let n = mechanism.nv();
-    let integrator = MinimalIntegrator::new(MinimalOptions::tight(2)).expect("options");
+    let integrator = Minimal::new(MinimalOptions::tight(2)).expect("options");
     let mut workspace = integrator.workspace(&mechanism).expect("served");
     let mut start = mechanism.start_state();
     start.q.iter_mut().enumerate().for_each(|(c, q)| *q += 0.01 * (c as f64).sin());

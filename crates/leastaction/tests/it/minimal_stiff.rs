@@ -2,7 +2,7 @@
 
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::Simulator;
-use leastaction::integrator::minimal::{MinimalIntegrator, MinimalOptions, Quadrature};
+use leastaction::integrator::minimal::{Minimal, MinimalOptions, Quadrature};
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, Mechanism, MechanismBuilder, ModelDescription,
     PerCoordinate, SpringDescription, State, samples,
@@ -32,9 +32,9 @@ fn oscillator(stiffness: f64) -> Mechanism {
     build(model)
 }
 
-fn engine(order: u32, quadrature: Quadrature) -> MinimalIntegrator {
+fn engine(order: u32, quadrature: Quadrature) -> Minimal {
     let options = MinimalOptions { order, quadrature, halve: true, ..MinimalOptions::default() };
-    MinimalIntegrator::new(options).expect("options")
+    Minimal::new(options).expect("options")
 }
 
 /// Largest position of an oscillator in 400 steps from 1 m at rest.

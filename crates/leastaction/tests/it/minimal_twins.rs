@@ -1,7 +1,7 @@
 //! The engine in joint coordinates against its slow twins.
 
 use leastaction::integrator::minimal::{
-    Coordinates, MinimalIntegrator, MinimalOptions, MinimalState, Quadrature, StepPoint,
+    Coordinates, Minimal, MinimalOptions, MinimalState, Quadrature, StepPoint,
 };
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::samples::random_tree;
@@ -15,12 +15,12 @@ use crate::support::{force_tree, mixed_tree, random_state, random_vector};
 
 const BOTH: [Quadrature; 2] = [Quadrature::Nodes, Quadrature::Gauss];
 
-fn tight_at(s: usize, quadrature: Quadrature) -> MinimalIntegrator {
+fn tight_at(s: usize, quadrature: Quadrature) -> Minimal {
     let options = MinimalOptions { quadrature, ..MinimalOptions::tight(2 * s as u32) };
-    MinimalIntegrator::new(options).expect("options")
+    Minimal::new(options).expect("options")
 }
 
-fn tight(s: usize) -> MinimalIntegrator {
+fn tight(s: usize) -> Minimal {
     tight_at(s, Quadrature::Nodes)
 }
 
@@ -157,7 +157,7 @@ fn the_tangent_is_the_slope_of_the_equations_in_every_direction() {
 /// A solved step and its curve.
 fn solved(
     mechanism: &Mechanism,
-    integrator: &MinimalIntegrator,
+    integrator: &Minimal,
     seed: u64,
     h: f64,
 ) -> (MinimalState, StepPoint, Vec<f64>) {

@@ -1,7 +1,7 @@
 //! Reference data of the engine in joint coordinates.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Coordinates, Lobatto, MinimalIntegrator, MinimalOptions, StepPoint};
+use leastaction::integrator::minimal::{Coordinates, Lobatto, Minimal, MinimalOptions, StepPoint};
 use leastaction::integrator::{Input, Integrator};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::spatial::{Mat3, Quat};
@@ -201,7 +201,7 @@ fn check_residual(golden: &mut Golden, mechanism: &Mechanism, order: &Order, run
         u: (0..=s).map(|al| golden.numbers(&format!("{case}/u/{al}"))).collect(),
         h,
     };
-    let integrator = MinimalIntegrator::new(MinimalOptions::tight(2 * s as u32)).expect("options");
+    let integrator = Minimal::new(MinimalOptions::tight(2 * s as u32)).expect("options");
     let mut workspace = integrator.workspace(mechanism).expect("served");
     // The file's scale is about the world's origin.
     let sample = workspace.sample(mechanism, &at, false).expect("regular");
@@ -230,7 +230,7 @@ fn check_residual(golden: &mut Golden, mechanism: &Mechanism, order: &Order, run
 
 /// The trajectory in tight mode.
 fn check_states(golden: &mut Golden, mechanism: &Mechanism, order: &Order, run: &str, s: usize, h: f64) {
-    let integrator = MinimalIntegrator::new(MinimalOptions::tight(2 * s as u32)).expect("options");
+    let integrator = Minimal::new(MinimalOptions::tight(2 * s as u32)).expect("options");
     let mut workspace = integrator.workspace(mechanism).expect("served");
     let start = state_at(mechanism, &golden.value, &format!("{run}/states/0"));
     golden.input(format!("{run}/states/0/config"));
@@ -276,7 +276,7 @@ fn check_linearization(
     s: usize,
     h: f64,
 ) {
-    let integrator = MinimalIntegrator::new(MinimalOptions::tight(2 * s as u32)).expect("options");
+    let integrator = Minimal::new(MinimalOptions::tight(2 * s as u32)).expect("options");
     let mut workspace = integrator.workspace(mechanism).expect("served");
     let start = state_at(mechanism, &golden.value, &format!("{run}/states/0"));
     let mut state = integrator.start(mechanism, &mut workspace, &start).expect("start");
