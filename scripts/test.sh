@@ -21,13 +21,15 @@ RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
 section "tests"
 cargo test --release --workspace
 
-# The command that the tests have built: `cargo run` would compile the engines again, without their twins.
-program=${CARGO_TARGET_DIR:-target}/release/leastaction
+# The command that the tests have built: `cargo run` would compile the engines again, without their twins. A copy, because
+# other builds put theirs in the same place.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+program=$work/leastaction
+cp "${CARGO_TARGET_DIR:-target}/release/leastaction" "$program"
 
 section "experiments"
-experiments=$(mktemp -d)
-"$program" experiment all --quick --out "$experiments"
-rm -rf "$experiments"
+"$program" experiment all --quick --out "$work/experiments"
 
 if command -v python3 > /dev/null; then
     section "scripts that time the peers"
@@ -41,10 +43,8 @@ scripts/sabotage_test.sh
 
 section "report in a browser"
 scripts/browser_test.sh
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
-"$program" simulate @double-pendulum --duration 5 --out "$out"
-scripts/browser_test.sh "$out/report.html"
+"$program" simulate @double-pendulum --duration 5 --out "$work/pendulum"
+scripts/browser_test.sh "$work/pendulum/report.html"
 
 section "build without Node.js"
 scripts/test_without_node.sh
