@@ -67,12 +67,15 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             ));
             figure.curve(*label, points.iter().copied());
         }
-        out.checks.push(Check::within(
-            format!("order {order}: slope of the time of residual and direction"),
-            "1; timed, so with room",
-            slope(&times),
-            (0.7, 1.3),
-        ));
+        // Times of a few milliseconds prove nothing beside other work: quick runs are judged by instructions alone.
+        if context.pick(true, false) {
+            out.checks.push(Check::within(
+                format!("order {order}: slope of the time of residual and direction"),
+                "1; timed, so with room",
+                slope(&times),
+                (0.7, 1.3),
+            ));
+        }
         out.number(format!("order {order}"), serde_json::json!({"instructions": counts, "us": times}));
         out.figures.push(figure);
         out.tables.push(table);
