@@ -71,6 +71,8 @@ pub struct Finished {
     pub forces: Option<ForceLog>,
     /// How far closing the loops moved a joint coordinate of the start.
     pub moved: f64,
+    /// The start had a warm part that did not belong to its positions and velocities, and was not used.
+    pub warm_dropped: bool,
     /// Time the loop took.
     pub wall: Duration,
 }
@@ -144,7 +146,7 @@ pub fn run(
     let observed = sampler.observe(simulator.state());
     let mut statistics = Statistics::new(plan.steps, &observed, gap);
     let mut iterations = 0;
-    let moved = simulator.moved_at_start();
+    let (moved, warm_dropped) = (simulator.moved_at_start(), simulator.warm_start_dropped());
     let mut forces = plan.forces.take();
     let with_forces = forces.is_some();
     let mut waiting: Option<Waiting> = None;
@@ -220,5 +222,17 @@ pub fn run(
         }
         record(&row.sample(forces))?;
     }
-    Ok(Finished { outcome, last, clock, statistics, passings, efforts, nearness, forces, moved, wall })
+    Ok(Finished {
+        outcome,
+        last,
+        clock,
+        statistics,
+        passings,
+        efforts,
+        nearness,
+        forces,
+        moved,
+        warm_dropped,
+        wall,
+    })
 }

@@ -70,6 +70,7 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "means_within_first_tenth": s.means_within_first_range(),
         },
         "moved_at_start": finished.moved,
+        "warm_start_dropped": finished.warm_dropped,
         "worst_gap": s.worst_gap,
         "iterations": {"mean": s.mean_iterations(), "max": s.max_iterations},
         "retries": s.retries,
@@ -134,6 +135,9 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     }
     if let Some(near) = finished.nearness {
         lines.extend(policy_lines(&near, context));
+    }
+    if finished.warm_dropped {
+        lines.push("  start          from its positions and velocities: the warm part of the state does not belong to them".into());
     }
     if finished.moved > 1e-12 {
         lines.push(format!("  start          moved by up to {} to close the loops", figure(finished.moved)));

@@ -47,3 +47,27 @@ fn a_state_of_another_model_is_refused() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("joint `joint0` does not exist"), "{text}");
 }
+
+/// The state of a run with its joint put elsewhere: the numbers that the engine continued from belong to another motion.
+#[test]
+fn a_state_that_was_changed_starts_from_what_it_says_and_says_so() {
+    let folder = Folder::new("changed");
+    for integrator in ["minimal", "maximal"] {
+        let common = format!("simulate @double-pendulum --integrator {integrator} --no-report");
+        folder.succeed(&format!("{common} --duration 0.5 --out first"));
+        let mut state = folder.json("first/state.json");
+        state["q"] = serde_json::json!({"joint0": 0.1, "joint1": 0.0});
+        state["v"] = serde_json::json!({"joint0": 0.0, "joint1": 0.0});
+        std::fs::write(folder.path().join("changed.json"), state.to_string()).unwrap();
+        let done = folder.succeed(&format!("{common} --duration 0.005 --start changed.json --out second"));
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(said.contains("the warm part of the state does not belong to them"), "{said}");
+        assert_eq!(folder.json("second/summary.json")["warm_start_dropped"], true);
+        let table = String::from_utf8(folder.read("second/trajectory.csv")).unwrap();
+        let first: Vec<f64> =
+            table.lines().nth(1).unwrap().split(',').take(5).map(|x| x.parse().unwrap()).collect();
+        for (found, wanted) in first[1..].iter().zip([0.1, 0.0, 0.0, 0.0]) {
+            assert!((found - wanted).abs() < 1e-12, "{integrator}: {first:?}");
+        }
+    }
+}
