@@ -359,10 +359,10 @@ fn includes_stay_in_the_folder_of_the_model_and_those_that_are_allowed() {
     let folder = std::env::temp_dir().join(format!("leastaction-include-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("model/parts")).unwrap();
-    fs::create_dir_all(folder.join("shared")).unwrap();
+    fs::create_dir_all(folder.join("common")).unwrap();
     fs::write(folder.join("secret.txt"), "password 12345").unwrap();
     let body = "<x><body name='b'><joint/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body></x>";
-    for file in ["model/parts/b.xml", "shared/b.xml"] {
+    for file in ["model/parts/b.xml", "common/b.xml"] {
         fs::write(folder.join(file), body).unwrap();
     }
     #[cfg(unix)]
@@ -376,7 +376,7 @@ fn includes_stay_in_the_folder_of_the_model_and_those_that_are_allowed() {
     assert!(!including("parts/../parts/b.xml", vec![]).has_errors());
     let absolute = folder.join("secret.txt").display().to_string();
     for file in
-        ["../secret.txt", "../shared/b.xml", "parts/../../secret.txt", "/dev/zero", &absolute, "link.xml"]
+        ["../secret.txt", "../common/b.xml", "parts/../../secret.txt", "/dev/zero", &absolute, "link.xml"]
     {
         if cfg!(not(unix)) && file == "link.xml" {
             continue;
@@ -386,7 +386,7 @@ fn includes_stay_in_the_folder_of_the_model_and_those_that_are_allowed() {
         assert!(said.contains("outside the folder of the model"), "{file}: {said}");
         assert!(!said.contains("password"), "{file}: {said}");
     }
-    assert!(!including("../shared/b.xml", vec![folder.join("shared")]).has_errors());
+    assert!(!including("../common/b.xml", vec![folder.join("common")]).has_errors());
     fs::remove_dir_all(folder).unwrap();
 }
 
