@@ -149,7 +149,8 @@ mod tests {
 
     /// Distance of two rotations, blind to the sign of the quaternion.
     fn distance(a: [f64; 4], b: [f64; 4]) -> f64 {
-        let along = |s: f64| (0..4).map(|i| (a[i] - s * b[i]).abs()).fold(0.0, f64::max);
+        let along =
+            |s: f64| (0..4).map(|i| (a[i] - s * b[i]).abs()).fold(0.0, leastaction_core::scalar::maximum);
         along(1.0).min(along(-1.0))
     }
 

@@ -125,7 +125,7 @@ pub mod optimize {
 
 /// The number types that kernels are written over.
 pub mod scalar {
-    pub use leastaction_core::scalar::{Dual, Real, largest, largest_difference, maximum};
+    pub use leastaction_core::scalar::{Dual, Real};
 }
 
 /// Poses, twists, wrenches, momenta, inertias.

@@ -36,7 +36,12 @@ fn a_tree_is_linearized_by_both_engines() {
     };
     let (maximal, minimal) = (rows("maximal"), rows("minimal"));
     assert_eq!(maximal.0, minimal.0);
-    let worst = maximal.1.iter().zip(&minimal.1).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let worst = maximal
+        .1
+        .iter()
+        .zip(&minimal.1)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, leastaction_study::statistics::maximum);
     assert!(maximal.1.len() == 36 && worst < 1e-5, "{worst}");
     let refused = folder.run("linearize @chain/3 --integrator rk4");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("not linearized"));

@@ -162,7 +162,11 @@ fn every_conversion_runs_the_same_motion() {
     for target in ["arm.json", "arm2.urdf"] {
         folder.succeed(&format!("convert arm.urdf {target}"));
         let converted = run(target, target.split('.').next().unwrap());
-        let worst = original.iter().zip(&converted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let worst = original
+            .iter()
+            .zip(&converted)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, leastaction_study::statistics::maximum);
         assert!(worst < 1e-12, "{target}: {worst}");
     }
 }

@@ -32,7 +32,7 @@ fn a_reference_file_and_its_conversion_give_the_same_trajectory() {
         assert_eq!(original.layout(), converted.layout(), "{name}");
         assert!(original.len() > 10 && original.len() == converted.len(), "{name}: {} rows", original.len());
         let pairs = original.rows().flatten().zip(converted.rows().flatten());
-        let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, leastaction_study::statistics::maximum);
         assert!(worst <= 1e-13, "{name}: {worst}");
     }
 }

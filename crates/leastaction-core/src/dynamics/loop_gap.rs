@@ -46,7 +46,10 @@ mod tests {
                 assert!(gap.distance < 1e-14 && gap.angle < 1e-14, "{}: {gap:?}", mechanism.name());
             }
             state.q[1] += 0.1;
-            let worst = loop_gaps(&mechanism, &state).iter().map(|gap| gap.distance).fold(0.0, f64::max);
+            let worst = loop_gaps(&mechanism, &state)
+                .iter()
+                .map(|gap| gap.distance)
+                .fold(0.0, crate::scalar::maximum);
             // The far end of a body of 0.4 m or more moves on a circle.
             assert!(worst > 0.03, "{}: {worst}", mechanism.name());
         }
