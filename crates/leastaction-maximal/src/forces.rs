@@ -92,7 +92,7 @@ pub(crate) fn joint_forces<T: Real>(
         driven[c] += u[input] * gear;
     }
     for c in 0..6 {
-        out[c] = T::from_f64(driven[c].clamp(-joint.effort, joint.effort));
+        out[c] = T::from_f64(driven[c].clamp(joint.effort[0], joint.effort[1]));
     }
     if joint.rows.has_springs {
         let mut k = joint.rows.stiffness;

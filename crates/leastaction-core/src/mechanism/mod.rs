@@ -5,22 +5,31 @@
 
 mod builder;
 mod description;
+mod drive;
 mod id;
 mod joint;
+mod law;
+mod law_description;
 mod problem;
 pub mod samples;
 mod state;
 mod topology;
 mod tree;
 mod validate;
+mod validate_laws;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 pub use builder::MechanismBuilder;
 pub use description::*;
+pub use drive::{Drive, DriveEntry};
 pub use id::{BodyId, FrameId, JointId};
 pub use joint::triad;
+pub use law::{Activation, InputLaw, LawSlopes, SpeedLine, cut};
+pub use law_description::{
+    ActivationDescription, ActivationKind, Affine, LawDescription, SpeedLineDescription,
+};
 #[doc(hidden)]
 pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
@@ -81,8 +90,10 @@ pub struct Limits {
     pub upper: [f64; 6],
     /// Speed limit.
     pub velocity: f64,
-    /// Limit of the actuator force.
+    /// Limit of the actuator force: the larger side of its range.
     pub effort: f64,
+    /// Range that the sum of the actuator forces on a coordinate is cut at.
+    pub effort_range: [f64; 2],
 }
 
 /// A joint. Its frames are *aligned*: turned so that the axis is z (see `joint.rs`).
@@ -197,6 +208,7 @@ pub struct Mechanism {
     gravity: Vec3,
     wind: Vec3,
     inputs: Vec<String>,
+    drives: Vec<Drive>,
     bodies: Vec<Body>,
     joints: Vec<Joint>,
     constraints: Vec<Nonholonomic>,
