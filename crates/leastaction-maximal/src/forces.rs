@@ -124,6 +124,10 @@ pub(crate) fn add_half_kick(
         for k in 0..3 {
             out[i][3 + k] += weight[k];
         }
+        for (input, point, wrench) in &link.pushes {
+            let torque = wrench.ang + (side.rot[i] * *point).cross(wrench.lin);
+            add_six(&mut out[i], torque, wrench.lin, u[*input] * half);
+        }
         for (input, wrench) in &link.thrusters {
             let s = u[*input] * half;
             add_six(&mut out[i], side.rot[i] * wrench.ang, side.rot[i] * wrench.lin, s);

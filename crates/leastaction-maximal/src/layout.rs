@@ -128,6 +128,8 @@ pub(crate) struct Link {
     pub(crate) drags: Vec<(Vec3, f64)>,
     /// Thrusters: input, wrench about the centre of mass in link axes.
     pub(crate) thrusters: Vec<(usize, Wrench)>,
+    /// Pushes: input, point relative to the centre of mass in link axes, wrench along world axes about the point.
+    pub(crate) pushes: Vec<(usize, Vec3, Wrench)>,
 }
 
 /// What a closure constrains.
@@ -353,6 +355,9 @@ impl Layout {
             for t in &body.thrusters {
                 links[link].thrusters.push((t.input, at.wrench(t.wrench)));
             }
+            for p in &body.pushes {
+                links[link].pushes.push((p.input, at.point(p.point), p.wrench));
+            }
         }
 
         let mut loops = Vec::new();
@@ -530,6 +535,7 @@ impl Link {
             terms: 0.0,
             drags: Vec::new(),
             thrusters: Vec::new(),
+            pushes: Vec::new(),
         }
     }
 }

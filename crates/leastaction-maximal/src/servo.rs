@@ -13,7 +13,7 @@ use super::layout::{Layout, LinkJoint};
 use super::workspace::{StepData, Trial};
 use crate::mechanism::{InputLaw, Mechanism, cut};
 use crate::scalar::Real;
-use crate::spatial::Wrench;
+use crate::spatial::{Mat3, Vec3, Wrench};
 
 /// An input on a joint one of whose inputs depends on the motion.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +80,9 @@ pub(crate) fn add_actuation(
         *sum += step.known[k] * step.h;
     }
     for (i, link) in layout.links.iter().enumerate() {
+        for (input, point, wrench) in &link.pushes {
+            work += step.known[*input] * push_travel(start, trial, i, *point, wrench);
+        }
         for (input, wrench) in &link.thrusters {
             work += step.known[*input] * thruster_travel(start, trial, i, wrench);
         }
@@ -112,6 +115,14 @@ pub(crate) fn add_actuation(
         }
     }
     work
+}
+
+/// How far a link moves along a push, to second order.
+fn push_travel(start: &Side, trial: &Trial, i: usize, point: Vec3, wrench: &Wrench) -> f64 {
+    let (from, to) = (&start.rot[i], &trial.side.rot[i]);
+    let place = |side: &Side, rot: &Mat3| side.point[i] - side.arm[i] + *rot * point;
+    let turn = (*to * from.transpose()).vee();
+    turn.dot(wrench.ang) + (place(&trial.side, to) - place(start, from)).dot(wrench.lin)
 }
 
 /// How far a link moves along a wrench fixed in it, to second order.

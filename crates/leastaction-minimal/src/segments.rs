@@ -91,6 +91,15 @@ pub(crate) struct Thruster {
     pub(crate) wrench: Wrench,
 }
 
+/// A wrench along world axes at a point of a segment, times an input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Push {
+    pub(crate) segment: usize,
+    pub(crate) input: usize,
+    pub(crate) point: Vec3,
+    pub(crate) wrench: Wrench,
+}
+
 /// An input on a coordinate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Actuator {
@@ -142,6 +151,7 @@ pub(crate) struct Segments {
     pub(crate) driven: Vec<usize>,
     pub(crate) drags: Vec<Drag>,
     pub(crate) thrusters: Vec<Thruster>,
+    pub(crate) pushes: Vec<Push>,
     pub(crate) nodes: Vec<NodeMap>,
     pub(crate) gravity: Vec3,
     pub(crate) wind: Vec3,
@@ -188,6 +198,7 @@ impl Segments {
             driven: Vec::new(),
             drags: Vec::new(),
             thrusters: Vec::new(),
+            pushes: Vec::new(),
             nodes: Vec::new(),
             gravity: mechanism.gravity(),
             wind: mechanism.wind(),
@@ -247,6 +258,11 @@ impl Segments {
             let at = out.nodes[drag.node];
             let point = at.pose.point(drag.point);
             out.drags.push(Drag { segment: at.segment, point, coefficient: drag.coefficient });
+        }
+        for push in &tree.pushes {
+            let at = out.nodes[push.node];
+            let (point, wrench) = (at.pose.point(push.point), push.wrench);
+            out.pushes.push(Push { segment: at.segment, input: push.input, point, wrench });
         }
         for thruster in &tree.thrusters {
             let at = out.nodes[thruster.node];

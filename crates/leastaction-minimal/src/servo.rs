@@ -13,6 +13,7 @@ use super::lanes::Lanes;
 use super::residual::{Point, Residual, at_points};
 use super::scheme::Scheme;
 use super::segments::{Motion, Segments, Servo};
+use super::wrench::push_wrench;
 use crate::mechanism::{LawSlopes, cut};
 use crate::scalar::Real;
 use crate::spatial::{Vec3, Wrench};
@@ -130,6 +131,10 @@ pub(crate) fn input_work<const N: usize>(
         } else {
             power += residual.efforts[c] * residual.rates[c];
         }
+    }
+    for push in &segments.pushes {
+        let wrench = push_wrench(&residual.poses[push.segment], push);
+        power += residual.velocities[push.segment].dot(wrench) * point.u[push.input];
     }
     for thruster in &segments.thrusters {
         let wrench = residual.poses[thruster.segment].wrench(Wrench::constant(thruster.wrench));

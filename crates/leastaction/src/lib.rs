@@ -107,9 +107,9 @@ pub mod mechanism {
         DriveEntry, Frame, FrameDescription, FrameId, InputLaw, Joint, JointDescription, JointId, JointRole,
         JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
         MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
-        Origin, PerCoordinate, Placement, Problem, Severity, Shape, SpeedLine, SpeedLineDescription,
-        SpringDescription, State, StateDescription, Thruster, ThrusterDescription, Visual, WORLD, WarmStart,
-        nearest, samples,
+        Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Severity, Shape, SpeedLine,
+        SpeedLineDescription, SpringDescription, State, StateDescription, Thruster, ThrusterDescription,
+        Visual, WORLD, WarmStart, nearest, samples,
     };
 }
 

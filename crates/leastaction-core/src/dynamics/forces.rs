@@ -53,6 +53,12 @@ impl<T: Real> Dynamics<T> {
             let f = (v.lin + v.ang.cross(p) - wind).scale(-drag.coefficient);
             self.external[drag.node] += Wrench::new(p.cross(f), f);
         }
+        for push in &tree.pushes {
+            let p = self.kinematics.poses[push.node].point(Vec3::constant(push.point));
+            let f = Vec3::constant(push.wrench.lin);
+            let w = Wrench::new(Vec3::constant(push.wrench.ang) + p.cross(f), f);
+            self.external[push.node] += w * mechanism.input_force(push.input, u, &[], &[]);
+        }
         for thruster in &tree.thrusters {
             let w = self.kinematics.poses[thruster.node].wrench(Wrench::constant(thruster.wrench));
             // What acts as a wrench has no length: its law is of the input alone.

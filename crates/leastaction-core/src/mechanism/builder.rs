@@ -14,7 +14,7 @@ use super::tree::Tree;
 use super::validate::{Checker, unit_length};
 use super::{
     Activation, Actuator, Body, BodyId, Coupling, Frame, InputLaw, Joint, JointId, Limits, Mechanism,
-    Nonholonomic, NonholonomicKind, SpeedLine, State, Thruster,
+    Nonholonomic, NonholonomicKind, Push, SpeedLine, State, Thruster,
 };
 use crate::spatial::{Inertia, Pose, Quat, Sym3, Vec3};
 
@@ -286,6 +286,15 @@ fn body(b: &BodyDescription, input_id: &impl Fn(&str) -> usize) -> Body {
             .map(|t| Thruster {
                 input: input_id(&t.input),
                 wrench: crate::spatial::Wrench::from_array(t.wrench),
+            })
+            .collect(),
+        pushes: b
+            .pushes
+            .iter()
+            .map(|p| Push {
+                input: input_id(&p.input),
+                wrench: crate::spatial::Wrench::from_array(p.wrench),
+                point: vec3(p.point),
             })
             .collect(),
         visuals: b.visuals.clone(),

@@ -197,6 +197,9 @@ pub struct BodyDescription {
     /// Body-fixed wrenches scaled by an input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thrusters: Vec<ThrusterDescription>,
+    /// Wrenches along world axes scaled by an input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pushes: Vec<PushDescription>,
     /// Shapes to draw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visuals: Vec<Visual>,
@@ -213,6 +216,19 @@ pub struct ThrusterDescription {
     pub input: String,
     /// Wrench per unit input: torque then force, body frame, about the body origin.
     pub wrench: [f64; 6],
+}
+
+/// A wrench along the axes of the world at a point of a body, times an input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PushDescription {
+    /// Name of the input.
+    pub input: String,
+    /// Wrench per unit input: torque then force, world axes, about the point.
+    pub wrench: [f64; 6],
+    /// The point, body frame.
+    #[serde(default, skip_serializing_if = "is_zero3")]
+    pub point: [f64; 3],
 }
 
 /// A shape to draw, fixed in a body.

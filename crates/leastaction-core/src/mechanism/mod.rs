@@ -34,7 +34,7 @@ pub use law_description::{
 pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
 pub use state::{State, WarmStart};
-pub use tree::{Attachment, Node, NodeDrag, NodeThruster, Tree};
+pub use tree::{Attachment, Node, NodeDrag, NodePush, NodeThruster, Tree};
 
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
@@ -55,6 +55,8 @@ pub struct Body {
     pub drag: f64,
     /// Thrusters.
     pub thrusters: Vec<Thruster>,
+    /// Pushes along world axes.
+    pub pushes: Vec<Push>,
     /// Shapes to draw.
     pub visuals: Vec<Visual>,
     /// Where it was read from.
@@ -68,6 +70,17 @@ pub struct Thruster {
     pub input: usize,
     /// Wrench per unit input, body frame, about the body origin.
     pub wrench: Wrench,
+}
+
+/// A wrench along world axes at a point of a body, scaled by an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Push {
+    /// Index of the input.
+    pub input: usize,
+    /// Wrench per unit input, world axes, about the point.
+    pub wrench: Wrench,
+    /// The point, body frame.
+    pub point: Vec3,
 }
 
 /// An input acting on a velocity coordinate.

@@ -149,6 +149,17 @@ impl<'a> Checker<'a> {
             let message = format!("drag {} is not a non-negative number", body.drag);
             self.error(at, &element, message, "give the coefficient in N·s/m");
         }
+        for push in &body.pushes {
+            self.input(at, &element, &push.input);
+            if push.wrench.iter().chain(&push.point).any(|x| !x.is_finite()) {
+                self.error(
+                    at,
+                    &element,
+                    "a push is not finite",
+                    "give torque, force and point in finite numbers",
+                );
+            }
+        }
         for thruster in &body.thrusters {
             self.input(at, &element, &thruster.input);
             if thruster.wrench.iter().any(|x| !x.is_finite()) {

@@ -84,7 +84,9 @@ impl Checker<'_> {
         let remedy =
             "let it act on joints with plain coordinates, or close the loop where you make the input";
         let model = self.model;
-        for body in model.bodies.iter().filter(|b| b.thrusters.iter().any(|t| t.input == law.input)) {
+        for body in model.bodies.iter().filter(|b| {
+            b.thrusters.iter().any(|t| t.input == law.input) || b.pushes.iter().any(|p| p.input == law.input)
+        }) {
             let message = format!("it depends on the motion, but acts as a wrench on body `{}`", body.name);
             self.error(law.origin, element, message, remedy);
         }

@@ -10,7 +10,8 @@ use super::reader::{Item, JointRecord, Reader};
 use super::tuned::Tuned;
 use crate::frames::{add, cross, rotate};
 use crate::mechanism::{
-    ActuatorDescription, Affine, JointType, LawDescription, PerCoordinate, ThrusterDescription,
+    ActuatorDescription, Affine, JointType, LawDescription, PerCoordinate, PushDescription,
+    ThrusterDescription,
 };
 
 /// Reads all `actuator` sections.
@@ -111,6 +112,8 @@ struct Target {
     range: Option<[f64; 2]>,
     /// A motion along it has no length: only its velocity would count.
     without_length: bool,
+    /// Force along world axes on the child of a free joint.
+    push: [f64; 3],
 }
 
 /// Connects an input to what it drives; false if nothing is driven.
@@ -156,15 +159,6 @@ fn on_joint(reader: &mut Reader, item: &Item, way: &str, gear: [f64; 6]) -> Opti
         _ => &[(0, 0)],
     };
     let scalar = record.kind.nv() == 1;
-    if record.kind == JointType::Floating && gear[..3].iter().any(|g| *g != 0.0) {
-        let what = "an actuator that pushes a free joint along world axes is left out";
-        reader.left_out(
-            item.id,
-            what,
-            "set the first three numbers of `gear` to zero, or act at a `site` of the body",
-        );
-        return None;
-    }
     if !scalar && way == "jointinparent" {
         let what = "an actuator that turns a joint about axes of the parent (`jointinparent`) is left out";
         reader.left_out(item.id, what, "use `joint`, whose axes are the child's");
@@ -178,8 +172,9 @@ fn on_joint(reader: &mut Reader, item: &Item, way: &str, gear: [f64; 6]) -> Opti
         offset,
         range,
         without_length: record.kind == JointType::Floating,
+        push: if record.kind == JointType::Floating { [gear[0], gear[1], gear[2]] } else { [0.0; 3] },
     };
-    if target.joints.is_empty() {
+    if target.joints.is_empty() && target.push == [0.0; 3] {
         no_gear(reader, item.id);
         return None;
     }
@@ -212,7 +207,8 @@ fn on_tendon(reader: &mut Reader, item: &Item, gear: f64) -> Option<Target> {
         reader.left_out(item.id, what, "act on a `joint`, a fixed `tendon` or at a `site`");
         return None;
     }
-    let mut target = Target { joints: Vec::new(), offset: 0.0, range: None, without_length: false };
+    let mut target =
+        Target { joints: Vec::new(), offset: 0.0, range: None, without_length: false, push: [0.0; 3] };
     for &child in element.children.iter().filter(|id| document.elements[**id].tag == "joint") {
         let joint = joint_named(reader, child, "joint")?;
         let record = &reader.joints[joint];
@@ -247,7 +243,7 @@ fn drive(reader: &mut Reader, item: &Item, target: Target, mut finished: Finishe
         return false;
     }
     let ball = target.joints.len() > 1 && target.joints.iter().all(|j| j.0 == target.joints[0].0);
-    let ball = ball || reader.joints[target.joints[0].0].kind == JointType::Spherical;
+    let ball = ball || target.joints.first().is_some_and(|j| reader.joints[j.0].kind == JointType::Spherical);
     if ball && depends_on_motion(law) {
         let what = "a law of length or velocity on a ball joint is not supported: the actuator is left out";
         reader.left_out(item.id, what, "use `motor` and close the loop where you make the input");
@@ -273,6 +269,9 @@ fn drive(reader: &mut Reader, item: &Item, target: Target, mut finished: Finishe
         let [constant, length, velocity] = affine.coefficients();
         *affine = Affine::from([constant + length * target.offset, length, velocity]);
     }
+    if target.push != [0.0; 3] {
+        push(reader, item, law.input.clone(), target.push);
+    }
     for (joint, coordinate, gear) in &target.joints {
         let index = reader.joints[*joint].index;
         let input = law.input.clone();
@@ -286,6 +285,16 @@ fn drive(reader: &mut Reader, item: &Item, target: Target, mut finished: Finishe
     }
     keep(reader, finished);
     true
+}
+
+/// A force along world axes at the origin of the body that a free joint moves.
+fn push(reader: &mut Reader, item: &Item, input: String, force: [f64; 3]) {
+    let Some(joint) = joint_named(reader, item.id, "joint") else { return };
+    let child = reader.model.joints[reader.joints[joint].index].child.clone();
+    let [x, y, z] = force;
+    if let Some(body) = reader.model.bodies.iter_mut().find(|body| body.name == child) {
+        body.pushes.push(PushDescription { input, wrench: [0.0, 0.0, 0.0, x, y, z], point: [0.0; 3] });
+    }
 }
 
 /// Adds a law that says more than that the input is a force.

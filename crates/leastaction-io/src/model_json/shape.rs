@@ -74,10 +74,17 @@ const BODY: Shape = Shape::Struct(&[
     may("inertia", Shape::Vector(6)),
     may("drag", Shape::Number),
     may("thrusters", Shape::List(&THRUSTER)),
+    may("pushes", Shape::List(&PUSH)),
     may("visuals", Shape::List(&VISUAL)),
 ]);
 
 const THRUSTER: Shape = Shape::Struct(&[must("input", Shape::Text), must("wrench", Shape::Vector(6))]);
+
+const PUSH: Shape = Shape::Struct(&[
+    must("input", Shape::Text),
+    must("wrench", Shape::Vector(6)),
+    may("point", Shape::Vector(3)),
+]);
 
 const VISUAL: Shape =
     Shape::Struct(&[must("shape", SOLID), may("placement", PLACEMENT), optional("rgba", Shape::Vector(4))]);

@@ -188,6 +188,22 @@ impl Stage {
         let momentum = &at.momentum[i];
         ang -= Vec3::constant(angular(momentum));
         lin -= Vec3::constant(linear(momentum)) + Vec3::constant(layout.gravity).scale(link.mass * half);
+        for (input, point, wrench) in &link.pushes {
+            let s = at.u[*input] * half;
+            let (tau, f) = (Vec3::constant(wrench.ang), Vec3::constant(wrench.lin));
+            let (r, r_end) = (rot * Vec3::constant(*point), rot_end * Vec3::constant(*point));
+            ang -= (tau + r.cross(f)).scale(s);
+            lin -= f.scale(s);
+            ang_end += (tau + r_end.cross(f)).scale(s);
+            lin_end += f.scale(s);
+            let half = half * at.step.input_slopes[*input];
+            let unit = |side: &Side, s: f64| {
+                six((wrench.ang + (side.rot[i] * *point).cross(wrench.lin)).scale(s), wrench.lin.scale(s))
+            };
+            let kick = about_point(&unit(&self.start, -half), self.start.arm[i]);
+            self.rows_by_input.entries.push((i, *input, kick));
+            self.out_by_input.entries.push((i, *input, unit(&self.end, half)));
+        }
         for (input, wrench) in &link.thrusters {
             let s = at.u[*input] * half;
             let (tau, f) = (Vec3::constant(wrench.ang), Vec3::constant(wrench.lin));

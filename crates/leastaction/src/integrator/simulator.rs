@@ -6,7 +6,7 @@ use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::input_run::InputRun;
 use super::maximal::{Maximal, MaximalOptions};
 use super::minimal::{Minimal, MinimalOptions, Policy};
-use super::{Actuation, Input, Integrator, JointForce, StepError, StepReport, expect_length};
+use super::{Actuation, Input, Integrator, JointForce, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
 /// Integrators that can be chosen by name.
@@ -144,8 +144,11 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
     /// # Errors
     /// If the step cannot be taken; the simulation is then where it was.
     pub fn step(&mut self, u: &[f64], h: f64) -> Result<StepReport, StepError> {
-        expect_length("input", u.len(), self.mechanism.nu())?;
         let Self { mechanism, run, state, fresh, inputs } = self;
+        if u.len() != inputs.acted.len() {
+            // The method says what is wrong.
+            return run.step(mechanism, Input { u }, h).map_err(|error| error.of_step(h));
+        }
         if !inputs.acted.is_empty() && run.actuation().is_none() {
             if !*fresh {
                 run.read_out(mechanism, state);

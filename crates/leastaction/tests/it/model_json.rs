@@ -8,8 +8,8 @@ use leastaction::mechanism::{
     ActivationDescription, ActivationKind, ActuatorDescription, Affine, BodyDescription,
     ConstraintDescription, Coordinates, CouplingDescription, FrameDescription, JointDescription, JointRole,
     JointType, LawDescription, LimitsDescription, MODEL_SCHEMA, MimicDescription, ModelDescription,
-    PerCoordinate, Placement, Shape, SpeedLineDescription, SpringDescription, StateDescription,
-    ThrusterDescription, Visual,
+    PerCoordinate, Placement, PushDescription, Shape, SpeedLineDescription, SpringDescription,
+    StateDescription, ThrusterDescription, Visual,
 };
 use serde_json::{Map, Value};
 
@@ -30,6 +30,11 @@ fn full_model() -> ModelDescription {
         com: [0.1 + 0.2, -0.0, 5e-324],
         inertia: [1.0, 1.0, 1.0, 1e-17, 2.5e-10, -1e-9],
         drag: 0.25,
+        pushes: vec![PushDescription {
+            input: "u".into(),
+            wrench: [0.0, 0.5, 0.0, 1.0, 0.0, 0.0],
+            point: [0.0, 0.1, 0.0],
+        }],
         thrusters: vec![ThrusterDescription { input: "u".into(), wrench: [0.0, 0.0, 0.0, 0.0, 0.0, 1.0] }],
         visuals: shapes
             .into_iter()
@@ -340,8 +345,8 @@ fn the_schema_holds_the_keys_of_the_format_and_no_others() {
         known.entry(id).or_default().extend(object["properties"].as_object().unwrap().keys().cloned());
     }
     assert_eq!(seen, known);
-    // 16 structures, and one for each kind of shape and constraint.
-    assert_eq!(known.len(), 16 + 6 + 2);
+    // 17 structures, and one for each kind of shape and constraint.
+    assert_eq!(known.len(), 17 + 6 + 2);
 }
 
 #[test]

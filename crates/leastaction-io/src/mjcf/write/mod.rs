@@ -182,6 +182,7 @@ impl<'m> Writer<'m> {
                 && body.inertia == [0.0; 6]
                 && body.visuals.is_empty()
                 && body.thrusters.is_empty()
+                && body.pushes.is_empty()
                 && !self.sites.contains_key(&body.name);
             let joined = |i: usize| {
                 let pieces = &self.links[i].pieces;

@@ -153,7 +153,9 @@ pub(super) fn tendons(writer: &mut Writer<'_>) -> BTreeSet<String> {
     let scalar = |piece: &Piece| matches!(piece.kind, PieceKind::Hinge | PieceKind::Slide);
     let mut shared = BTreeSet::new();
     for input in writer.model.inputs.clone() {
-        let wrench = writer.model.bodies.iter().any(|body| body.thrusters.iter().any(|t| t.input == input));
+        let wrench = writer.model.bodies.iter().any(|body| {
+            body.thrusters.iter().any(|t| t.input == input) || body.pushes.iter().any(|p| p.input == input)
+        });
         let (mut joints, mut plain) = (Vec::new(), !wrench);
         for link in &writer.links {
             for actuator in link.joint.actuators.iter().filter(|a| a.input == input) {
@@ -214,6 +216,10 @@ pub(super) fn actuators(writer: &mut Writer<'_>, link: usize, shared: &BTreeSet<
                 _ => {}
             }
         }
+    }
+    if !writer.links[link].body.pushes.is_empty() {
+        let message = "pushes along world axes are left out: MJCF has them on free joints only";
+        writer.say(format!("body `{}`", writer.links[link].body.name), message, "use thrusters");
     }
     for thruster in writer.links[link].body.thrusters.clone() {
         let body = writer.links[link].body.name.clone();
