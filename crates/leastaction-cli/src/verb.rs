@@ -105,7 +105,7 @@ fn argument(field: &Field) -> Arg {
     }
     match field.kind {
         Kind::Word(_) if field.many => arg.value_delimiter(','),
-        Kind::Vector | Kind::Assignment => arg.allow_hyphen_values(true),
+        Kind::Vector | Kind::Assignment | Kind::Gain => arg.allow_hyphen_values(true),
         // So that a negative number is refused as what it is, not as an unknown flag.
         Kind::Positive | Kind::Range(..) | Kind::Count(..) | Kind::RandomVelocity => {
             arg.allow_negative_numbers(true)

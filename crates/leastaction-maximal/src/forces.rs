@@ -92,7 +92,7 @@ pub(crate) fn joint_forces<T: Real>(
         driven[c] += u[input] * gear;
     }
     for c in 0..6 {
-        out[c] = T::from_f64(driven[c].clamp(-joint.effort, joint.effort));
+        out[c] = T::from_f64(driven[c].clamp(joint.effort[0], joint.effort[1]));
     }
     if joint.rows.has_springs {
         let mut k = joint.rows.stiffness;
@@ -123,6 +123,10 @@ pub(crate) fn add_half_kick(
         let weight = layout.gravity * (link.mass * half);
         for k in 0..3 {
             out[i][3 + k] += weight[k];
+        }
+        for (input, point, wrench) in &link.pushes {
+            let torque = wrench.ang + (side.rot[i] * *point).cross(wrench.lin);
+            add_six(&mut out[i], torque, wrench.lin, u[*input] * half);
         }
         for (input, wrench) in &link.thrusters {
             let s = u[*input] * half;

@@ -40,6 +40,7 @@ mod read_out;
 pub mod reference;
 mod residual;
 mod rotation_map;
+mod servo;
 mod start;
 mod state;
 mod tension;
@@ -60,7 +61,9 @@ pub use workspace::MaximalWorkspace;
 use leastaction_core::sabotage;
 use leastaction_core::{integrator, mechanism, scalar, spatial};
 
-use crate::integrator::{Input, Integrator, JointForce, StepError, StepReport, expect_length, expect_state};
+use crate::integrator::{
+    Actuation, Input, Integrator, JointForce, StepError, StepReport, expect_length, expect_state,
+};
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
 use ldu::{Six, angular, linear};
@@ -290,7 +293,7 @@ impl Maximal {
         state: &mut MaximalState,
         input: Input<'_>,
         h: f64,
-        mut derivative: Option<&mut StepDerivative>,
+        derivative: Option<&mut StepDerivative>,
     ) -> Result<StepReport, StepError> {
         expect_length("u", input.u.len(), mechanism.nu())?;
         if !(h.is_finite() && h != 0.0) {
@@ -300,6 +303,25 @@ impl Maximal {
                 remedy: "give a finite number of seconds that is not zero".into(),
             });
         }
+        let mut known = std::mem::take(&mut ws.inputs);
+        servo::known_forces(mechanism, input.u, &mut known, &mut ws.step.input_slopes);
+        ws.step.known.copy_from_slice(&known);
+        ws.actuation.fill(0.0);
+        ws.work = 0.0;
+        let outcome = self.composed(ws, state, &known, h, derivative);
+        ws.inputs = known;
+        outcome
+    }
+
+    /// One step under known forces and inputs of servos.
+    fn composed(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        u: &[f64],
+        h: f64,
+        mut derivative: Option<&mut StepDerivative>,
+    ) -> Result<StepReport, StepError> {
         let mut report = StepReport::default();
         let (fractions, t) = (self.composition.fractions(), state.t);
         ws.saved = false;
@@ -317,16 +339,9 @@ impl Maximal {
             state.inertia_step = h.abs();
         }
         for (stage, fraction) in fractions.iter().enumerate() {
-            if let Err(error) = self.substep(
-                ws,
-                state,
-                input.u,
-                fraction * h,
-                stage,
-                0,
-                &mut report,
-                derivative.as_deref_mut(),
-            ) {
+            if let Err(error) =
+                self.substep(ws, state, u, fraction * h, stage, 0, &mut report, derivative.as_deref_mut())
+            {
                 if ws.saved {
                     state.restore(&ws.layout, &ws.backup);
                 }
@@ -397,6 +412,7 @@ impl Maximal {
             state.momentum[i] = ldu::six(ang, lin);
         }
         read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
+        ws.work += servo::add_actuation(layout, step, &state.side, trial, &state.q, &mut ws.actuation);
         std::mem::swap(&mut state.side, &mut trial.side);
         std::mem::swap(&mut state.poses, &mut trial.poses);
         let first = ws.accepted == 0;
@@ -546,6 +562,10 @@ impl Integrator for Maximal {
     fn gap(&self, _mechanism: &Mechanism, workspace: &mut MaximalWorkspace, state: &MaximalState) -> f64 {
         let gap = read_out::largest_gap(&workspace.layout, state);
         gap.ang.max(gap.lin)
+    }
+
+    fn actuation<'w>(&self, workspace: &'w MaximalWorkspace) -> Option<Actuation<'w>> {
+        Some(Actuation { impulse: &workspace.actuation, work: workspace.work })
     }
 
     fn joint_forces(&self, workspace: &mut MaximalWorkspace, out: &mut Vec<JointForce>) {

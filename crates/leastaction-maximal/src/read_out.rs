@@ -106,9 +106,9 @@ pub(crate) fn add_end_impulses(layout: &Layout, step: &StepData, trial: &Trial, 
         }
         for c in 0..joint.kind.nv() {
             let law = &step.law[link.v + c];
-            if law.alpha != 0.0 {
+            if law.alpha != 0.0 || !joint.servos.is_empty() {
                 let row = coordinate_row(joint.kind, &trial.side.joints[i], c);
-                let e = law.f0 + law.beta * trial.dy[link.v + c];
+                let e = law.f0 + law.beta * trial.dy[link.v + c] + trial.driven[link.v + c];
                 add_row(momentum, &trial.side.arm, link.parent, Some(i), &row, e);
             }
         }

@@ -42,6 +42,11 @@ pub struct MaximalWorkspace {
     /// Intervals accepted within the present step.
     pub(crate) accepted: u32,
     pub(crate) scratch_rows: Vec<[Row; 6]>,
+    /// Inputs of the step as [`StepData::known`] has them, and the impulse of every input over the last step.
+    pub(crate) inputs: Vec<f64>,
+    pub(crate) actuation: Vec<f64>,
+    /// Work of all inputs over it.
+    pub(crate) work: f64,
     /// Merits of the last solve, newest last.
     pub(crate) merits: [f64; 8],
 }
@@ -59,6 +64,9 @@ pub(crate) struct StepData {
     pub(crate) law_loop: Vec<[ImpulseLaw; 3]>,
     pub(crate) implicit: Vec<bool>,
     pub(crate) implicit_loop: Vec<[bool; 3]>,
+    /// Inputs of the step: forces where they are known before it, with their derivatives by the inputs.
+    pub(crate) known: Vec<f64>,
+    pub(crate) input_slopes: Vec<f64>,
     /// Force directions of the closures at the start (joint rows), and of rolling constraints (centre-of-mass rows).
     pub(crate) rows: Vec<[Row; 6]>,
     /// Signs of the limits watched: +1 lower, −1 upper, 0 none.
@@ -124,6 +132,9 @@ pub(crate) struct Trial {
     pub(crate) closure: Vec<Six>,
     /// Start impulses of the coordinate rows, Fischer–Burmeister values and slopes of the limits.
     pub(crate) impulse: Vec<f64>,
+    /// Their slopes `−ds/d(dy)`, and the part of servos.
+    pub(crate) alpha: Vec<f64>,
+    pub(crate) driven: Vec<f64>,
     pub(crate) limit: Vec<[f64; 3]>,
     pub(crate) limit_loop: Vec<[[f64; 3]; 3]>,
     /// Increments of the coordinates.
@@ -158,6 +169,8 @@ impl MaximalWorkspace {
                 law_loop: vec![[ImpulseLaw::default(); 3]; nl],
                 implicit: vec![false; nv],
                 implicit_loop: vec![[false; 3]; nl],
+                known: vec![0.0; layout.places.len()],
+                input_slopes: vec![1.0; layout.places.len()],
                 rows: vec![[Row::default(); 6]; nc],
                 limit_side: vec![0.0; nv],
                 limit_side_loop: vec![[0.0; 3]; nl],
@@ -171,6 +184,8 @@ impl MaximalWorkspace {
                 particular: vec![[0.0; 6]; n],
                 closure: vec![[0.0; 6]; nc],
                 impulse: vec![0.0; nv],
+                alpha: vec![0.0; nv],
+                driven: vec![0.0; nv],
                 limit: vec![[0.0; 3]; nv],
                 limit_loop: vec![[[0.0; 3]; 3]; nl],
                 dy: vec![0.0; nv],
@@ -193,6 +208,9 @@ impl MaximalWorkspace {
             node_time: 0.0,
             accepted: 0,
             scratch_rows: vec![[Row::default(); 6]; nc],
+            inputs: vec![0.0; layout.places.len()],
+            work: 0.0,
+            actuation: vec![0.0; layout.places.len()],
             merits: [0.0; 8],
             iterate,
             layout,

@@ -164,7 +164,9 @@ impl<const N: usize> DenseFactor<N> {
     ) {
         let law = &segments.laws[c];
         let (s, n) = (scheme.s, segments.n);
-        if law.armature == 0.0 && law.damping == 0.0 && law.stiffness == 0.0 {
+        let servos = &residual.servos;
+        let driven = !segments.servos.is_empty() && segments.driven.binary_search(&c).is_ok();
+        if law.armature == 0.0 && law.damping == 0.0 && law.stiffness == 0.0 && !driven {
             return;
         }
         for al in 0..s {
@@ -172,8 +174,12 @@ impl<const N: usize> DenseFactor<N> {
             for ga in 1..=s {
                 let coupling: f64 = self.coupling[al * s + ga - 1].iter().sum();
                 out[ga - 1] += law.armature * coupling / residual.h
-                    - law.damping * scheme.w[al] * scheme.b[al][ga]
-                    - if ga == al { residual.weights[al] * law.stiffness } else { 0.0 };
+                    - (law.damping - servos.by_rate[c].0[al]) * scheme.w[al] * scheme.b[al][ga]
+                    - if ga == al {
+                        residual.weights[al] * (law.stiffness - servos.by_position[c].0[al])
+                    } else {
+                        0.0
+                    };
             }
         }
     }

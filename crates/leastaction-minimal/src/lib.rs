@@ -48,11 +48,13 @@ mod sample;
 mod scale;
 pub(crate) mod scheme;
 pub(crate) mod segments;
+pub(crate) mod servo;
 mod shift;
 pub(crate) mod six;
 pub(crate) mod state;
 mod step;
 mod stiffness;
+pub(crate) mod tendon;
 pub(crate) mod wrench;
 
 pub use linearize::{Coordinates, Linearization};
@@ -66,7 +68,7 @@ pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 use leastaction_core::sabotage;
 use leastaction_core::{integrator, mechanism, scalar, spatial};
 
-use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
+use crate::integrator::{Actuation, Input, Integrator, StepError, StepReport, expect_length};
 use crate::mechanism::{BodyId, Mechanism, State};
 use std::sync::Arc;
 use step::Solver;
@@ -130,6 +132,7 @@ trait Engine: std::fmt::Debug + Send {
         h: f64,
     ) -> Result<StepReport, StepError>;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
+    fn actuation(&self) -> Actuation<'_>;
     fn sample(
         &mut self,
         mechanism: &Mechanism,
@@ -172,6 +175,9 @@ impl<const N: usize> Engine for Solver<N> {
     }
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
         Self::public_velocity(self, mechanism, state, v);
+    }
+    fn actuation(&self) -> Actuation<'_> {
+        Self::actuation(self)
     }
     fn sample(
         &mut self,
@@ -312,6 +318,10 @@ impl Integrator for Minimal {
         out.q.clone_from(&state.q);
         out.v.resize(mechanism.nv(), 0.0);
         workspace.0.public_velocity(mechanism, state, &mut out.v);
+    }
+
+    fn actuation<'w>(&self, workspace: &'w MinimalWorkspace) -> Option<Actuation<'w>> {
+        Some(workspace.0.actuation())
     }
 
     fn warm_start(&self, _mechanism: &Mechanism, state: &MinimalState) -> Vec<f64> {

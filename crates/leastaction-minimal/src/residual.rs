@@ -20,7 +20,9 @@ use super::ball::BallNode;
 use super::lanes::Lanes;
 use super::scheme::Scheme;
 use super::segments::{GROUND, Motion, Segment, Segments};
+use super::servo::ServoForces;
 use super::wrench::{BodyForces, Impulses, WrenchDerivatives};
+use crate::mechanism::cut;
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
 
@@ -82,6 +84,8 @@ pub(crate) struct Residual<T, const N: usize> {
     pub(crate) balls: Vec<BallNode<T, N>>,
     /// Force of actuators per coordinate, within the effort limits.
     pub(crate) efforts: Vec<Lanes<T, N>>,
+    /// What servos do, if there are any.
+    pub(crate) servos: ServoForces<T, N>,
     /// Result: lane α < s is `r^α`, lane s is the momentum after the step.
     pub(crate) rows: Vec<Lanes<T, N>>,
     /// The momentum after the step once more, by the impulses over it (2.6).
@@ -114,6 +118,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
             impulses: vec![Wrench::zero(); m],
             balls: vec![BallNode::default(); segments.balls],
             efforts: vec![Lanes::default(); n],
+            servos: ServoForces::new(segments),
             rows: vec![Lanes::default(); n],
             carried: vec![T::zero(); n],
         }
@@ -133,12 +138,11 @@ impl<T: Real, const N: usize> Residual<T, N> {
         for a in &segments.actuators {
             self.efforts[a.coordinate] += u[a.input] * a.gear;
         }
+        self.servos.keep_constant(segments, &self.efforts);
         for a in &segments.actuators {
-            let limit = segments.laws[a.coordinate].effort;
+            let range = segments.laws[a.coordinate].effort;
             for x in &mut self.efforts[a.coordinate].0 {
-                if x.value().abs() > limit {
-                    *x = T::from_f64(limit.copysign(x.value()));
-                }
+                *x = cut(*x, range).0;
             }
         }
     }
@@ -152,6 +156,10 @@ impl<T: Real, const N: usize> Residual<T, N> {
         point: &Point<T, N>,
     ) {
         self.outward(segments, scheme, point);
+        if !segments.servos.is_empty() {
+            let Self { servos, rates, efforts, .. } = self;
+            servos.evaluate(segments, scheme, point, rates, efforts);
+        }
         forces.set_impulses(segments, point, self);
         self.inward(segments, scheme, point);
     }

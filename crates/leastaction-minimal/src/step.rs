@@ -12,10 +12,12 @@ use super::residual::{Evaluated, Point, Residual};
 use super::scale::rounding_scale;
 use super::scheme::Scheme;
 use super::segments::{Motion, Segments};
+use super::servo::input_work;
 use super::state::{MinimalState, from_public, largest_coordinate, move_position, split_position, to_public};
 use super::stiffness::{is_stiff, largest_stiffness};
+use super::tendon::Tendons;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
-use crate::integrator::{StepError, StepReport};
+use crate::integrator::{Actuation, StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
 /// `|ξ₂|` beyond which a step turns too far for its chart: `sin ξ₂ = 0.9`. The sine itself would let pass what has
@@ -69,8 +71,14 @@ pub(crate) struct Solver<const N: usize> {
     lanes: Vec<Lanes<f64, N>>,
     guess: Vec<Lanes<f64, N>>,
     pub(crate) velocity: Vec<f64>,
+    /// Force per input where it is known before the step, and impulse of every input over the last step.
+    pub(crate) input_slopes: Vec<f64>,
+    actuation: Vec<f64>,
+    work: f64,
     backup: Option<MinimalState>,
     pub(crate) linearized: Option<Box<LinearizeMemory>>,
+    /// Servos that act on several joints.
+    pub(crate) tendons: Tendons,
 }
 
 impl<const N: usize> Solver<N> {
@@ -103,8 +111,12 @@ impl<const N: usize> Solver<N> {
             lanes: vec![Lanes::default(); n],
             guess: vec![Lanes::default(); n],
             velocity: vec![0.0; n],
+            input_slopes: vec![1.0; segments.nu],
+            actuation: vec![0.0; segments.nu],
+            work: 0.0,
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
             linearized: None,
+            tendons: Tendons::new(&segments, s),
             forces,
             segments,
         })
@@ -167,6 +179,63 @@ impl<const N: usize> Solver<N> {
         self.linearized = None;
     }
 
+    /// Inputs of the step: forces, where they are known before it, else what the law of the servo is given.
+    fn set_inputs(&mut self, mechanism: &Mechanism, u: &[f64]) {
+        for (k, (lanes, u)) in self.point.u.iter_mut().zip(u).enumerate() {
+            let drive = &mechanism.drives()[k];
+            let known = drive.plain || drive.law.is_servo();
+            self.input_slopes[k] = if known { 1.0 } else { drive.law.slopes(*u, 0.0, 0.0).by_input };
+            *lanes = Lanes::splat(if known { *u } else { drive.law.force(*u, 0.0, 0.0) });
+        }
+        self.actuation.fill(0.0);
+        self.work = 0.0;
+    }
+
+    /// Adds the impulse of every input over the part of the step that was just solved, as it acted: what an effort limit cuts
+    /// off is taken from the inputs of that joint in proportion.
+    fn add_actuation(&mut self) {
+        let Self { segments, residual, scheme, actuation, work, point, lanes: asked, .. } = self;
+        if actuation.is_empty() {
+            return;
+        }
+        let points = scheme.points;
+        for a in &segments.actuators {
+            asked[a.coordinate] = Lanes::default();
+        }
+        segments.driven.iter().for_each(|c| asked[*c] = Lanes::default());
+        for a in &segments.actuators {
+            asked[a.coordinate] += point.u[a.input] * a.gear;
+        }
+        for (servo, forces) in segments.servos.iter().zip(&residual.servos.forces) {
+            servo.entries.iter().for_each(|(c, gear)| asked[*c] += *forces * *gear);
+        }
+        // Mean of a force over the points, with what its joint leaves of it.
+        let mean = |forces: &Lanes<f64, N>, coordinate: Option<usize>| -> f64 {
+            let left = |g: usize| match coordinate {
+                Some(c) if asked[c].0[g] != 0.0 => residual.efforts[c].0[g] / asked[c].0[g],
+                _ => 1.0,
+            };
+            (0..points).map(|g| forces.0[g] * left(g) * residual.weights[g]).sum()
+        };
+        *work += input_work(segments, scheme, point, residual);
+        for (k, sum) in actuation.iter_mut().enumerate() {
+            if !segments.servos.iter().any(|servo| servo.input == k) {
+                let mut places = segments.actuators.iter().filter(|a| a.input == k);
+                let only = places.next().filter(|_| places.next().is_none());
+                *sum += mean(&point.u[k], only.map(|a| a.coordinate));
+            }
+        }
+        for (servo, forces) in segments.servos.iter().zip(&residual.servos.forces) {
+            let only = if let [(c, _)] = servo.entries[..] { Some(c) } else { None };
+            actuation[servo.input] += mean(forces, only);
+        }
+    }
+
+    /// What the inputs did over the last step.
+    pub(crate) fn actuation(&self) -> Actuation<'_> {
+        Actuation { impulse: &self.actuation, work: self.work }
+    }
+
     /// One step; on failure the state is unchanged. Does not allocate, unless its length makes other points necessary.
     pub(crate) fn step(
         &mut self,
@@ -176,9 +245,7 @@ impl<const N: usize> Solver<N> {
         u: &[f64],
         h: f64,
     ) -> Result<StepReport, StepError> {
-        for (lanes, u) in self.point.u.iter_mut().zip(u) {
-            *lanes = Lanes::splat(*u);
-        }
+        self.set_inputs(mechanism, u);
         self.choose_points(h);
         let mut report = StepReport::default();
         let (time, end) = (state.t, state.t + h);
@@ -215,6 +282,8 @@ impl<const N: usize> Solver<N> {
         for level in 1..=options.max_halvings.min(MOST_HALVINGS) {
             report.halvings += 1;
             let parts = 1_u32 << level;
+            self.actuation.fill(0.0);
+            self.work = 0.0;
             let part = h / f64::from(parts);
             outcome = (0..parts).try_for_each(|_| self.attempt(mechanism, options, state, part, report));
             if outcome.is_ok() {
@@ -258,6 +327,7 @@ impl<const N: usize> Solver<N> {
         move_position(mechanism, &mut state.q, |c| delta[c].0[s]);
         state.p.copy_from_slice(&self.residual.carried);
         state.caution = (caution - 1.0).max(0.0);
+        self.add_actuation();
         state.t += h;
         remember(&self.scheme, &self.point, h, state);
         Ok(())
@@ -418,7 +488,12 @@ impl<const N: usize> Solver<N> {
         let Self { segments, scheme, forces, derivatives, point, residual, factor, .. } = self;
         factor
             .factor(Evaluated { segments, scheme, forces, derivatives, point, residual })
-            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        if !self.tendons.is_empty() {
+            let Self { segments, scheme, residual, factor, memory, tendons, rhs, .. } = self;
+            tendons.prepare(segments, scheme, residual, rhs, |r, out| factor.solve(memory, r, out));
+        }
+        Ok(())
     }
 
     /// `−J⁻¹ r` with the factorisation at hand into `next_direction`; returns its largest entry.
@@ -428,7 +503,16 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
+        self.couple();
         largest(&self.next_direction)
+    }
+
+    /// Adds what servos on several joints couple to the direction at hand.
+    fn couple(&mut self) {
+        if !self.tendons.is_empty() {
+            let Self { segments, scheme, residual, tendons, next_direction, .. } = self;
+            tendons.correct(segments, scheme, residual, next_direction);
+        }
     }
 
     /// Factors the Newton matrix at the point, written out where that is cheaper.
@@ -436,7 +520,12 @@ impl<const N: usize> Solver<N> {
         let Some(dense) = &mut self.dense else { return self.factor_here() };
         dense
             .factor(&self.segments, &self.scheme, &self.residual)
-            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        if !self.tendons.is_empty() {
+            let Self { segments, scheme, residual, tendons, rhs, .. } = self;
+            tendons.prepare(segments, scheme, residual, rhs, |r, out| dense.solve(r, out));
+        }
+        Ok(())
     }
 
     /// As [`newton_direction`](Self::newton_direction), with whichever factorisation there is.
@@ -447,6 +536,7 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         dense.solve(&self.rhs, &mut self.next_direction);
+        self.couple();
         largest(&self.next_direction)
     }
 

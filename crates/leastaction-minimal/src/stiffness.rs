@@ -104,4 +104,10 @@ fn times_stiffness(segments: &Segments, mass: &MassFactor, levers: &[Vec3], x: &
             turns[segment.parent] += couple;
         }
     }
+    // A position servo is a spring along its length.
+    for servo in &segments.servos {
+        let length: f64 = servo.entries.iter().map(|(c, gear)| gear * x[*c]).sum();
+        let pull = (-servo.law.bias[1]).max(0.0) * length;
+        servo.entries.iter().for_each(|(c, gear)| out[*c] += gear * pull);
+    }
 }

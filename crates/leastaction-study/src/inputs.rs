@@ -9,6 +9,7 @@ use leastaction::mechanism::{Mechanism, State};
 use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::Model;
+use crate::motors::Targets;
 use crate::policy::{self, Player};
 use crate::settings::Settings;
 
@@ -28,24 +29,31 @@ pub struct Inputs {
     slack: f64,
     /// A policy, which then says everything.
     player: Option<Player>,
+    /// What servos follow, and half a step: they are given the target in the middle of theirs.
+    servos: Option<(Targets, f64)>,
 }
 
 impl Inputs {
-    /// The inputs that flags, scenario, or a reference data file give.
+    /// The inputs that flags, scenario, a reference data file, or the start state give, and what servos follow.
     pub fn new(
         mechanism: &Mechanism,
         model: &Model,
         settings: &Settings,
         step: f64,
+        start: &State,
+        targets: Option<Targets>,
     ) -> Result<Self, Failure> {
+        let mut values = start.inputs.clone();
+        values.resize(mechanism.nu(), 0.0);
         let mut inputs = Self {
-            values: vec![0.0; mechanism.nu()],
+            values,
             targets: Vec::new(),
             times: Vec::new(),
             table: Vec::new(),
             next: 0,
             slack: 1e-6 * step,
             player: None,
+            servos: targets.map(|targets| (targets, 0.5 * step)),
         };
         if let Some(path) = &settings.policy {
             let policy = policy::read(path)?;
@@ -135,12 +143,17 @@ impl Inputs {
             }
             self.next += 1;
         }
+        if let Some((targets, half)) = &mut self.servos {
+            targets.set(t + *half, &mut self.values);
+        }
         &self.values
     }
 
     /// True if an input is ever different from zero.
     pub fn act(&self) -> bool {
-        self.player.is_some() || self.values.iter().chain(&self.table).any(|x| *x != 0.0)
+        self.player.is_some()
+            || self.servos.is_some()
+            || self.values.iter().chain(&self.table).any(|x| *x != 0.0)
     }
 }
 

@@ -16,6 +16,7 @@ pub mod listener;
 pub mod memory;
 pub mod model;
 pub mod motion_page;
+pub mod motors;
 pub mod output;
 pub mod page;
 pub mod policy;

@@ -122,7 +122,7 @@ mod tests {
             lower: Some(PerCoordinate::One(-1.0)),
             upper: Some(PerCoordinate::One(1.0)),
             velocity: Some(10.0),
-            effort: None,
+            ..Default::default()
         });
         let mechanism = MechanismBuilder::from(model).build().unwrap();
         let mut state = mechanism.neutral_state();

@@ -19,6 +19,8 @@ pub struct PageRecorder {
     gap: PlotThinner,
     iterations: PlotThinner,
     forces: Option<PlotThinner>,
+    /// Controls and acting forces of the inputs, and where they stand in a row.
+    inputs: Option<(PlotThinner, PlotThinner, [usize; 2])>,
     initial_energy: Option<f64>,
     is_conservative: bool,
 }
@@ -49,6 +51,17 @@ impl PageRecorder {
             iterations: PlotThinner::new("iterations", "Iterations", "", false, ["iterations"]),
             forces: forces
                 .map(|names| PlotThinner::new("forces", "Joint forces", "N", false, names.iter().cloned())),
+            inputs: (mechanism.nu() > 0).then(|| {
+                let plot = |id, title, unit| {
+                    PlotThinner::new(id, title, unit, false, mechanism.inputs().iter().cloned())
+                };
+                let first = 1 + mechanism.nq() + mechanism.nv() + 7 * mechanism.nb();
+                (
+                    plot("controls", "Inputs", ""),
+                    plot("input-forces", "Forces of the inputs", "N m, N"),
+                    [first, mechanism.nu()],
+                )
+            }),
             initial_energy: None,
             is_conservative,
         }
@@ -69,6 +82,10 @@ impl PageRecorder {
         if let Some(forces) = &mut self.forces {
             forces.push(t, sample.forces);
         }
+        if let Some((controls, acting, [first, n])) = &mut self.inputs {
+            controls.push(t, &sample.row[*first..*first + *n]);
+            acting.push(t, &sample.row[*first + *n..*first + 2 * *n]);
+        }
     }
 
     /// The page of a finished run.
@@ -79,6 +96,9 @@ impl PageRecorder {
             plots.push(self.positions.plot());
         }
         plots.extend(self.forces.as_ref().map(PlotThinner::plot));
+        if let Some((controls, acting, _)) = &self.inputs {
+            plots.extend([controls.plot(), acting.plot()]);
+        }
         if statistics.worst_gap > 0.0 {
             plots.push(self.gap.plot());
         }

@@ -127,6 +127,42 @@ impl Waiting {
     }
 }
 
+/// Mean forces of the inputs since the last row.
+#[derive(Debug)]
+struct Acted {
+    /// Controls of the present step.
+    control: Vec<f64>,
+    last: Vec<f64>,
+    sum: Vec<f64>,
+    steps: f64,
+}
+
+impl Acted {
+    fn new(inputs: usize) -> Self {
+        let zero = || vec![0.0; inputs];
+        Self { control: zero(), last: zero(), sum: zero(), steps: 0.0 }
+    }
+
+    fn add(&mut self, forces: &[f64]) {
+        self.last.copy_from_slice(forces);
+        self.sum.iter_mut().zip(forces).for_each(|(sum, force)| *sum += force);
+        self.steps += 1.0;
+    }
+
+    fn last(&self) -> &[f64] {
+        &self.last
+    }
+
+    /// The mean, after which it starts anew.
+    fn mean(&mut self) -> &[f64] {
+        for (last, sum) in self.last.iter_mut().zip(&mut self.sum) {
+            *last = std::mem::take(sum) / self.steps;
+        }
+        self.steps = 0.0;
+        &self.last
+    }
+}
+
 /// Runs the plan; every `every`-th state goes to `record`, the number of steps taken to `progress`.
 pub fn run(
     mut plan: Plan<'_>,
@@ -155,10 +191,11 @@ pub fn run(
                         observed: &Observables,
                         t,
                         u: &[f64],
+                        acted: &[f64],
                         gap,
                         iterations,
                         record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
-        sampler.row(state, observed, Recorded { t, u, gap, iterations });
+        sampler.row(state, observed, Recorded { t, u, acted, gap, iterations });
         let (row, poses) = (sampler.last_row(), sampler.poses());
         if with_forces {
             let (row, poses, state) = (row.to_vec(), poses.to_vec(), state.clone());
@@ -172,7 +209,8 @@ pub fn run(
     let mut nearness = plan.inputs.player().map(|_| Nearness::default());
     let state = simulator.state();
     let u = plan.inputs.at(mechanism, t, state);
-    waiting = record_state(&mut sampler, state, &observed, t, u, gap, 0, &mut record)?.or(waiting);
+    let mut acted = Acted::new(mechanism.nu());
+    waiting = record_state(&mut sampler, state, &observed, t, u, &[], gap, 0, &mut record)?.or(waiting);
     let mut outcome = Outcome::Done;
     for k in 0..plan.steps {
         if stop.load(Ordering::Relaxed) {
@@ -180,7 +218,7 @@ pub fn run(
             break;
         }
         let u = plan.inputs.at(mechanism, plan.clock.after(k), simulator.state());
-        efforts.look(u);
+        acted.control.copy_from_slice(u);
         let report = match simulator.step(u, plan.clock.step) {
             Ok(report) => report,
             Err(error) => {
@@ -194,9 +232,13 @@ pub fn run(
         }
         let t = plan.clock.after(k + 1);
         let gap = simulator.gap();
+        let work = simulator.input_work();
+        acted.add(simulator.input_forces());
         let state = simulator.state();
         let observed = sampler.observe(state);
         statistics.add(&report, &observed, gap);
+        statistics.add_work(work, &observed);
+        efforts.look(&acted.control, acted.last());
         monitor.look(t, state);
         if let (Some(near), Some(player)) = (&mut nearness, plan.inputs.player()) {
             near.look(&player.policy, mechanism, t, state);
@@ -204,7 +246,8 @@ pub fn run(
         iterations = iterations.max(report.iterations);
         if (k + 1).is_multiple_of(plan.every) {
             let u = plan.inputs.at(mechanism, t, state);
-            waiting = record_state(&mut sampler, state, &observed, t, u, gap, iterations, &mut record)?;
+            let mean = acted.mean();
+            waiting = record_state(&mut sampler, state, &observed, t, u, mean, gap, iterations, &mut record)?;
             iterations = 0;
         }
         progress(k + 1);

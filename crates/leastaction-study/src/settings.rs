@@ -142,6 +142,15 @@ settings! {
     Input:
     /// Table of inputs over time: columns t and INPUT or u.INPUT, held over each step
     inputs_file: Option<PathBuf> = field("inputs_file", "inputs", "FILE.csv", Kind::Path);
+    Input:
+    /// Give joints a motor each, an input of the joint's name: all, or a list JOINT,JOINT
+    motors: Option<String> = field("motors", "motors", "all|JOINT,…", Kind::Text);
+    Input:
+    /// Hold all joints with servos at a state: a state file, the name of a state of the model, or start
+    hold: Option<String> = field("hold", "hold", "STATE", Kind::Text).conflicts(&["track", "policy"]);
+    Input:
+    /// Follow a table with servos: columns t, q.JOINT and perhaps v.JOINT; a trajectory of ours serves
+    track: Option<PathBuf> = field("track", "track", "FILE.csv", Kind::Path).conflicts(&["policy"]);
     Policy:
     /// Policy of `control`: its inputs with feedback, then its hold; starts where it starts, with its step, for 5 s more
     policy: Option<PathBuf> =
@@ -168,6 +177,12 @@ settings! {
     Input:
     /// Constant value of an input (may be given several times)
     inputs: Vec<Assignment> = field("inputs", "input", "INPUT=V", Kind::Assignment).many();
+    Input:
+    /// Stiffness of the servos of --hold and --track, for all or one joint (may be given several times) [default: 5 Hz]
+    kp: Vec<Assignment> = field("kp", "kp", "X|JOINT=X", Kind::Gain).many();
+    Input:
+    /// Damping of the servos, for all or one joint (may be given several times) [default: critical]
+    kd: Vec<Assignment> = field("kd", "kd", "X|JOINT=X", Kind::Gain).many();
     Output:
     /// Folder of the results [default: leastaction-out/NAME]
     out: Option<PathBuf> = field("output.dir", "out", "DIR", Kind::Path);
@@ -220,6 +235,11 @@ impl Settings {
         self.package_path = self.package_path.into_iter().map(here).collect();
         self.inputs_file = self.inputs_file.map(here);
         self.policy = self.policy.map(here);
+        self.track = self.track.map(here);
+        self.hold = self.hold.map(|state| {
+            let file = here(PathBuf::from(&state));
+            if file.is_file() { file.display().to_string() } else { state }
+        });
         self
     }
 
@@ -232,14 +252,17 @@ impl Settings {
             if given.is_empty() {
                 continue;
             }
-            let (own, key) =
-                if kind == Kind::Assignment { (key, "") } else { key.rsplit_once('.').unwrap_or(("", key)) };
+            let (own, key) = if matches!(kind, Kind::Assignment | Kind::Gain) {
+                (key, "")
+            } else {
+                key.rsplit_once('.').unwrap_or(("", key))
+            };
             if own != table {
                 text.push_str(&format!("\n[{own}]\n"));
                 table = own;
             }
             let words: Vec<String> = given.iter().map(toml_text).collect();
-            if kind == Kind::Assignment {
+            if matches!(kind, Kind::Assignment | Kind::Gain) {
                 words.iter().for_each(|line| text.push_str(&format!("{line}\n")));
             } else if many {
                 text.push_str(&format!("{key} = [{}]\n", words.join(", ")));
@@ -369,6 +392,11 @@ mod tests {
             v: vec![Assignment { name: "j-2".into(), values: vec![-3.0] }],
             inputs: vec![Assignment { name: "µ".into(), values: vec![2.5] }],
             inputs_file: Some("u.csv".into()),
+            motors: Some("a,b".into()),
+            hold: Some("home".into()),
+            track: Some("q.csv".into()),
+            kp: vec![Assignment { name: "all".into(), values: vec![20.0] }],
+            kd: vec![Assignment { name: "j-2".into(), values: vec![0.5] }],
             policy: Some("policy.json".into()),
             open_loop: Some(true),
             out: Some("o".into()),

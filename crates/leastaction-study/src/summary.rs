@@ -62,6 +62,8 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "initial": s.initial_energy,
             "kinetic_scale": s.kinetic_scale,
             "conservative": context.conservative,
+            "input_work": s.input_work,
+            "max_balance_error": s.worst_balance,
             "max_error": max,
             "rms_error": rms,
             "max_relative_error": s.relative(max),
@@ -113,6 +115,9 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
         figure(rms),
         figure(s.relative(max))
     ));
+    if s.input_work != 0.0 && s.input_work.is_finite() {
+        lines.push(format!("  inputs         did {} J of work", figure(s.input_work)));
+    }
     if s.max_iterations > 0 {
         lines.push(format!("  iterations     mean {:.2}, at most {}", s.mean_iterations(), s.max_iterations));
     }

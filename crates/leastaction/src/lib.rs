@@ -104,12 +104,14 @@ pub mod lie {
 /// The model: description, builder, and the mechanism that every engine reads.
 pub mod mechanism {
     pub use leastaction_core::mechanism::{
-        Actuator, ActuatorDescription, Body, BodyDescription, BodyId, ConstraintDescription, Coordinates,
-        Coupling, CouplingDescription, Frame, FrameDescription, FrameId, Joint, JointDescription, JointId,
-        JointRole, JointType, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism, MechanismBuilder,
-        MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind, Origin,
-        PerCoordinate, Placement, Problem, Severity, Shape, SpringDescription, State, StateDescription,
-        Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest, samples,
+        Activation, ActivationDescription, ActivationKind, Actuator, ActuatorDescription, Affine, Body,
+        BodyDescription, BodyId, ConstraintDescription, Coordinates, Coupling, CouplingDescription, Drive,
+        DriveEntry, Frame, FrameDescription, FrameId, InputLaw, Joint, JointDescription, JointId, JointRole,
+        JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
+        MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
+        Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Severity, Shape, SpeedLine,
+        SpeedLineDescription, SpringDescription, State, StateDescription, Thruster, ThrusterDescription,
+        Visual, WORLD, WarmStart, nearest, samples,
     };
 }
 

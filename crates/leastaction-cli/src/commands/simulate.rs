@@ -20,7 +20,7 @@ use leastaction_study::problem::control_file::add_motors;
 use leastaction_study::run::{self, Finished, Outcome, Plan};
 use leastaction_study::serve::{self, Served};
 use leastaction_study::settings::{DEFAULT_DURATION, DEFAULT_STEP, Group, Settings, step_count};
-use leastaction_study::{policy, report, scenario, start, summary};
+use leastaction_study::{motors, policy, report, scenario, start, summary};
 
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
@@ -108,6 +108,10 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     if let Some(policy) = &policy {
         apply_policy(&mut settings, policy, &mut model, &mut built)?;
     }
+    let targets = motors::apply(&settings, &mut model.description, &mut built)?;
+    if targets.is_some() {
+        motors::left_free(&built).iter().for_each(|note| printer.note(note));
+    }
     let served = serve::prepare(&model, built, &settings)?;
     complete(&mut settings, &model, &served);
     if only_print {
@@ -133,12 +137,14 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         if !says_where_to_start(&settings)
             && let Some(first) = policy.steps.first()
         {
-            start = State { t: 0.0, q: first.q.clone(), v: first.v.clone(), warm: None };
+            start = State { q: first.q.clone(), v: first.v.clone(), ..State::default() };
             clock = Clock { start: 0.0, step, steps: 0 };
         }
     }
-    let inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
-    let conservative = is_conservative(&served.mechanism) && !inputs.act();
+    let inputs = Inputs::new(&served.mechanism, &model, &settings, step, &start, targets)?;
+    let enforced = settings.limits == Some(LimitMode::Enforce)
+        && served.mechanism.joints().iter().any(|joint| joint.limits.is_some());
+    let conservative = is_conservative(&served.mechanism) && !inputs.act() && !enforced;
     let forces = (settings.forces == Some(true)).then(|| ForceLog::new(&served)).transpose()?;
     let mut layout = TrajectoryLayout::of(&served.mechanism);
     if let Some(forces) = &forces {
@@ -272,6 +278,7 @@ fn is_conservative(mechanism: &Mechanism) -> bool {
     let still = |values: &[f64; 6]| values.iter().all(|x| *x == 0.0);
     mechanism.joints().iter().all(|joint| still(&joint.damping) && still(&joint.friction))
         && mechanism.bodies().iter().all(|body| body.drag == 0.0)
+        && mechanism.drives().iter().all(|drive| drive.law.bias == [0.0; 3])
 }
 
 fn integrator_label(served: &Served) -> String {

@@ -5,6 +5,7 @@ mod continuation;
 mod distrust;
 mod endings;
 mod experiments;
+mod inputs;
 mod linearize;
 mod maximal;
 mod memory;

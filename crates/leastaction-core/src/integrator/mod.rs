@@ -41,6 +41,15 @@ pub struct StepReport {
     pub substeps: u32,
 }
 
+/// What the inputs did over one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Actuation<'a> {
+    /// Impulse of each input, as it acted after law and limits: its mean force times the step.
+    pub impulse: &'a [f64],
+    /// Work of all of them together.
+    pub work: f64,
+}
+
 /// What the constraints of a joint exert on its child.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JointForce {
@@ -202,6 +211,11 @@ pub trait Integrator: Send {
     /// Largest distance by which a joint of the tree or a loop is open at `state`, in metres.
     fn gap(&self, _mechanism: &Mechanism, _workspace: &mut Self::Workspace, _state: &Self::State) -> f64 {
         0.0
+    }
+
+    /// What the inputs did over the last step; none for methods that do not know it.
+    fn actuation<'w>(&self, _workspace: &'w Self::Workspace) -> Option<Actuation<'w>> {
+        None
     }
 
     /// Constraint forces at the node that the last step started from; empty for methods that have none. May allocate.

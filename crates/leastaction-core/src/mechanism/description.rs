@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::law_description::LawDescription;
+
 /// The schema key of the model format.
 pub const MODEL_SCHEMA: &str = "leastaction/model/1";
 
@@ -118,6 +120,9 @@ pub struct ModelDescription {
     /// Names of the inputs, in the order of the input vector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
+    /// How inputs become forces; an input without a law is a force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub laws: Vec<LawDescription>,
     /// The bodies, in any order.
     pub bodies: Vec<BodyDescription>,
     /// The joints, tree and loop alike, in any order.
@@ -142,7 +147,7 @@ fn standard_gravity() -> [f64; 3] {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(x: &f64) -> bool {
+pub(super) fn is_zero(x: &f64) -> bool {
     *x == 0.0
 }
 
@@ -160,6 +165,7 @@ impl ModelDescription {
             gravity: standard_gravity(),
             wind: [0.0; 3],
             inputs: Vec::new(),
+            laws: Vec::new(),
             bodies: Vec::new(),
             joints: Vec::new(),
             constraints: Vec::new(),
@@ -191,6 +197,9 @@ pub struct BodyDescription {
     /// Body-fixed wrenches scaled by an input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thrusters: Vec<ThrusterDescription>,
+    /// Wrenches along world axes scaled by an input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pushes: Vec<PushDescription>,
     /// Shapes to draw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visuals: Vec<Visual>,
@@ -207,6 +216,19 @@ pub struct ThrusterDescription {
     pub input: String,
     /// Wrench per unit input: torque then force, body frame, about the body origin.
     pub wrench: [f64; 6],
+}
+
+/// A wrench along the axes of the world at a point of a body, times an input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PushDescription {
+    /// Name of the input.
+    pub input: String,
+    /// Wrench per unit input: torque then force, world axes, about the point.
+    pub wrench: [f64; 6],
+    /// The point, body frame.
+    #[serde(default, skip_serializing_if = "is_zero3")]
+    pub point: [f64; 3],
 }
 
 /// A shape to draw, fixed in a body.
@@ -458,9 +480,12 @@ pub struct LimitsDescription {
     /// Limit of the speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub velocity: Option<f64>,
-    /// Limit of the actuator force.
+    /// Limit of the actuator force, the same in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<f64>,
+    /// Range of the actuator force where its sides differ; in place of `effort`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort_range: Option<[f64; 2]>,
 }
 
 /// An input acting on one velocity coordinate of a joint.
@@ -611,4 +636,10 @@ pub struct StateDescription {
     /// Velocities by joint.
     #[serde(default)]
     pub v: BTreeMap<String, Coordinates>,
+    /// States of actuators that have one, by input.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub act: BTreeMap<String, f64>,
+    /// Values that inputs have from here on if nothing else is said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, f64>,
 }

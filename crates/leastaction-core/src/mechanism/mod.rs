@@ -5,27 +5,36 @@
 
 mod builder;
 mod description;
+mod drive;
 mod id;
 mod joint;
+mod law;
+mod law_description;
 mod problem;
 pub mod samples;
 mod state;
 mod topology;
 mod tree;
 mod validate;
+mod validate_laws;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 pub use builder::MechanismBuilder;
 pub use description::*;
+pub use drive::{Drive, DriveEntry};
 pub use id::{BodyId, FrameId, JointId};
 pub use joint::triad;
+pub use law::{Activation, InputLaw, LawSlopes, SpeedLine, cut};
+pub use law_description::{
+    ActivationDescription, ActivationKind, Affine, LawDescription, SpeedLineDescription,
+};
 #[doc(hidden)]
 pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
 pub use state::{State, WarmStart};
-pub use tree::{Attachment, Node, NodeDrag, NodeThruster, Tree};
+pub use tree::{Attachment, Node, NodeDrag, NodePush, NodeThruster, Tree};
 
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
@@ -46,6 +55,8 @@ pub struct Body {
     pub drag: f64,
     /// Thrusters.
     pub thrusters: Vec<Thruster>,
+    /// Pushes along world axes.
+    pub pushes: Vec<Push>,
     /// Shapes to draw.
     pub visuals: Vec<Visual>,
     /// Where it was read from.
@@ -59,6 +70,17 @@ pub struct Thruster {
     pub input: usize,
     /// Wrench per unit input, body frame, about the body origin.
     pub wrench: Wrench,
+}
+
+/// A wrench along world axes at a point of a body, scaled by an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Push {
+    /// Index of the input.
+    pub input: usize,
+    /// Wrench per unit input, world axes, about the point.
+    pub wrench: Wrench,
+    /// The point, body frame.
+    pub point: Vec3,
 }
 
 /// An input acting on a velocity coordinate.
@@ -81,8 +103,10 @@ pub struct Limits {
     pub upper: [f64; 6],
     /// Speed limit.
     pub velocity: f64,
-    /// Limit of the actuator force.
+    /// Limit of the actuator force: the larger side of its range.
     pub effort: f64,
+    /// Range that the sum of the actuator forces on a coordinate is cut at.
+    pub effort_range: [f64; 2],
 }
 
 /// A joint. Its frames are *aligned*: turned so that the axis is z (see `joint.rs`).
@@ -197,6 +221,7 @@ pub struct Mechanism {
     gravity: Vec3,
     wind: Vec3,
     inputs: Vec<String>,
+    drives: Vec<Drive>,
     bodies: Vec<Body>,
     joints: Vec<Joint>,
     constraints: Vec<Nonholonomic>,

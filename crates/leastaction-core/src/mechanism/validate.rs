@@ -13,7 +13,7 @@ use super::{Origin, Placement};
 use crate::spatial::principal;
 
 pub(super) struct Checker<'a> {
-    model: &'a ModelDescription,
+    pub(super) model: &'a ModelDescription,
     pub(super) bodies: HashMap<&'a str, usize>,
     pub(super) joints: HashMap<&'a str, usize>,
     pub(super) inputs: HashMap<&'a str, usize>,
@@ -54,6 +54,7 @@ impl<'a> Checker<'a> {
         for constraint in &model.constraints {
             checker.constraint(constraint);
         }
+        checker.laws();
         checker.couplings();
         checker.frames();
         checker.states();
@@ -148,6 +149,17 @@ impl<'a> Checker<'a> {
             let message = format!("drag {} is not a non-negative number", body.drag);
             self.error(at, &element, message, "give the coefficient in N·s/m");
         }
+        for push in &body.pushes {
+            self.input(at, &element, &push.input);
+            if push.wrench.iter().chain(&push.point).any(|x| !x.is_finite()) {
+                self.error(
+                    at,
+                    &element,
+                    "a push is not finite",
+                    "give torque, force and point in finite numbers",
+                );
+            }
+        }
         for thruster in &body.thrusters {
             self.input(at, &element, &thruster.input);
             if thruster.wrench.iter().any(|x| !x.is_finite()) {
@@ -190,7 +202,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn input(&mut self, at: Option<Origin>, element: &str, name: &str) {
+    pub(super) fn input(&mut self, at: Option<Origin>, element: &str, name: &str) {
         if !self.inputs.contains_key(name) {
             let known = self.model.inputs.iter().map(String::as_str);
             let remedy = self.suggest(name, known, "list it in `inputs`");
@@ -402,6 +414,10 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+        self.range(at, element, "effort_range", limits.effort_range);
+        if limits.effort.is_some() && limits.effort_range.is_some() {
+            self.error(at, element, "it has both `effort` and `effort_range`", "keep one of them");
+        }
         for (which, value) in [("velocity", limits.velocity), ("effort", limits.effort)] {
             if value.is_some_and(|x| x.is_nan() || x < 0.0) {
                 let message =
@@ -475,6 +491,7 @@ impl<'a> Checker<'a> {
                     self.state_entry(&element, which, joint, value);
                 }
             }
+            self.state_inputs(&element, state);
         }
     }
 

@@ -20,10 +20,12 @@ mod geom;
 mod inertial;
 mod joint;
 mod keyframe;
+mod law;
 mod reader;
 mod schema;
 mod settings;
 mod tree;
+mod tuned;
 mod validate;
 mod write;
 

@@ -9,6 +9,7 @@ use super::defaults::{ClassId, Defaults};
 use super::document::{self, Attribute, Document, ElementId};
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
+use super::tuned::{self, Tuned};
 use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
 use crate::frames::{
     self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
@@ -33,8 +34,6 @@ pub(super) struct JointRecord {
     pub(super) reference: f64,
     /// Pose of a free body in the file.
     pub(super) placement: Placement,
-    /// True if the joint has a force range of its own, whatever its actuators have.
-    pub(super) own_effort: bool,
 }
 
 /// A site as the rest of the file refers to it.
@@ -69,6 +68,10 @@ pub(super) struct Reader {
     pub(super) used_body_names: Names,
     /// The keyframes would mean other poses than ours.
     pub(super) keyframes_are_lost: bool,
+    /// Numbers that wait for the mass matrix.
+    pub(super) tuned: Vec<Tuned>,
+    /// The actuators of the file in order, with the input each became.
+    pub(super) actuators: Vec<Option<String>>,
 }
 
 /// Reads a text; see [`super::read_mjcf`].
@@ -106,11 +109,14 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         used_joint_names: Names::default(),
         used_body_names: Names::default(),
         keyframes_are_lost: false,
+        tuned: Vec::new(),
+        actuators: Vec::new(),
     };
     tree::read(&mut reader);
     equality::read(&mut reader);
     actuator::read(&mut reader);
     keyframe::read(&mut reader);
+    tuned::apply(&mut reader);
     reader.list_ignored_sections();
     let empty = reader.model.bodies.is_empty();
     if empty && !reader.problems.has_errors() {

@@ -9,6 +9,7 @@ use super::inertial;
 use super::joint::{self, JointDraft};
 use super::reader::{Item, JointRecord, Reader, SiteRecord};
 use crate::View;
+use super::tuned::Tuned;
 use crate::frames::compose;
 use crate::mechanism::{
     BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, Shape, Visual,
@@ -321,8 +322,11 @@ fn add_joints(
             kind: draft.kind,
             reference: draft.reference,
             placement: *placement,
-            own_effort: description.limits.as_ref().is_some_and(|l| l.effort.is_some()),
         });
+        if let Some([time, ratio, rest]) = draft.spring_damper {
+            let joint = reader.model.joints.len();
+            reader.tuned.push(Tuned::SpringDamper { joint, time, ratio, rest });
+        }
         reader.model.joints.push(description);
         parent = child;
     }

@@ -7,6 +7,7 @@ mod joint;
 mod link;
 mod meshes;
 mod read;
+mod transmission;
 mod tree;
 mod write;
 

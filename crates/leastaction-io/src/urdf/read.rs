@@ -9,6 +9,7 @@ use super::element::{Element, tag};
 use super::joint::{Joint, read_joint};
 use super::link::{Link, Materials, read_link, read_material};
 use super::meshes::Meshes;
+use super::transmission::add_transmissions;
 use super::tree::check_tree;
 use super::{UrdfBase, UrdfOptions, XACRO};
 use crate::findings::{Findings, quoted};
@@ -93,6 +94,7 @@ fn read_document<'t>(
         model.bodies.push(link.body);
     }
     model.joints.extend(joints.into_iter().map(|j| j.joint));
+    add_transmissions(root, &mut model, findings);
     Some(model)
 }
 

@@ -110,6 +110,9 @@ impl Writer {
         if body.drag != 0.0 {
             self.lose(named.as_str(), "drag");
         }
+        if !body.pushes.is_empty() {
+            self.lose(named.as_str(), "pushes");
+        }
         if !body.thrusters.is_empty() {
             self.lose(named.as_str(), "thrusters");
         }

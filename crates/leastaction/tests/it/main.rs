@@ -42,5 +42,6 @@ mod optimize_quantities;
 mod optimize_terms;
 mod public_face;
 mod sdf;
+mod servos;
 mod support;
 mod urdf;
