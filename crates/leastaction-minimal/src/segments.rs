@@ -99,6 +99,15 @@ pub(crate) struct Actuator {
     pub(crate) gear: f64,
 }
 
+/// Spring and damper on a sum of coordinates.
+#[derive(Clone, Debug)]
+pub(crate) struct Tendon {
+    pub(crate) terms: Vec<(usize, f64)>,
+    pub(crate) stiffness: f64,
+    pub(crate) rest: f64,
+    pub(crate) damping: f64,
+}
+
 /// Laws of one coordinate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Law {
@@ -125,6 +134,7 @@ pub(crate) struct Segments {
     /// By coordinate.
     pub(crate) laws: Vec<Law>,
     pub(crate) actuators: Vec<Actuator>,
+    pub(crate) tendons: Vec<Tendon>,
     pub(crate) drags: Vec<Drag>,
     pub(crate) thrusters: Vec<Thruster>,
     pub(crate) nodes: Vec<NodeMap>,
@@ -169,6 +179,7 @@ impl Segments {
             list: Vec::new(),
             laws: vec![Law { effort: f64::INFINITY, ..Law::default() }; mechanism.nv()],
             actuators: Vec::new(),
+            tendons: Vec::new(),
             drags: Vec::new(),
             thrusters: Vec::new(),
             nodes: Vec::new(),
@@ -187,8 +198,10 @@ impl Segments {
                 Some(p) => (out.nodes[p].segment, out.nodes[p].pose),
             };
             before = before * node.placement;
-            let forced =
-                joint.stiffness != [0.0; 6] || joint.damping != [0.0; 6] || !joint.actuators.is_empty();
+            let forced = joint.stiffness != [0.0; 6]
+                || joint.damping != [0.0; 6]
+                || joint.friction != [0.0; 6]
+                || !joint.actuators.is_empty();
             let mut coordinate = node.v;
             for (motion, turn) in sequence(node.kind) {
                 let turn = Pose::new(*turn, Vec3::zero());
@@ -224,6 +237,7 @@ impl Segments {
             out.nodes.push(map);
             out.add_laws(mechanism, node, &map)?;
         }
+        out.add_tendons(mechanism);
         out.place_origins();
         for drag in &tree.drags {
             let at = out.nodes[drag.node];
@@ -276,6 +290,17 @@ impl Segments {
             }
         }
         Ok(())
+    }
+
+    fn add_tendons(&mut self, mechanism: &Mechanism) {
+        for tendon in mechanism.tendons().iter().filter(|t| t.stiffness > 0.0 || t.damping > 0.0) {
+            let terms: Vec<(usize, f64)> = tendon.terms.iter().map(|(at, a)| (at.v, *a)).collect();
+            for segment in &mut self.list {
+                segment.forced |= terms.iter().any(|(c, _)| *c == segment.coordinate);
+            }
+            let (stiffness, rest, damping) = (tendon.stiffness, tendon.rest, tendon.damping);
+            self.tendons.push(Tendon { terms, stiffness, rest, damping });
+        }
     }
 
     /// Measures the depth, and gives every [`REACH`]-th segment on the way out an origin of its own.

@@ -8,13 +8,16 @@ use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
 use super::mass_factor::{MassFactor, MassMemory};
 use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
+use super::parts::MinimalParts;
 use super::residual::{Evaluated, Point, Residual};
 use super::scale::rounding_scale;
 use super::scheme::Scheme;
 use super::segments::{Motion, Segments};
 use super::state::{MinimalState, from_public, largest_coordinate, move_position, split_position, to_public};
 use super::stiffness::{is_stiff, largest_stiffness};
+use super::ties::Ties;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
+use crate::integrator::rows::{RowDriver, RowState};
 use crate::integrator::{StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
@@ -59,7 +62,7 @@ pub(crate) struct Solver<const N: usize> {
     dense: Option<Box<DenseFactor<N>>>,
     pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
-    scalar_memory: MassMemory<f64>,
+    pub(crate) scalar_memory: MassMemory<f64>,
     continuation: Continuation<N>,
     pub(crate) scale: Vec<Lanes<f64, N>>,
     /// Right-hand side and direction, by coordinate then node.
@@ -69,8 +72,18 @@ pub(crate) struct Solver<const N: usize> {
     lanes: Vec<Lanes<f64, N>>,
     guess: Vec<Lanes<f64, N>>,
     pub(crate) velocity: Vec<f64>,
+    /// `M v` of the end of a part.
+    pub(crate) momentum: Vec<f64>,
     backup: Option<MinimalState>,
     pub(crate) linearized: Option<Box<LinearizeMemory>>,
+    /// Coordinates that follow others.
+    pub(crate) ties: Option<Box<Ties<N>>>,
+    multipliers: (Vec<f64>, Vec<Lanes<f64, N>>),
+    /// Coordinates that are held, and whether any is.
+    pub(crate) locked: Vec<bool>,
+    pub(crate) holds: bool,
+    /// What cuts steps at events, and the states it works with.
+    driver: Option<Box<(RowDriver, MinimalState)>>,
 }
 
 impl<const N: usize> Solver<N> {
@@ -82,10 +95,11 @@ impl<const N: usize> Solver<N> {
         let scheme = Scheme::new(s, quadrature);
         let factor = NewtonFactor::new(&segments, &scheme);
         let (n, k) = (segments.n, segments.n * s);
+        let ties = Ties::new(mechanism, s);
         Ok(Self {
             quadrature,
             stiffness: largest_stiffness(mechanism, &segments),
-            dense: DenseFactor::new(&segments, &scheme, &forces),
+            dense: if ties.is_some() { None } else { DenseFactor::new(&segments, &scheme, &forces) },
             scheme,
             derivatives: forces.derivatives(&segments),
             point: Point::new(&segments),
@@ -103,8 +117,21 @@ impl<const N: usize> Solver<N> {
             lanes: vec![Lanes::default(); n],
             guess: vec![Lanes::default(); n],
             velocity: vec![0.0; n],
+            momentum: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
             linearized: None,
+            multipliers: ties.as_ref().map_or_else(Default::default, |ties| {
+                (vec![0.0; ties.count()], vec![Lanes::default(); ties.count()])
+            }),
+            ties,
+            locked: vec![false; n],
+            holds: false,
+            driver: match RowDriver::new(mechanism) {
+                None => None,
+                Some(driver) => {
+                    Some(Box::new((*driver, MinimalState::new(mechanism, s, &mechanism.neutral_state())?)))
+                }
+            },
             forces,
             segments,
         })
@@ -117,6 +144,25 @@ impl<const N: usize> Solver<N> {
         split_position(mechanism, &public.q, &mut self.point.base, &mut self.point.anchors);
         self.mass.place_only(&self.segments, &self.point.base, &self.point.anchors);
         self.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut state.p);
+        self.reduce_momentum(&mut state.p);
+    }
+
+    /// Momenta of the coordinates that follow none, at the position split last.
+    pub(crate) fn reduce_momentum(&self, p: &mut [f64]) {
+        if let Some(ties) = &self.ties {
+            ties.reduce_momentum(&self.point.base, p);
+        }
+    }
+
+    /// Columns of the ties for the mass matrix just factored at increments `delta`.
+    fn tie_mass(&mut self, delta: impl Fn(&[Lanes<f64, N>], usize) -> f64) -> Result<(), Failure> {
+        let Some(ties) = &mut self.ties else { return Ok(()) };
+        let (base, nodes) = (&self.point.base, &self.point.delta);
+        if ties.tie_mass(&self.segments, &self.mass, &mut self.scalar_memory, |c| base[c] + delta(nodes, c)) {
+            Ok(())
+        } else {
+            Err(Failure::Singular { segment: 0, what: "matrix of the couplings" })
+        }
     }
 
     /// Engine velocities of a state into `self.velocity`.
@@ -129,13 +175,20 @@ impl<const N: usize> Solver<N> {
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.tie_mass(|_, _| 0.0)?;
         self.velocity.copy_from_slice(&state.p);
         self.mass.solve(&self.segments, &mut self.scalar_memory, &mut self.velocity);
+        if let Some(ties) = &self.ties {
+            ties.correct(&mut self.multipliers.0, &mut self.velocity);
+        }
         Ok(())
     }
 
     /// Public velocities of a state; not a number where the mass matrix is singular.
     pub(crate) fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
+        if self.driver.is_some() {
+            self.set_modes(mechanism, &state.rows.list, &state.q);
+        }
         if self.recover_velocity(mechanism, state).is_err() {
             self.velocity.fill(f64::NAN);
         }
@@ -163,8 +216,43 @@ impl<const N: usize> Solver<N> {
         self.scheme = Scheme::new(s, if gauss { Quadrature::Gauss } else { Quadrature::Nodes });
         self.factor = NewtonFactor::new(&self.segments, &self.scheme);
         self.memory = self.factor.memory();
-        self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        if self.ties.is_none() {
+            self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        }
         self.linearized = None;
+        self.spread_locks();
+    }
+
+    /// Holds the rows that are locked and gives sliding ones their friction; true if that changes anything.
+    pub(crate) fn set_modes(&mut self, mechanism: &Mechanism, states: &[RowState], q: &[f64]) -> bool {
+        let mut changed = false;
+        self.residual.resistance.resize(self.segments.n, 0.0);
+        let resistance = &mut self.residual.resistance;
+        for (row, state) in mechanism.rows().iter().zip(states) {
+            let sign = if state.locked { 0.0 } else { f64::from(state.sign) };
+            row.friction_torques(mechanism.followers(), q, sign, |at, torque| {
+                changed |= resistance[at.v] != torque;
+                resistance[at.v] = torque;
+            });
+            if let Some(at) = row.coordinate() {
+                changed |= self.locked[at.v] != state.locked;
+                self.locked[at.v] = state.locked;
+            }
+        }
+        if changed {
+            self.holds = self.locked.contains(&true);
+            self.spread_locks();
+        }
+        changed
+    }
+
+    /// Tells all factorisations what is held.
+    fn spread_locks(&mut self) {
+        self.mass.locked.copy_from_slice(&self.locked);
+        self.factor.locked.copy_from_slice(&self.locked);
+        if let Some(dense) = &mut self.dense {
+            dense.locked.copy_from_slice(&self.locked);
+        }
     }
 
     /// One step; on failure the state is unchanged. Does not allocate, unless its length makes other points necessary.
@@ -180,6 +268,9 @@ impl<const N: usize> Solver<N> {
             *lanes = Lanes::splat(*u);
         }
         self.choose_points(h);
+        if self.driver.is_some() {
+            return self.step_in_parts(mechanism, options, state, u, h);
+        }
         let mut report = StepReport::default();
         let (time, end) = (state.t, state.t + h);
         let mut outcome = self.attempt(mechanism, options, state, h, &mut report);
@@ -198,6 +289,41 @@ impl<const N: usize> Solver<N> {
             }
             Err(failure) => Err(self.explain(mechanism, options, failure, time, h)),
         }
+    }
+
+    /// One step of a mechanism with rows, cut at events.
+    fn step_in_parts(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        let Some(mut memory) = self.driver.take() else { return Ok(StepReport::default()) };
+        let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
+        backup.copy_from(state);
+        let time = state.t;
+        let mut rows = std::mem::take(&mut state.rows);
+        self.set_modes(mechanism, &rows.list, &state.q);
+        let (driver, end) = &mut *memory;
+        let mut parts = MinimalParts::new(self, mechanism, options, state, end);
+        let outcome = driver.step(mechanism, &mut parts, &mut rows, u, h, time);
+        match &outcome {
+            Ok(_) => {
+                state.t = time + h;
+                state.rows = rows;
+            }
+            Err(_) => state.copy_from(&backup),
+        }
+        self.backup = Some(backup);
+        self.driver = Some(memory);
+        outcome
+    }
+
+    /// What happened in the last step.
+    pub(crate) fn events(&self) -> &[crate::integrator::RowEvent] {
+        self.driver.as_ref().map_or(&[], |memory| memory.0.events())
     }
 
     /// The step in 2, 4, 8, … equal parts until all of them converge. Parts that converged before one failed are taken
@@ -226,7 +352,7 @@ impl<const N: usize> Solver<N> {
     }
 
     /// Guess, solve, and on success move the state.
-    fn attempt(
+    pub(crate) fn attempt(
         &mut self,
         mechanism: &Mechanism,
         options: &MinimalOptions,
@@ -243,6 +369,13 @@ impl<const N: usize> Solver<N> {
         if !extrapolated {
             self.recover_velocity(mechanism, state)?;
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
+        }
+        if self.holds {
+            for (delta, locked) in self.point.delta.iter_mut().zip(&self.locked) {
+                if *locked {
+                    *delta = Lanes::default();
+                }
+            }
         }
         let mut outcome = self.solve(options, &mut caution, report);
         if extrapolated && outcome.is_err() {
@@ -293,10 +426,25 @@ impl<const N: usize> Solver<N> {
 
     /// The residual at the point; false if it is not finite or turns too far.
     pub(crate) fn evaluate(&mut self) -> Result<(), Failure> {
+        if let Some(ties) = &mut self.ties {
+            ties.impose(self.scheme.s, &self.point.base, &mut self.point.delta);
+        }
         let mut forces = AllForces { forces: &self.forces, scratch: &mut self.derivatives };
         self.residual.evaluate(&self.segments, &self.scheme, &mut forces, &self.point);
         if self.residual.balls.iter().any(|b| b.tilt > MAX_TILT || b.tilt.is_nan()) {
             return Err(Failure::TooFar);
+        }
+        if let Some(ties) = &self.ties {
+            let residual = &mut self.residual;
+            ties.reduce(self.scheme.s, &self.locked, &mut residual.rows, &mut residual.carried);
+        }
+        if self.holds {
+            // What is held has no equation.
+            for (row, locked) in self.residual.rows.iter_mut().zip(&self.locked) {
+                if *locked {
+                    row.0.fill(0.0);
+                }
+            }
         }
         // A sum of all rows is finite only if every row is.
         let mut sum = 0.0;
@@ -325,6 +473,9 @@ impl<const N: usize> Solver<N> {
     pub(crate) fn update_scale(&mut self) {
         let Self { segments, scheme, forces, derivatives, point, residual, scale, .. } = self;
         rounding_scale(Evaluated { segments, scheme, forces, derivatives, point, residual }, scale);
+        if let Some(ties) = &self.ties {
+            ties.reduce_scale(self.scheme.s, &mut self.scale);
+        }
     }
 
     /// `δ = −(C ⊗ M)⁻¹ r` (2.30); returns its largest entry.
@@ -345,6 +496,9 @@ impl<const N: usize> Solver<N> {
             }
         }
         self.mass.solve(&self.segments, &mut self.lane_memory, &mut self.lanes);
+        if let Some(ties) = &self.ties {
+            ties.correct(&mut self.multipliers.1, &mut self.lanes);
+        }
         let h = self.residual.h;
         let mut worst = 0.0f64;
         for lanes in &mut self.lanes {
@@ -370,6 +524,7 @@ impl<const N: usize> Solver<N> {
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.tie_mass(|delta, c| delta[c].dot(&middle))?;
         self.evaluate()?;
         self.update_scale();
         let mut stopping = self.stopping(options);
@@ -418,7 +573,13 @@ impl<const N: usize> Solver<N> {
         let Self { segments, scheme, forces, derivatives, point, residual, factor, .. } = self;
         factor
             .factor(Evaluated { segments, scheme, forces, derivatives, point, residual })
-            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        let (s, factor, memory) = (self.scheme.s, &self.factor, &mut self.memory);
+        if self.ties.as_mut().is_none_or(|ties| ties.tie_newton(s, factor, memory)) {
+            Ok(())
+        } else {
+            Err(Failure::Singular { segment: 0, what: "matrix of the couplings" })
+        }
     }
 
     /// `−J⁻¹ r` with the factorisation at hand into `next_direction`; returns its largest entry.
@@ -428,6 +589,9 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
+        if let Some(ties) = &mut self.ties {
+            ties.correct_newton(s, &mut self.next_direction);
+        }
         largest(&self.next_direction)
     }
 

@@ -19,6 +19,7 @@ pub struct PageRecorder {
     gap: PlotThinner,
     iterations: PlotThinner,
     forces: Option<PlotThinner>,
+    friction: Option<PlotThinner>,
     initial_energy: Option<f64>,
     is_conservative: bool,
 }
@@ -49,6 +50,10 @@ impl PageRecorder {
             iterations: PlotThinner::new("iterations", "Iterations", "", false, ["iterations"]),
             forces: forces
                 .map(|names| PlotThinner::new("forces", "Joint forces", "N", false, names.iter().cloned())),
+            friction: (!mechanism.rows().is_empty()).then(|| {
+                let title = "Forces of friction and limits";
+                PlotThinner::new("friction", title, "N m, N", false, mechanism.row_labels())
+            }),
             initial_energy: None,
             is_conservative,
         }
@@ -69,6 +74,9 @@ impl PageRecorder {
         if let Some(forces) = &mut self.forces {
             forces.push(t, sample.forces);
         }
+        if let Some(friction) = &mut self.friction {
+            friction.push(t, sample.friction);
+        }
     }
 
     /// The page of a finished run.
@@ -79,6 +87,7 @@ impl PageRecorder {
             plots.push(self.positions.plot());
         }
         plots.extend(self.forces.as_ref().map(PlotThinner::plot));
+        plots.extend(self.friction.as_ref().map(PlotThinner::plot));
         if statistics.worst_gap > 0.0 {
             plots.push(self.gap.plot());
         }
@@ -142,6 +151,9 @@ fn rows(statistics: &Statistics, finished: &Finished, is_conservative: bool) -> 
         ),
         SummaryRow::new(format!("{energy}, rms"), format!("{} J", figure(rms)), ""),
     ];
+    if let Some(sentence) = finished.rows.sentence(statistics.events, statistics.forced) {
+        rows.push(SummaryRow::new("joints with friction or limits", sentence, ""));
+    }
     if statistics.worst_gap > 0.0 {
         rows.push(SummaryRow::new("worst gap", format!("{} m", figure(statistics.worst_gap)), ""));
     }

@@ -70,6 +70,12 @@ pub struct Statistics {
     pub substeps: u64,
     /// Largest constraint value left in directions dropped as redundant.
     pub inconsistency: f64,
+    /// Times a row stopped, let go or reached a limit.
+    pub events: u64,
+    /// Rows decided by rule.
+    pub forced: u64,
+    /// Parts tried to find where steps are cut.
+    pub trials: u64,
     planned: u64,
 }
 
@@ -112,6 +118,9 @@ impl Statistics {
         self.dropped_rank = self.dropped_rank.max(report.dropped_rank);
         self.substeps += u64::from(report.substeps);
         self.inconsistency = maximum(self.inconsistency, report.inconsistency);
+        self.events += u64::from(report.events);
+        self.forced += u64::from(report.forced);
+        self.trials += u64::from(report.trials);
     }
 
     /// True if the mean energy of every tenth lies within the range of the first: no drift.

@@ -68,7 +68,7 @@ pub mod dynamics {
 pub mod io {
     pub use leastaction_io::{
         Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, NamedArray,
-        NpzWriter, ProblemKind, Reading, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
+        NpzWriter, ProblemKind, Reading, RowMode, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
         TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, load_model, printable, push_number,
         read_model, read_model_json, read_text, read_trajectory_csv, read_trajectory_npz, read_urdf,
         write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
@@ -103,11 +103,12 @@ pub mod lie {
 pub mod mechanism {
     pub use leastaction_core::mechanism::{
         Actuator, ActuatorDescription, Body, BodyDescription, BodyId, ConstraintDescription, Coordinates,
-        Coupling, CouplingDescription, Frame, FrameDescription, FrameId, Joint, JointDescription, JointId,
-        JointRole, JointType, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism, MechanismBuilder,
-        MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind, Origin,
-        PerCoordinate, Placement, Problem, Severity, Shape, SpringDescription, State, StateDescription,
-        Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest, samples,
+        CouplingDescription, Follower, FollowerLaw, Frame, FrameDescription, FrameId, Joint,
+        JointDescription, JointId, JointRole, JointType, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
+        MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
+        Origin, PerCoordinate, Placement, Problem, Row, RowOf, Scalar, Severity, Shape, SpringDescription,
+        State, StateDescription, Tendon, TendonDescription, TermDescription, Thruster, ThrusterDescription,
+        Visual, WORLD, WarmStart, nearest, samples,
     };
 }
 

@@ -8,12 +8,14 @@ mod crba;
 mod forces;
 mod kinematics;
 mod loop_gap;
+mod mass;
 mod mobility;
 mod observe;
 mod rnea;
 
 pub use kinematics::Kinematics;
 pub use loop_gap::{LoopGap, loop_gaps};
+pub use mass::TreeMass;
 pub use mobility::mobility;
 pub use observe::Observables;
 

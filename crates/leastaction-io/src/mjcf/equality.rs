@@ -174,6 +174,7 @@ fn coupling(reader: &mut Reader, item: &Item) {
         of: leader.map(name),
         polynomial: if leader.is_some() { polynomial[..length].to_vec() } else { vec![polynomial[0]] },
         origin: Some(document.elements[item.id].at),
+        ..Default::default()
     };
     reader.model.couplings.push(coupling);
 }

@@ -60,6 +60,7 @@ pub(super) const MODEL: Shape = Shape::Struct(&[
     may("joints", Shape::List(&JOINT)),
     may("constraints", Shape::List(&CONSTRAINT)),
     may("couplings", Shape::List(&COUPLING)),
+    may("tendons", Shape::List(&TENDON)),
     may("frames", Shape::List(&FRAME)),
     may("states", Shape::Map(&STATE)),
 ]);
@@ -131,6 +132,7 @@ const LIMITS: Shape = Shape::Struct(&[
     optional("upper", Shape::NumberOrNumbers),
     optional("velocity", Shape::Number),
     optional("effort", Shape::Number),
+    optional("restitution", Shape::Number),
 ]);
 
 const ACTUATOR: Shape =
@@ -162,7 +164,22 @@ const COUPLING: Shape = Shape::Struct(&[
     may("name", Shape::Text),
     must("joint", Shape::Text),
     optional("of", Shape::Text),
-    must("polynomial", Shape::Numbers),
+    may("polynomial", Shape::Numbers),
+    may("reference", Shape::Vector(2)),
+    may("sum", Shape::List(&TERM)),
+    may("value", Shape::Number),
+]);
+
+const TERM: Shape = Shape::Struct(&[must("joint", Shape::Text), must("coefficient", Shape::Number)]);
+
+const TENDON: Shape = Shape::Struct(&[
+    must("name", Shape::Text),
+    must("terms", Shape::List(&TERM)),
+    may("stiffness", Shape::Number),
+    may("rest", Shape::Number),
+    may("damping", Shape::Number),
+    optional("lower", Shape::Number),
+    optional("upper", Shape::Number),
 ]);
 
 const FRAME: Shape =

@@ -4,8 +4,8 @@
 mod simulator;
 
 pub use leastaction_core::integrator::{
-    Input, Integrator, JointForce, LinearizedStep, StepError, StepLinearization, StepReport, baseline,
-    expect_length, expect_state, expect_tree,
+    Input, Integrator, JointForce, LinearizedStep, RowEvent, RowEventKind, RowReport, RowState, StepError,
+    StepLinearization, StepReport, baseline, expect_length, expect_state, expect_tree,
 };
 pub use leastaction_maximal as maximal;
 pub use leastaction_minimal as minimal;

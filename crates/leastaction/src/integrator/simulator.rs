@@ -5,7 +5,7 @@ use std::ops::Deref;
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::maximal::{Maximal, MaximalOptions};
 use super::minimal::{Minimal, MinimalOptions, Policy};
-use super::{Input, Integrator, JointForce, StepError, StepReport};
+use super::{Input, Integrator, JointForce, RowReport, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
 /// Integrators that can be chosen by name.
@@ -173,6 +173,12 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
         self.run.joint_forces(out);
     }
 
+    /// What rows with friction or limits do, and did in the last step.
+    #[must_use]
+    pub fn rows(&self) -> RowReport<'_> {
+        self.run.rows()
+    }
+
     /// How far closing the loops of the start state moved a joint coordinate, at most. Ask before the first step.
     #[must_use]
     pub fn moved_at_start(&self) -> f64 {
@@ -226,6 +232,7 @@ trait Run: Send {
     fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>);
     fn gap(&mut self, mechanism: &Mechanism) -> f64;
     fn joint_forces(&mut self, out: &mut Vec<JointForce>);
+    fn rows(&self) -> RowReport<'_>;
     fn moved_at_start(&self) -> f64;
     fn warm_start_dropped(&self) -> bool;
 }
@@ -251,6 +258,9 @@ impl<I: Integrator> Run for Running<I> {
     }
     fn joint_forces(&mut self, out: &mut Vec<JointForce>) {
         self.integrator.joint_forces(&mut self.workspace, out);
+    }
+    fn rows(&self) -> RowReport<'_> {
+        self.integrator.rows(&self.workspace, &self.state)
     }
     fn moved_at_start(&self) -> f64 {
         self.integrator.moved_at_start(&self.state)
