@@ -57,7 +57,7 @@ impl CoordinateRows {
             upper,
             has_rows: any(&joint.stiffness) || any(&joint.damping) || any(&joint.armature),
             has_springs: any(&joint.stiffness),
-            has_limits: (0..nv).any(|c| lower[c].is_finite() || upper[c].is_finite()),
+            has_limits: any(&joint.friction) || (0..nv).any(|c| lower[c].is_finite() || upper[c].is_finite()),
         }
     }
 }
@@ -410,7 +410,10 @@ impl Layout {
             wind: mechanism.wind(),
             dissipative: bodies.iter().any(|b| b.drag > 0.0)
                 || joints.iter().any(|j| j.damping.iter().any(|c| *c != 0.0)),
-            limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| j.rows.has_limits),
+            limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| {
+                let rows = &j.rows;
+                rows.lower.iter().chain(&rows.upper).any(|limit| limit.is_finite())
+            }),
             links,
             loops,
             closures,

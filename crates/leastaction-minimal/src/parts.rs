@@ -131,3 +131,72 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         (scheme.c[node + 1], value)
     }
 }
+
+impl<const N: usize> Solver<N> {
+    /// Holds the rows that are locked and gives sliding ones their friction; true if that changes anything.
+    pub(crate) fn set_modes(&mut self, mechanism: &Mechanism, states: &[RowState], q: &[f64]) -> bool {
+        let mut changed = false;
+        self.residual.resistance.resize(self.segments.n, 0.0);
+        let resistance = &mut self.residual.resistance;
+        for (row, state) in mechanism.rows().iter().zip(states) {
+            let sign = if state.locked { 0.0 } else { f64::from(state.sign) };
+            row.friction_torques(mechanism.followers(), q, sign, |at, torque| {
+                changed |= resistance[at.v] != torque;
+                resistance[at.v] = torque;
+            });
+            if let Some(at) = row.coordinate() {
+                changed |= self.locked[at.v] != state.locked;
+                self.locked[at.v] = state.locked;
+            }
+        }
+        if changed {
+            self.holds = self.locked.contains(&true);
+            self.spread_locks();
+        }
+        changed
+    }
+
+    /// Tells all factorisations what is held.
+    pub(crate) fn spread_locks(&mut self) {
+        self.mass.locked.copy_from_slice(&self.locked);
+        self.factor.locked.copy_from_slice(&self.locked);
+        if let Some(dense) = &mut self.dense {
+            dense.locked.copy_from_slice(&self.locked);
+        }
+    }
+
+    /// One step of a mechanism with rows, cut at events.
+    pub(crate) fn step_in_parts(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        let Some(mut memory) = self.driver.take() else { return Ok(StepReport::default()) };
+        let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
+        backup.copy_from(state);
+        let time = state.t;
+        let mut rows = std::mem::take(&mut state.rows);
+        self.set_modes(mechanism, &rows.list, &state.q);
+        let (driver, end) = &mut *memory;
+        let mut parts = MinimalParts::new(self, mechanism, options, state, end);
+        let outcome = driver.step(mechanism, &mut parts, &mut rows, u, h, time);
+        match &outcome {
+            Ok(_) => {
+                state.t = time + h;
+                state.rows = rows;
+            }
+            Err(_) => state.copy_from(&backup),
+        }
+        self.backup = Some(backup);
+        self.driver = Some(memory);
+        outcome
+    }
+
+    /// What happened in the last step.
+    pub(crate) fn events(&self) -> &[crate::integrator::RowEvent] {
+        self.driver.as_ref().map_or(&[], |memory| memory.0.events())
+    }
+}

@@ -8,7 +8,6 @@ use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
 use super::mass_factor::{MassFactor, MassMemory};
 use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
-use super::parts::MinimalParts;
 use super::residual::{Evaluated, Point, Residual};
 use super::scale::rounding_scale;
 use super::scheme::Scheme;
@@ -17,7 +16,7 @@ use super::state::{MinimalState, from_public, largest_coordinate, move_position,
 use super::stiffness::{is_stiff, largest_stiffness};
 use super::ties::Ties;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
-use crate::integrator::rows::{RowDriver, RowState};
+use crate::integrator::rows::RowDriver;
 use crate::integrator::{StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
@@ -59,7 +58,7 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) factor: NewtonFactor,
     pub(crate) memory: SolveMemory<f64>,
     /// The matrix written out, for small plain trees.
-    dense: Option<Box<DenseFactor<N>>>,
+    pub(crate) dense: Option<Box<DenseFactor<N>>>,
     pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
     pub(crate) scalar_memory: MassMemory<f64>,
@@ -74,7 +73,7 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) velocity: Vec<f64>,
     /// `M v` of the end of a part.
     pub(crate) momentum: Vec<f64>,
-    backup: Option<MinimalState>,
+    pub(crate) backup: Option<MinimalState>,
     pub(crate) linearized: Option<Box<LinearizeMemory>>,
     /// Coordinates that follow others.
     pub(crate) ties: Option<Box<Ties<N>>>,
@@ -83,7 +82,7 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) locked: Vec<bool>,
     pub(crate) holds: bool,
     /// What cuts steps at events, and the states it works with.
-    driver: Option<Box<(RowDriver, MinimalState)>>,
+    pub(crate) driver: Option<Box<(RowDriver, MinimalState)>>,
 }
 
 impl<const N: usize> Solver<N> {
@@ -147,24 +146,6 @@ impl<const N: usize> Solver<N> {
         self.reduce_momentum(&mut state.p);
     }
 
-    /// Momenta of the coordinates that follow none, at the position split last.
-    pub(crate) fn reduce_momentum(&self, p: &mut [f64]) {
-        if let Some(ties) = &self.ties {
-            ties.reduce_momentum(&self.point.base, p);
-        }
-    }
-
-    /// Columns of the ties for the mass matrix just factored at increments `delta`.
-    fn tie_mass(&mut self, delta: impl Fn(&[Lanes<f64, N>], usize) -> f64) -> Result<(), Failure> {
-        let Some(ties) = &mut self.ties else { return Ok(()) };
-        let (base, nodes) = (&self.point.base, &self.point.delta);
-        if ties.tie_mass(&self.segments, &self.mass, &mut self.scalar_memory, |c| base[c] + delta(nodes, c)) {
-            Ok(())
-        } else {
-            Err(Failure::Singular { segment: 0, what: "matrix of the couplings" })
-        }
-    }
-
     /// Engine velocities of a state into `self.velocity`.
     pub(crate) fn recover_velocity(
         &mut self,
@@ -223,38 +204,6 @@ impl<const N: usize> Solver<N> {
         self.spread_locks();
     }
 
-    /// Holds the rows that are locked and gives sliding ones their friction; true if that changes anything.
-    pub(crate) fn set_modes(&mut self, mechanism: &Mechanism, states: &[RowState], q: &[f64]) -> bool {
-        let mut changed = false;
-        self.residual.resistance.resize(self.segments.n, 0.0);
-        let resistance = &mut self.residual.resistance;
-        for (row, state) in mechanism.rows().iter().zip(states) {
-            let sign = if state.locked { 0.0 } else { f64::from(state.sign) };
-            row.friction_torques(mechanism.followers(), q, sign, |at, torque| {
-                changed |= resistance[at.v] != torque;
-                resistance[at.v] = torque;
-            });
-            if let Some(at) = row.coordinate() {
-                changed |= self.locked[at.v] != state.locked;
-                self.locked[at.v] = state.locked;
-            }
-        }
-        if changed {
-            self.holds = self.locked.contains(&true);
-            self.spread_locks();
-        }
-        changed
-    }
-
-    /// Tells all factorisations what is held.
-    fn spread_locks(&mut self) {
-        self.mass.locked.copy_from_slice(&self.locked);
-        self.factor.locked.copy_from_slice(&self.locked);
-        if let Some(dense) = &mut self.dense {
-            dense.locked.copy_from_slice(&self.locked);
-        }
-    }
-
     /// One step; on failure the state is unchanged. Does not allocate, unless its length makes other points necessary.
     pub(crate) fn step(
         &mut self,
@@ -289,41 +238,6 @@ impl<const N: usize> Solver<N> {
             }
             Err(failure) => Err(self.explain(mechanism, options, failure, time, h)),
         }
-    }
-
-    /// One step of a mechanism with rows, cut at events.
-    fn step_in_parts(
-        &mut self,
-        mechanism: &Mechanism,
-        options: &MinimalOptions,
-        state: &mut MinimalState,
-        u: &[f64],
-        h: f64,
-    ) -> Result<StepReport, StepError> {
-        let Some(mut memory) = self.driver.take() else { return Ok(StepReport::default()) };
-        let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
-        backup.copy_from(state);
-        let time = state.t;
-        let mut rows = std::mem::take(&mut state.rows);
-        self.set_modes(mechanism, &rows.list, &state.q);
-        let (driver, end) = &mut *memory;
-        let mut parts = MinimalParts::new(self, mechanism, options, state, end);
-        let outcome = driver.step(mechanism, &mut parts, &mut rows, u, h, time);
-        match &outcome {
-            Ok(_) => {
-                state.t = time + h;
-                state.rows = rows;
-            }
-            Err(_) => state.copy_from(&backup),
-        }
-        self.backup = Some(backup);
-        self.driver = Some(memory);
-        outcome
-    }
-
-    /// What happened in the last step.
-    pub(crate) fn events(&self) -> &[crate::integrator::RowEvent] {
-        self.driver.as_ref().map_or(&[], |memory| memory.0.events())
     }
 
     /// The step in 2, 4, 8, … equal parts until all of them converge. Parts that converged before one failed are taken

@@ -15,6 +15,7 @@ use super::block_factor::{NewtonFactor, SolveMemory, invert};
 use super::lanes::Lanes;
 use super::mass_factor::{MassFactor, MassMemory};
 use super::segments::Segments;
+use super::step::{Failure, Solver};
 use crate::mechanism::{FollowerLaw, Mechanism};
 use crate::scalar::Real;
 
@@ -264,5 +265,25 @@ impl<const N: usize> Tie<N> {
             gap -= slopes[node] * x[leader * s + node - 1];
         }
         gap
+    }
+}
+
+impl<const N: usize> Solver<N> {
+    /// Momenta of the coordinates that follow none, at the position split last.
+    pub(crate) fn reduce_momentum(&self, p: &mut [f64]) {
+        if let Some(ties) = &self.ties {
+            ties.reduce_momentum(&self.point.base, p);
+        }
+    }
+
+    /// Columns of the ties for the mass matrix just factored at increments `delta`.
+    pub(crate) fn tie_mass(&mut self, delta: impl Fn(&[Lanes<f64, N>], usize) -> f64) -> Result<(), Failure> {
+        let Some(ties) = &mut self.ties else { return Ok(()) };
+        let (base, nodes) = (&self.point.base, &self.point.delta);
+        if ties.tie_mass(&self.segments, &self.mass, &mut self.scalar_memory, |c| base[c] + delta(nodes, c)) {
+            Ok(())
+        } else {
+            Err(Failure::Singular { segment: 0, what: "matrix of the couplings" })
+        }
     }
 }

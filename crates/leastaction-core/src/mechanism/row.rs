@@ -87,6 +87,12 @@ impl Row {
         }
     }
 
+    /// True if its limits leave no room.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        self.upper - self.lower <= 1e-9 * self.upper.abs().max(1.0)
+    }
+
     /// The coordinate, if it is one.
     #[inline]
     #[must_use]
@@ -207,7 +213,7 @@ fn coordinate_row(
     }
     let (mut lower, mut upper) = (f64::NEG_INFINITY, f64::INFINITY);
     let mut restitution = 0.0f64;
-    if let (true, Some(l)) = (limits, &own.limits) {
+    if let (true, Some(l)) = (limits && own.kind != JointType::Continuous, &own.limits) {
         (lower, upper, restitution) = (l.lower[part], l.upper[part], l.restitution);
     }
     for (f, follower) in followers.iter().enumerate() {

@@ -110,10 +110,14 @@ impl BoxProblem {
                     worst = worst.max(g.abs());
                 }
             }
+            self.hold(mechanism, mechanics)?;
             if worst <= 1e-9 * scale {
+                // What is held is at its target to the last digit: a limit that is left by rounding would be met again at once.
+                for k in (0..rows).filter(|k| self.member[*k] && !self.fixed[*k]) {
+                    self.force[k] = self.next[k].clamp(self.low[k], self.high[k]);
+                }
                 return Ok(());
             }
-            self.hold(mechanism, mechanics)?;
             if !self.descend(mechanism, mechanics) {
                 break;
             }
@@ -235,6 +239,10 @@ impl BoxProblem {
         let size = if size > 0.0 { size } else { 1.0 };
         let scale = if scale > 0.0 { scale } else { 1.0 };
         for k in (0..rows).filter(|k| self.member[*k]) {
+            // What bears anything gets bounds that it will not reach.
+            if !inside(self.low[k]) && !inside(self.high[k]) {
+                (self.low[k], self.high[k]) = (-1e9 * size, 1e9 * size);
+            }
             let (low, high) = (self.low[k], self.high[k]);
             let room = span(low, high, size);
             self.force[k] = match (inside(low), inside(high)) {

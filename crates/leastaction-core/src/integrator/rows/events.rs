@@ -49,9 +49,10 @@ pub(super) const UP: usize = 2;
 pub(super) const LOWER: usize = 3;
 pub(super) const UPPER: usize = 4;
 
-/// Forces a locked row can bear, along its coordinate (7.1).
-pub(super) fn bounds(state: &RowState, friction: f64) -> (f64, f64) {
+/// Forces a locked row can bear, along its coordinate (7.1). Between limits without room it bears anything.
+pub(super) fn bounds(row: &Row, state: &RowState, friction: f64) -> (f64, f64) {
     match state.side {
+        -1 | 1 if row.is_fixed() => (f64::NEG_INFINITY, f64::INFINITY),
         -1 => (-friction, f64::INFINITY),
         1 => (f64::NEG_INFINITY, friction),
         _ => (-friction, friction),
@@ -149,7 +150,7 @@ impl Moment {
             let slope = &mut self.slope[KINDS.len() * k..KINDS.len() * (k + 1)];
             if state.locked {
                 if self.known {
-                    let (low, high) = bounds(state, bound[k]);
+                    let (low, high) = bounds(row, state, bound[k]);
                     // Beyond the bound by a little, so that the row then accelerates the right way.
                     let beyond = 5e-9 * scales.torque(bound[k]);
                     g[DOWN] = high - self.force[k] + beyond;

@@ -10,6 +10,7 @@ mod box_problem;
 mod driver;
 mod events;
 mod mechanics;
+mod search;
 mod settle;
 
 pub use driver::RowDriver;

@@ -179,7 +179,7 @@ impl RowDriver {
         problem.b.copy_from_slice(&self.mechanics.push);
         problem.target.fill(0.0);
         for (k, state) in states.list.iter().enumerate() {
-            (problem.low[k], problem.high[k]) = bounds(state, self.mechanics.bound[k]);
+            (problem.low[k], problem.high[k]) = bounds(&rows[k], state, self.mechanics.bound[k]);
         }
         problem.solve(mechanism, &mut self.mechanics)?;
         for (k, row) in rows.iter().enumerate().filter(|(k, _)| problem.member[*k]) {
