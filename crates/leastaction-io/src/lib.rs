@@ -35,7 +35,7 @@ pub use model_json::{read_model_json, write_model_json};
 pub use npz::{NamedArray, NpzWriter, write_matrix_npz, write_npz};
 pub use npz_read::read_trajectory_npz;
 pub use sdf::read_sdf;
-pub use state_json::{Clock, STATE_SCHEMA, StateError, StateFile};
+pub use state_json::{Clock, RowMode, STATE_SCHEMA, StateError, StateFile};
 pub use text_file::{MAX_FILE_BYTES, read_text};
 pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
 pub use urdf::{UrdfBase, UrdfOptions, View, read_urdf, write_urdf};

@@ -41,9 +41,29 @@ pub struct StateFile {
     /// How `t` came about, so that later times are computed from the same numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// What joints with friction or limits do, by row; for readers, a run continues from `warm`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modes: BTreeMap<String, RowMode>,
     /// What the integrator continues from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm: Option<WarmStart>,
+}
+
+/// What a joint with friction or limits does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowMode {
+    /// `locked`, `sliding` or `free`.
+    pub mode: String,
+    /// Direction of sliding.
+    #[serde(default)]
+    pub sign: i8,
+    /// −1 at the lower limit, 1 at the upper, 0 at neither.
+    #[serde(default)]
+    pub side: i8,
+    /// Where it is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<f64>,
 }
 
 /// A time as `start + steps · step`: one rounding, however many steps.

@@ -159,6 +159,17 @@ pub(crate) fn add_half_kick(
     }
 }
 
+/// Adds half a kick of the friction of sliding coordinates. Does not allocate.
+pub(crate) fn add_friction(layout: &Layout, side: &Side, friction: &[f64], half: f64, out: &mut [Six]) {
+    for (i, link) in layout.links.iter().enumerate() {
+        let kind = link.joint.kind;
+        for c in (0..kind.nv()).filter(|c| friction[link.v + c] != 0.0) {
+            let row = public_row(kind, &side.joints[i], c);
+            add_row(out, &side.arm, link.parent, Some(i), &row, friction[link.v + c] * half);
+        }
+    }
+}
+
 /// The impulse law of one coordinate: start impulse `s = f0 − α dy`, end impulse `e = f0 + β dy`. (3.22)
 ///
 /// Damper c, armature a and a stiff spring k are one row: `α = c/2 + a/h + kh/4`, `β = a/h − c/2 − kh/4`,

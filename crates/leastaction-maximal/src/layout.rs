@@ -58,7 +58,7 @@ impl CoordinateRows {
             upper,
             has_rows: any(&joint.stiffness) || any(&joint.damping) || any(&joint.armature),
             has_springs: any(&joint.stiffness),
-            has_limits: (0..nv).any(|c| lower[c].is_finite() || upper[c].is_finite()),
+            has_limits: any(&joint.friction) || (0..nv).any(|c| lower[c].is_finite() || upper[c].is_finite()),
         }
     }
 }
@@ -445,7 +445,10 @@ impl Layout {
                 || joints.iter().any(|j| j.damping.iter().any(|c| *c != 0.0))
                 || mechanism.drives().iter().any(|drive| drive.law.is_servo()),
             places: mechanism.drives().iter().map(|drive| drive.entries.len()).collect(),
-            limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| j.rows.has_limits),
+            limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| {
+                let rows = &j.rows;
+                rows.lower.iter().chain(&rows.upper).any(|limit| limit.is_finite())
+            }),
             links,
             loops,
             closures,

@@ -35,6 +35,7 @@ mod limits;
 mod linearized;
 mod newton;
 pub(crate) mod nonholonomic;
+mod parts;
 mod read_out;
 #[cfg(feature = "reference")]
 pub mod reference;
@@ -61,8 +62,10 @@ pub use workspace::MaximalWorkspace;
 use leastaction_core::sabotage;
 use leastaction_core::{integrator, mechanism, scalar, spatial};
 
+use crate::integrator::rows::RowStates;
 use crate::integrator::{
-    Actuation, Input, Integrator, JointForce, StepError, StepReport, expect_length, expect_state,
+    Actuation, Input, Integrator, JointForce, RowReport, StepError, StepReport, expect_length, expect_rows,
+    expect_state, placed_start,
 };
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
@@ -358,6 +361,48 @@ impl Maximal {
         Ok(report)
     }
 
+    /// One step of a tree with friction or limits, cut at events.
+    fn step_in_parts(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        if !(h.is_finite() && h > 0.0) {
+            return Err(StepError::BadOption {
+                option: "step",
+                value: h.to_string(),
+                remedy: "friction and limits act forwards in time: give a positive number of seconds".into(),
+            });
+        }
+        let Some(mut driven) = ws.driven.take() else { return Ok(StepReport::default()) };
+        ws.saved = false;
+        ws.save(state);
+        if tension::matters(&ws.layout, state, h) {
+            tension::resolve(&ws.layout, state, &mut ws.scratch_rows, h);
+        }
+        state.inertia_step = h.abs();
+        let (time, mut rows) = (state.t, std::mem::take(&mut state.rows));
+        ws.step.set_modes(mechanism, &rows.list, &state.q);
+        let parts::Driven { driver, memory } = &mut *driven;
+        let mut parts = parts::MaximalParts { engine: self, mechanism, ws, start: state, memory, u: input.u };
+        let outcome = driver.step(mechanism, &mut parts, &mut rows, input.u, h, time);
+        match &outcome {
+            Ok(_) => {
+                state.t = time + h;
+                state.rows = rows;
+            }
+            Err(_) => {
+                state.restore(&ws.layout, &ws.backup);
+            }
+        }
+        ws.driven = Some(driven);
+        outcome
+    }
+
     /// What is constant over a step from `state`, in the workspace.
     pub(crate) fn prepare_step(&self, ws: &mut MaximalWorkspace, state: &MaximalState, u: &[f64], h: f64) {
         ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.size);
@@ -379,12 +424,15 @@ impl Maximal {
             &step.implicit_loop,
             &mut step.incoming,
         );
+        if step.driven {
+            forces::add_friction(&ws.layout, &state.side, &step.friction, 0.5 * h, &mut step.incoming);
+        }
         residual::incoming_about_points(&state.side, &step.incoming, &mut step.incoming_point);
         step.scales = newton::scales(&ws.layout, &step.incoming, &state.poses, h);
     }
 
     /// Moves the state to the end of the solved interval.
-    fn accept(
+    pub(crate) fn accept(
         &self,
         ws: &mut MaximalWorkspace,
         state: &mut MaximalState,
@@ -449,6 +497,9 @@ impl Maximal {
             &step.implicit_loop,
             &mut state.momentum,
         );
+        if step.driven {
+            forces::add_friction(layout, &state.side, &step.friction, 0.5 * h, &mut state.momentum);
+        }
         let history = &mut state.history;
         let next = (history.newest + 1) % HISTORY;
         let (n, nc) = (iterate.w.len(), iterate.lam.len());
@@ -505,7 +556,47 @@ impl Integrator for Maximal {
             });
         }
         let stages = self.composition.fractions().len();
-        Ok(MaximalWorkspace::new(layout, stages, mechanism.nq(), mechanism.nv(), self.enforce_limits))
+        expect_rows(mechanism, "maximal")?;
+        let refuse = |what: String, remedy: &str| {
+            Err(StepError::Unsupported { integrator: "maximal", what, remedy: remedy.to_owned() })
+        };
+        if let Some(follower) = mechanism.followers().first() {
+            let what = format!("joint `{}`, which follows others", mechanism.joint(follower.joint).name);
+            return refuse(
+                what,
+                "use the minimal integrator, or leave it out with `--ignore mimic,couplings`",
+            );
+        }
+        if let Some(tendon) = mechanism.tendons().first() {
+            let what = format!("tendon `{}`", tendon.name);
+            return refuse(what, "use the minimal integrator, or leave it out with `--ignore couplings`");
+        }
+        let rubs = mechanism.joints().iter().find(|joint| joint.friction != [0.0; 6]);
+        if let Some(joint) = rubs.filter(|_| !layout.closures.is_empty()) {
+            let what = format!("friction of joint `{}` in a mechanism with loops or rolling", joint.name);
+            return refuse(what, "leave it out with `--friction off` or `--ignore friction`");
+        }
+        let driven = parts::Driven::new(mechanism, &layout);
+        if composed && driven.is_some() {
+            return Err(StepError::BadOption {
+                option: "order",
+                value: "4".into(),
+                remedy:
+                    "its composition has a negative substep, which friction and limits do not allow; use \
+                         order 2, or `--friction off --limits monitor`"
+                        .into(),
+            });
+        }
+        let enforce = self.enforce_limits && driven.is_none();
+        let mut ws = MaximalWorkspace::new(layout, stages, mechanism.nq(), mechanism.nv(), enforce);
+        for (k, row) in mechanism.rows().iter().enumerate() {
+            if let (Some(at), true) = (row.coordinate(), driven.is_some()) {
+                ws.row_of[at.v] = Some(k);
+            }
+        }
+        ws.step.driven = driven.is_some();
+        ws.driven = driven;
+        Ok(ws)
     }
 
     fn start(
@@ -516,7 +607,16 @@ impl Integrator for Maximal {
     ) -> Result<MaximalState, StepError> {
         expect_state(mechanism, state)?;
         let stages = self.composition.fractions().len();
-        let mut made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+        let placed = if workspace.step.driven { Some(placed_start(mechanism, state)?) } else { None };
+        let state = placed.as_ref().unwrap_or(state);
+        let fresh = |workspace: &mut MaximalWorkspace| {
+            let mut made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+            if workspace.step.driven {
+                made.rows = RowStates::new(mechanism);
+            }
+            made
+        };
+        let mut made = fresh(workspace);
         if let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) {
             if made.read_numbers(&workspace.layout, &warm.data)
                 && start::reproduces(mechanism, workspace, &made, state)
@@ -527,7 +627,7 @@ impl Integrator for Maximal {
                 }
                 return Ok(made);
             }
-            made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+            made = fresh(workspace);
             made.warm_start_dropped = true;
         }
         start::consistent_start(mechanism, workspace, state, &mut made)?;
@@ -542,7 +642,18 @@ impl Integrator for Maximal {
         input: Input<'_>,
         h: f64,
     ) -> Result<StepReport, StepError> {
+        if ws.driven.is_some() {
+            return self.step_in_parts(mechanism, ws, state, input, h);
+        }
         self.advance(mechanism, ws, state, input, h, None)
+    }
+
+    fn rows<'a>(&self, workspace: &'a MaximalWorkspace, state: &'a MaximalState) -> RowReport<'a> {
+        RowReport {
+            states: &state.rows.list,
+            impulses: &state.rows.impulses,
+            events: workspace.driven.as_ref().map_or(&[], |driven| driven.driver.events()),
+        }
     }
 
     fn read_out(

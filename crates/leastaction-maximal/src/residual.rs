@@ -38,7 +38,9 @@ impl StepData {
                 self.implicit[v] = is_stiff(layout, side, joint, &side.joints[i], c, h);
                 let y = if joint.kind.nq() == joint.kind.nv() { state.q[link.q + c] } else { 0.0 };
                 self.law[v] = super::forces::ImpulseLaw::new(joint, c, y, h, self.implicit[v]);
-                self.limit_side[v] = if self.enforce_limits {
+                self.limit_side[v] = if self.driven {
+                    f64::from(u8::from(!self.held[v].is_nan()))
+                } else if self.enforce_limits {
                     limit_side(joint.rows.lower[c], joint.rows.upper[c], y)
                 } else {
                     0.0
@@ -233,7 +235,11 @@ pub(crate) fn evaluate(
                     let rows = &link.joint.rows;
                     let y = state.q[link.q + c] + dy[c];
                     let a = limit_distance(side, rows.lower[c], rows.upper[c], y) * inverse_h;
-                    trial.limit[at] = fischer_burmeister(a, LIMIT_SCALE * iterate.limit[at]);
+                    trial.limit[at] = if step.driven {
+                        [(y - step.held[at]) * inverse_h, 1.0, 0.0]
+                    } else {
+                        fischer_burmeister(a, LIMIT_SCALE * iterate.limit[at])
+                    };
                     gaps.rate(is_angle(kind, c), trial.limit[at][0]);
                 }
             }

@@ -7,6 +7,7 @@ use super::graph::Graph;
 use super::layout::Layout;
 use super::ldu::{Ldu, Six, System};
 use super::nonholonomic::Rows;
+use super::parts::Driven;
 use super::state::MaximalState;
 
 /// Memory of the maximal integrator for one mechanism. Holds no truth: dropping it loses nothing.
@@ -49,6 +50,10 @@ pub struct MaximalWorkspace {
     pub(crate) work: f64,
     /// Merits of the last solve, newest last.
     pub(crate) merits: [f64; 8],
+    /// What cuts steps at events, where coordinates have friction or limits and the mechanism is a tree.
+    pub(crate) driven: Option<Box<Driven>>,
+    /// The row of each velocity coordinate.
+    pub(crate) row_of: Vec<Option<usize>>,
 }
 
 /// What stays constant while a step is solved.
@@ -73,6 +78,12 @@ pub(crate) struct StepData {
     pub(crate) limit_side: Vec<f64>,
     pub(crate) limit_side_loop: Vec<[f64; 3]>,
     pub(crate) enforce_limits: bool,
+    /// True if the driver of friction and limits says which coordinates are held.
+    pub(crate) driven: bool,
+    /// Where coordinates are held by the driver of friction and limits; not a number where they are not.
+    pub(crate) held: Vec<f64>,
+    /// Friction of sliding coordinates.
+    pub(crate) friction: Vec<f64>,
 }
 
 /// What residuals are measured by: all of it from the model, the state and the step, so that a mechanism of another size,
@@ -175,6 +186,9 @@ impl MaximalWorkspace {
                 limit_side: vec![0.0; nv],
                 limit_side_loop: vec![[0.0; 3]; nl],
                 enforce_limits: enforce_limits && layout.limited,
+                driven: false,
+                held: vec![f64::NAN; nv],
+                friction: vec![0.0; nv],
             },
             trial: Trial {
                 poses: vec![LinkPose::identity(); n],
@@ -212,6 +226,8 @@ impl MaximalWorkspace {
             work: 0.0,
             actuation: vec![0.0; layout.places.len()],
             merits: [0.0; 8],
+            driven: None,
+            row_of: vec![None; nv],
             iterate,
             layout,
             graph,

@@ -40,6 +40,7 @@ mod linearized;
 pub(crate) mod lobatto;
 mod mass_factor;
 mod options;
+mod parts;
 #[cfg(feature = "reference")]
 pub mod reference;
 pub(crate) mod residual;
@@ -55,6 +56,7 @@ pub(crate) mod state;
 mod step;
 mod stiffness;
 pub(crate) mod tendon;
+mod ties;
 pub(crate) mod wrench;
 
 pub use linearize::{Coordinates, Linearization};
@@ -68,7 +70,10 @@ pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 use leastaction_core::sabotage;
 use leastaction_core::{integrator, mechanism, scalar, spatial};
 
-use crate::integrator::{Actuation, Input, Integrator, StepError, StepReport, expect_length};
+use crate::integrator::{
+    Actuation, Input, Integrator, RowEvent, RowReport, StepError, StepReport, expect_length, expect_state,
+    placed_start,
+};
 use crate::mechanism::{BodyId, Mechanism, State};
 use std::sync::Arc;
 use step::Solver;
@@ -133,6 +138,7 @@ trait Engine: std::fmt::Debug + Send {
     ) -> Result<StepReport, StepError>;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
     fn actuation(&self) -> Actuation<'_>;
+    fn events(&self) -> &[RowEvent];
     fn sample(
         &mut self,
         mechanism: &Mechanism,
@@ -178,6 +184,9 @@ impl<const N: usize> Engine for Solver<N> {
     }
     fn actuation(&self) -> Actuation<'_> {
         Self::actuation(self)
+    }
+    fn events(&self) -> &[RowEvent] {
+        Self::events(self)
     }
     fn sample(
         &mut self,
@@ -281,6 +290,8 @@ impl Integrator for Minimal {
         workspace: &mut MinimalWorkspace,
         state: &State,
     ) -> Result<MinimalState, StepError> {
+        expect_state(mechanism, state)?;
+        let state = &placed_start(mechanism, state)?;
         let mut out = MinimalState::new(mechanism, self.degree(), state)?;
         let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) else {
             workspace.0.legendre(mechanism, state, &mut out);
@@ -326,6 +337,10 @@ impl Integrator for Minimal {
 
     fn warm_start(&self, _mechanism: &Mechanism, state: &MinimalState) -> Vec<f64> {
         state.to_warm()
+    }
+
+    fn rows<'a>(&self, workspace: &'a MinimalWorkspace, state: &'a MinimalState) -> RowReport<'a> {
+        RowReport { states: &state.rows.list, impulses: &state.rows.impulses, events: workspace.0.events() }
     }
 
     fn warm_start_dropped(&self, state: &MinimalState) -> bool {
@@ -420,6 +435,7 @@ impl Minimal {
     ) -> Result<(), StepError> {
         expect_length("u", input.u.len(), mechanism.nu())?;
         expect_step(h)?;
+        expect_smooth(mechanism)?;
         (out.nv, out.nu) = (mechanism.nv(), mechanism.nu());
         let coordinates = out.coordinates;
         workspace.0.linearize(mechanism, &self.options, state, input.u, h, coordinates, &mut out.matrix)
@@ -437,4 +453,22 @@ fn expect_step(h: f64) -> Result<(), StepError> {
     }
     let remedy = "take a finite step other than zero".into();
     Err(StepError::BadOption { option: "step", value: h.to_string(), remedy })
+}
+
+/// Refuses the derivative of a step with rows or followers.
+fn expect_smooth(mechanism: &Mechanism) -> Result<(), StepError> {
+    let row = mechanism.rows().first().map(|row| format!("friction or limits of `{}`", row.name));
+    let follower = mechanism
+        .followers()
+        .first()
+        .map(|f| format!("joint `{}`, which follows others,", mechanism.joint(f.joint).name));
+    let tendon = mechanism.tendons().first().map(|tendon| format!("tendon `{}`", tendon.name));
+    match row.or(follower).or(tendon) {
+        None => Ok(()),
+        Some(what) => Err(StepError::Unsupported {
+            integrator: "the derivative of a step of minimal",
+            what,
+            remedy: "use `--friction off`, `--limits monitor` and `--ignore mimic,couplings`".into(),
+        }),
+    }
 }

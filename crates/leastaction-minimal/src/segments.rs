@@ -117,6 +117,15 @@ pub(crate) struct Servo {
     pub(crate) entries: Vec<(usize, f64)>,
 }
 
+/// Spring and damper on a sum of coordinates.
+#[derive(Clone, Debug)]
+pub(crate) struct Tendon {
+    pub(crate) terms: Vec<(usize, f64)>,
+    pub(crate) stiffness: f64,
+    pub(crate) rest: f64,
+    pub(crate) damping: f64,
+}
+
 /// Laws of one coordinate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Law {
@@ -149,6 +158,7 @@ pub(crate) struct Segments {
     pub(crate) servos: Vec<Servo>,
     /// Coordinates with a servo.
     pub(crate) driven: Vec<usize>,
+    pub(crate) tendons: Vec<Tendon>,
     pub(crate) drags: Vec<Drag>,
     pub(crate) thrusters: Vec<Thruster>,
     pub(crate) pushes: Vec<Push>,
@@ -196,6 +206,7 @@ impl Segments {
             actuators: Vec::new(),
             servos: Vec::new(),
             driven: Vec::new(),
+            tendons: Vec::new(),
             drags: Vec::new(),
             thrusters: Vec::new(),
             pushes: Vec::new(),
@@ -215,8 +226,10 @@ impl Segments {
                 Some(p) => (out.nodes[p].segment, out.nodes[p].pose),
             };
             before = before * node.placement;
-            let forced =
-                joint.stiffness != [0.0; 6] || joint.damping != [0.0; 6] || !joint.actuators.is_empty();
+            let forced = joint.stiffness != [0.0; 6]
+                || joint.damping != [0.0; 6]
+                || joint.friction != [0.0; 6]
+                || !joint.actuators.is_empty();
             let mut coordinate = node.v;
             for (motion, turn) in sequence(node.kind) {
                 let turn = Pose::new(*turn, Vec3::zero());
@@ -252,6 +265,7 @@ impl Segments {
             out.nodes.push(map);
             out.add_laws(mechanism, node, &map)?;
         }
+        out.add_tendons(mechanism);
         out.place_origins();
         out.add_servos(mechanism);
         for drag in &tree.drags {
@@ -326,6 +340,17 @@ impl Segments {
         }
         self.driven.sort_unstable();
         self.driven.dedup();
+    }
+
+    fn add_tendons(&mut self, mechanism: &Mechanism) {
+        for tendon in mechanism.tendons().iter().filter(|t| t.stiffness > 0.0 || t.damping > 0.0) {
+            let terms: Vec<(usize, f64)> = tendon.terms.iter().map(|(at, a)| (at.v, *a)).collect();
+            for segment in &mut self.list {
+                segment.forced |= terms.iter().any(|(c, _)| *c == segment.coordinate);
+            }
+            let (stiffness, rest, damping) = (tendon.stiffness, tendon.rest, tendon.damping);
+            self.tendons.push(Tendon { terms, stiffness, rest, damping });
+        }
     }
 
     /// Measures the depth, and gives every [`REACH`]-th segment on the way out an origin of its own.

@@ -16,7 +16,9 @@ use super::servo::input_work;
 use super::state::{MinimalState, from_public, largest_coordinate, move_position, split_position, to_public};
 use super::stiffness::{is_stiff, largest_stiffness};
 use super::tendon::Tendons;
+use super::ties::Ties;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
+use crate::integrator::rows::RowDriver;
 use crate::integrator::{Actuation, StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
@@ -58,10 +60,10 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) factor: NewtonFactor,
     pub(crate) memory: SolveMemory<f64>,
     /// The matrix written out, for small plain trees.
-    dense: Option<Box<DenseFactor<N>>>,
+    pub(crate) dense: Option<Box<DenseFactor<N>>>,
     pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
-    scalar_memory: MassMemory<f64>,
+    pub(crate) scalar_memory: MassMemory<f64>,
     continuation: Continuation<N>,
     pub(crate) scale: Vec<Lanes<f64, N>>,
     /// Right-hand side and direction, by coordinate then node.
@@ -75,10 +77,20 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) input_slopes: Vec<f64>,
     actuation: Vec<f64>,
     work: f64,
-    backup: Option<MinimalState>,
-    pub(crate) linearized: Option<Box<LinearizeMemory>>,
     /// Servos that act on several joints.
     pub(crate) tendons: Tendons,
+    /// `M v` of the end of a part.
+    pub(crate) momentum: Vec<f64>,
+    pub(crate) backup: Option<MinimalState>,
+    pub(crate) linearized: Option<Box<LinearizeMemory>>,
+    /// Coordinates that follow others.
+    pub(crate) ties: Option<Box<Ties<N>>>,
+    multipliers: (Vec<f64>, Vec<Lanes<f64, N>>),
+    /// Coordinates that are held, and whether any is.
+    pub(crate) locked: Vec<bool>,
+    pub(crate) holds: bool,
+    /// What cuts steps at events, and the states it works with.
+    pub(crate) driver: Option<Box<(RowDriver, MinimalState)>>,
 }
 
 impl<const N: usize> Solver<N> {
@@ -90,10 +102,11 @@ impl<const N: usize> Solver<N> {
         let scheme = Scheme::new(s, quadrature);
         let factor = NewtonFactor::new(&segments, &scheme);
         let (n, k) = (segments.n, segments.n * s);
+        let ties = Ties::new(mechanism, s);
         Ok(Self {
             quadrature,
             stiffness: largest_stiffness(mechanism, &segments),
-            dense: DenseFactor::new(&segments, &scheme, &forces),
+            dense: if ties.is_some() { None } else { DenseFactor::new(&segments, &scheme, &forces) },
             scheme,
             derivatives: forces.derivatives(&segments),
             point: Point::new(&segments),
@@ -114,9 +127,22 @@ impl<const N: usize> Solver<N> {
             input_slopes: vec![1.0; segments.nu],
             actuation: vec![0.0; segments.nu],
             work: 0.0,
+            tendons: Tendons::new(&segments, s),
+            momentum: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
             linearized: None,
-            tendons: Tendons::new(&segments, s),
+            multipliers: ties.as_ref().map_or_else(Default::default, |ties| {
+                (vec![0.0; ties.count()], vec![Lanes::default(); ties.count()])
+            }),
+            ties,
+            locked: vec![false; n],
+            holds: false,
+            driver: match RowDriver::new(mechanism) {
+                None => None,
+                Some(driver) => {
+                    Some(Box::new((*driver, MinimalState::new(mechanism, s, &mechanism.neutral_state())?)))
+                }
+            },
             forces,
             segments,
         })
@@ -129,6 +155,7 @@ impl<const N: usize> Solver<N> {
         split_position(mechanism, &public.q, &mut self.point.base, &mut self.point.anchors);
         self.mass.place_only(&self.segments, &self.point.base, &self.point.anchors);
         self.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut state.p);
+        self.reduce_momentum(&mut state.p);
     }
 
     /// Engine velocities of a state into `self.velocity`.
@@ -141,13 +168,20 @@ impl<const N: usize> Solver<N> {
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.tie_mass(|_, _| 0.0)?;
         self.velocity.copy_from_slice(&state.p);
         self.mass.solve(&self.segments, &mut self.scalar_memory, &mut self.velocity);
+        if let Some(ties) = &self.ties {
+            ties.correct(&mut self.multipliers.0, &mut self.velocity);
+        }
         Ok(())
     }
 
     /// Public velocities of a state; not a number where the mass matrix is singular.
     pub(crate) fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
+        if self.driver.is_some() {
+            self.set_modes(mechanism, &state.rows.list, &state.q);
+        }
         if self.recover_velocity(mechanism, state).is_err() {
             self.velocity.fill(f64::NAN);
         }
@@ -175,8 +209,11 @@ impl<const N: usize> Solver<N> {
         self.scheme = Scheme::new(s, if gauss { Quadrature::Gauss } else { Quadrature::Nodes });
         self.factor = NewtonFactor::new(&self.segments, &self.scheme);
         self.memory = self.factor.memory();
-        self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        if self.ties.is_none() {
+            self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        }
         self.linearized = None;
+        self.spread_locks();
     }
 
     /// Inputs of the step: forces, where they are known before it, else what the law of the servo is given.
@@ -247,6 +284,9 @@ impl<const N: usize> Solver<N> {
     ) -> Result<StepReport, StepError> {
         self.set_inputs(mechanism, u);
         self.choose_points(h);
+        if self.driver.is_some() {
+            return self.step_in_parts(mechanism, options, state, u, h);
+        }
         let mut report = StepReport::default();
         let (time, end) = (state.t, state.t + h);
         let mut outcome = self.attempt(mechanism, options, state, h, &mut report);
@@ -295,7 +335,7 @@ impl<const N: usize> Solver<N> {
     }
 
     /// Guess, solve, and on success move the state.
-    fn attempt(
+    pub(crate) fn attempt(
         &mut self,
         mechanism: &Mechanism,
         options: &MinimalOptions,
@@ -312,6 +352,13 @@ impl<const N: usize> Solver<N> {
         if !extrapolated {
             self.recover_velocity(mechanism, state)?;
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
+        }
+        if self.holds {
+            for (delta, locked) in self.point.delta.iter_mut().zip(&self.locked) {
+                if *locked {
+                    *delta = Lanes::default();
+                }
+            }
         }
         let mut outcome = self.solve(options, &mut caution, report);
         if extrapolated && outcome.is_err() {
@@ -363,10 +410,25 @@ impl<const N: usize> Solver<N> {
 
     /// The residual at the point; false if it is not finite or turns too far.
     pub(crate) fn evaluate(&mut self) -> Result<(), Failure> {
+        if let Some(ties) = &mut self.ties {
+            ties.impose(self.scheme.s, &self.point.base, &mut self.point.delta);
+        }
         let mut forces = AllForces { forces: &self.forces, scratch: &mut self.derivatives };
         self.residual.evaluate(&self.segments, &self.scheme, &mut forces, &self.point);
         if self.residual.balls.iter().any(|b| b.tilt > MAX_TILT || b.tilt.is_nan()) {
             return Err(Failure::TooFar);
+        }
+        if let Some(ties) = &self.ties {
+            let residual = &mut self.residual;
+            ties.reduce(self.scheme.s, &self.locked, &mut residual.rows, &mut residual.carried);
+        }
+        if self.holds {
+            // What is held has no equation.
+            for (row, locked) in self.residual.rows.iter_mut().zip(&self.locked) {
+                if *locked {
+                    row.0.fill(0.0);
+                }
+            }
         }
         // A sum of all rows is finite only if every row is.
         let mut sum = 0.0;
@@ -395,6 +457,9 @@ impl<const N: usize> Solver<N> {
     pub(crate) fn update_scale(&mut self) {
         let Self { segments, scheme, forces, derivatives, point, residual, scale, .. } = self;
         rounding_scale(Evaluated { segments, scheme, forces, derivatives, point, residual }, scale);
+        if let Some(ties) = &self.ties {
+            ties.reduce_scale(self.scheme.s, &mut self.scale);
+        }
     }
 
     /// `δ = −(C ⊗ M)⁻¹ r` (2.30); returns its largest entry.
@@ -415,6 +480,9 @@ impl<const N: usize> Solver<N> {
             }
         }
         self.mass.solve(&self.segments, &mut self.lane_memory, &mut self.lanes);
+        if let Some(ties) = &self.ties {
+            ties.correct(&mut self.multipliers.1, &mut self.lanes);
+        }
         let h = self.residual.h;
         let mut worst = 0.0f64;
         for lanes in &mut self.lanes {
@@ -440,6 +508,7 @@ impl<const N: usize> Solver<N> {
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.tie_mass(|delta, c| delta[c].dot(&middle))?;
         self.evaluate()?;
         self.update_scale();
         let mut stopping = self.stopping(options);
@@ -489,6 +558,10 @@ impl<const N: usize> Solver<N> {
         factor
             .factor(Evaluated { segments, scheme, forces, derivatives, point, residual })
             .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        let (s, factor, memory) = (self.scheme.s, &self.factor, &mut self.memory);
+        if self.ties.as_mut().is_some_and(|ties| !ties.tie_newton(s, factor, memory)) {
+            return Err(Failure::Singular { segment: 0, what: "matrix of the couplings" });
+        }
         if !self.tendons.is_empty() {
             let Self { segments, scheme, residual, factor, memory, tendons, rhs, .. } = self;
             tendons.prepare(segments, scheme, residual, rhs, |r, out| factor.solve(memory, r, out));
@@ -503,6 +576,9 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
+        if let Some(ties) = &mut self.ties {
+            ties.correct_newton(s, &mut self.next_direction);
+        }
         self.couple();
         largest(&self.next_direction)
     }

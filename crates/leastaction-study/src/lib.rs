@@ -23,6 +23,7 @@ pub mod policy;
 pub mod problem;
 pub mod quantity;
 pub mod report;
+pub mod rows;
 pub mod run;
 pub mod scenario;
 pub mod serve;

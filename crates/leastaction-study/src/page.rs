@@ -21,6 +21,7 @@ pub struct PageRecorder {
     forces: Option<PlotThinner>,
     /// Controls and acting forces of the inputs, and where they stand in a row.
     inputs: Option<(PlotThinner, PlotThinner, [usize; 2])>,
+    friction: Option<PlotThinner>,
     initial_energy: Option<f64>,
     is_conservative: bool,
 }
@@ -62,6 +63,10 @@ impl PageRecorder {
                     [first, mechanism.nu()],
                 )
             }),
+            friction: (!mechanism.rows().is_empty()).then(|| {
+                let title = "Forces of friction and limits";
+                PlotThinner::new("friction", title, "N m, N", false, mechanism.row_labels())
+            }),
             initial_energy: None,
             is_conservative,
         }
@@ -86,6 +91,9 @@ impl PageRecorder {
             controls.push(t, &sample.row[*first..*first + *n]);
             acting.push(t, &sample.row[*first + *n..*first + 2 * *n]);
         }
+        if let Some(friction) = &mut self.friction {
+            friction.push(t, sample.friction);
+        }
     }
 
     /// The page of a finished run.
@@ -99,6 +107,7 @@ impl PageRecorder {
         if let Some((controls, acting, _)) = &self.inputs {
             plots.extend([controls.plot(), acting.plot()]);
         }
+        plots.extend(self.friction.as_ref().map(PlotThinner::plot));
         if statistics.worst_gap > 0.0 {
             plots.push(self.gap.plot());
         }
@@ -162,6 +171,9 @@ fn rows(statistics: &Statistics, finished: &Finished, is_conservative: bool) -> 
         ),
         SummaryRow::new(format!("{energy}, rms"), format!("{} J", figure(rms)), ""),
     ];
+    if let Some(sentence) = finished.rows.sentence(statistics.events, statistics.forced) {
+        rows.push(SummaryRow::new("joints with friction or limits", sentence, ""));
+    }
     if statistics.worst_gap > 0.0 {
         rows.push(SummaryRow::new("worst gap", format!("{} m", figure(statistics.worst_gap)), ""));
     }

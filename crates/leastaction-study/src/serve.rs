@@ -10,7 +10,7 @@ use leastaction::mechanism::{
     JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
-use crate::choice::{Choice, CompositionName, Ignore, IterationName, LimitMode, MapName};
+use crate::choice::{Choice, CompositionName, FrictionMode, Ignore, IterationName, LimitMode, MapName};
 use crate::failure::Failure;
 use crate::model::Model;
 use crate::settings::Settings;
@@ -29,6 +29,8 @@ pub struct Special {
     pub what: String,
     /// Where it was read from.
     pub origin: Option<Origin>,
+    /// True if no integrator supports it.
+    pub nowhere: bool,
 }
 
 /// A mechanism ready to run.
@@ -48,7 +50,7 @@ pub struct Served {
 fn serves(method: Method, kind: Ignore) -> bool {
     match kind {
         Ignore::Loops | Ignore::Rolling => method == Method::Maximal,
-        Ignore::Friction | Ignore::Mimic | Ignore::Couplings => false,
+        Ignore::Friction | Ignore::Mimic | Ignore::Couplings => method != Method::Maximal,
     }
 }
 
@@ -73,6 +75,10 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
         }
         changed = true;
     }
+    if settings.friction == Some(FrictionMode::Off) {
+        leave_out(&mut description, &built, &[Ignore::Friction]);
+        changed = true;
+    }
     let mut ignored = Vec::new();
     if !settings.ignore.is_empty() {
         for special in specials(&description, &built) {
@@ -86,14 +92,14 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
         leave_out(&mut description, &built, &settings.ignore);
         changed = true;
     }
-    let mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
+    let mut mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
+    let enforce = settings.limits == Some(LimitMode::Enforce);
+    if !enforce {
+        mechanism.release_limits();
+    }
 
     let method = settings.integrator.unwrap_or_else(|| default_method(&mechanism));
     refuse(&description, &mechanism, method, &model.reading.sources)?;
-    if settings.limits == Some(LimitMode::Enforce) && method != Method::Maximal {
-        return Err(Failure::new(format!("the {} integrator can't enforce joint limits", method.name()))
-            .help("use `--integrator maximal`, or `--limits monitor` to have passing one reported"));
-    }
     let order = settings.order.or((method == Method::Minimal).then_some(4));
     let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
     options.policy = match settings.iteration {
@@ -114,7 +120,7 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
             CompositionName::Suzuki => Composition::Suzuki,
             CompositionName::Yoshida => Composition::Yoshida,
         }),
-        enforce_limits: settings.limits == Some(LimitMode::Enforce),
+        enforce_limits: enforce,
     };
     let only_maximal = [
         ("--rotation-map", settings.rotation_map.is_some()),
@@ -137,8 +143,9 @@ fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechani
 /// Every element of a model that some integrator does not support, in the order of the file.
 pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Special> {
     let mut found = Vec::new();
-    let mut add =
-        |kind, element: String, what: String, origin| found.push(Special { kind, element, what, origin });
+    let mut add = |kind, element: String, what: String, origin| {
+        found.push(Special { kind, element, what, origin, nowhere: false });
+    };
     for joint in &description.joints {
         let element = format!("joint `{}`", joint.name);
         if !joint.friction.is_zero() {
@@ -172,9 +179,18 @@ pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Specia
         };
         add(Ignore::Couplings, format!("joint `{}`", coupling.joint), what, coupling.origin);
     }
+    for tendon in &description.tendons {
+        add(Ignore::Couplings, format!("tendon `{}`", tendon.name), "fixed tendon".into(), tendon.origin);
+    }
     for constraint in &description.constraints {
         let what = format!("rolling or sliding constraint on body `{}`", constraint.body());
         add(Ignore::Rolling, format!("constraint `{}`", constraint.name()), what, None);
+    }
+    for special in found.iter_mut().filter(|special| special.kind == Ignore::Friction) {
+        let joint =
+            description.joints.iter().find(|joint| special.element == format!("joint `{}`", joint.name));
+        special.nowhere =
+            joint.is_some_and(|joint| matches!(joint.kind, JointType::Spherical | JointType::Floating));
     }
     found
 }
@@ -187,7 +203,10 @@ pub fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &
                 description.joints.iter_mut().for_each(|joint| joint.friction = PerCoordinate::default());
             }
             Ignore::Mimic => description.joints.iter_mut().for_each(|joint| joint.mimic = None),
-            Ignore::Couplings => description.couplings.clear(),
+            Ignore::Couplings => {
+                description.couplings.clear();
+                description.tendons.clear();
+            }
             Ignore::Loops => {
                 let loops: HashSet<&str> =
                     built.loop_joints().map(|id| built.joint(id).name.as_str()).collect();
@@ -208,7 +227,7 @@ fn refuse(
 ) -> Result<(), Failure> {
     let refused: Vec<Special> = specials(description, mechanism)
         .into_iter()
-        .filter(|special| !serves(method, special.kind))
+        .filter(|special| special.nowhere || !serves(method, special.kind))
         .collect();
     if refused.is_empty() {
         return Ok(());
@@ -218,8 +237,9 @@ fn refuse(
     kinds.dedup();
     let diagnostics = refused.iter().take(LISTED).map(|special| {
         let mut remedy = format!("`--ignore {}` leaves it out", special.kind.word());
-        if serves(Method::Maximal, special.kind) {
-            remedy = format!("`--integrator maximal` supports it; {remedy}");
+        let other = [Method::Minimal, Method::Maximal].into_iter().find(|other| serves(*other, special.kind));
+        if let Some(other) = other.filter(|_| !special.nowhere) {
+            remedy = format!("`--integrator {}` supports it; {remedy}", other.name());
         }
         let message = format!("{}, which the {} integrator does not support", special.what, method.name());
         Diagnostic::error(special.element.clone(), message, remedy).at(sources.locate(special.origin))

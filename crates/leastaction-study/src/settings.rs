@@ -8,7 +8,9 @@ use leastaction::integrator::Method;
 use leastaction::io::{UrdfBase, UrdfOptions, View};
 use serde_json::{Value as Json, json};
 
-use crate::choice::{Base, Choice, CompositionName, Ignore, IterationName, LimitMode, MapName, ViewName};
+use crate::choice::{
+    Base, Choice, CompositionName, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName,
+};
 use crate::failure::Failure;
 use crate::field::{Assignment, COUNT, Field, Kind, Value};
 use crate::slot::{RandomVelocity, Slot};
@@ -131,8 +133,12 @@ settings! {
     /// Gravitational acceleration in m/s²
     gravity: Option<[f64; 3]> = field("gravity", "gravity", "X,Y,Z", Kind::Vector);
     Change:
-    /// What joint limits do: monitor reports passing one, enforce needs the maximal integrator
+    /// What joint limits do: they hold, passing one is reported, or nothing
     limits: Option<LimitMode> = field("limits", "limits", "LIMITS", Kind::Word(LimitMode::WORDS));
+    Change:
+    /// Whether the dry friction of joints acts
+    friction: Option<FrictionMode> =
+        field("friction", "friction", "FRICTION", Kind::Word(FrictionMode::WORDS)).default("on");
     Change:
     /// Elements to leave out where the integrator doesn't support them
     ignore: Vec<Ignore> = field("ignore", "ignore", "KINDS", Kind::Word(Ignore::WORDS)).many();
@@ -383,6 +389,7 @@ mod tests {
             composition: Some(CompositionName::Yoshida),
             gravity: Some([0.0, -1.5, 1e20]),
             limits: Some(LimitMode::Off),
+            friction: Some(FrictionMode::Off),
             ignore: vec![Ignore::Friction, Ignore::Loops],
             undamped: Some(true),
             start: Some("s.json".into()),

@@ -74,6 +74,12 @@ pub struct Statistics {
     pub input_work: f64,
     /// Largest |E − E₀ − work of the inputs|.
     pub worst_balance: f64,
+    /// Times a row stopped, let go or reached a limit.
+    pub events: u64,
+    /// Rows decided by rule.
+    pub forced: u64,
+    /// Parts tried to find where steps are cut.
+    pub trials: u64,
     planned: u64,
 }
 
@@ -116,6 +122,9 @@ impl Statistics {
         self.dropped_rank = self.dropped_rank.max(report.dropped_rank);
         self.substeps += u64::from(report.substeps);
         self.inconsistency = maximum(self.inconsistency, report.inconsistency);
+        self.events += u64::from(report.events);
+        self.forced += u64::from(report.forced);
+        self.trials += u64::from(report.trials);
     }
 
     /// Takes the work of the inputs over the step that led to `observed`.

@@ -83,6 +83,10 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
         "inconsistency": s.inconsistency,
         "forces": finished.forces.as_ref().map(crate::forces::ForceLog::to_json),
         "substeps": s.substeps,
+        "events": s.events,
+        "forced": s.forced,
+        "trials": s.trials,
+        "rows": finished.rows.to_json(),
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
         "inputs_cut": finished.efforts.to_json(),
         "policy": finished.nearness.map(|near| json!({
@@ -156,6 +160,9 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
             lines.push(format!("  redundant      forces of {} are of minimum norm", redundant.join(", ")));
         }
     }
+    lines.extend(
+        finished.rows.sentence(s.events, s.forced).map(|sentence| format!("  joints         {sentence}")),
+    );
     lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
     lines.extend(finished.efforts.sentence(s.steps).map(|sentence| format!("  effort limits  {sentence}")));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));

@@ -70,7 +70,7 @@ pub mod dynamics {
 pub mod io {
     pub use leastaction_io::{
         Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, NamedArray,
-        NpzWriter, ProblemKind, Reading, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
+        NpzWriter, ProblemKind, Reading, RowMode, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
         TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, View, load_model, printable, push_number,
         read_model, read_model_json, read_sdf, read_text, read_trajectory_csv, read_trajectory_npz,
         read_urdf, write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
@@ -105,13 +105,14 @@ pub mod lie {
 pub mod mechanism {
     pub use leastaction_core::mechanism::{
         Activation, ActivationDescription, ActivationKind, Actuator, ActuatorDescription, Affine, Body,
-        BodyDescription, BodyId, ConstraintDescription, Coordinates, Coupling, CouplingDescription, Drive,
-        DriveEntry, Frame, FrameDescription, FrameId, InputLaw, Joint, JointDescription, JointId, JointRole,
-        JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
+        BodyDescription, BodyId, ConstraintDescription, Coordinates, CouplingDescription, Drive, DriveEntry,
+        Follower, FollowerLaw, Frame, FrameDescription, FrameId, InputLaw, Joint, JointDescription, JointId,
+        JointRole, JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
         MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
-        Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Severity, Shape, SpeedLine,
-        SpeedLineDescription, SpringDescription, State, StateDescription, Thruster, ThrusterDescription,
-        Visual, WORLD, WarmStart, nearest, samples,
+        Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar, Severity,
+        Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription, Tendon,
+        TendonDescription, TermDescription, Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest,
+        samples,
     };
 }
 

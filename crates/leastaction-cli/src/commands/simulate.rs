@@ -17,6 +17,7 @@ use leastaction_study::model::{self, Model};
 use leastaction_study::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
 use leastaction_study::page::{PageHead, PageRecorder};
 use leastaction_study::problem::control_file::add_motors;
+use leastaction_study::rows::RowColumns;
 use leastaction_study::run::{self, Finished, Outcome, Plan};
 use leastaction_study::serve::{self, Served};
 use leastaction_study::settings::{DEFAULT_DURATION, DEFAULT_STEP, Group, Settings, step_count};
@@ -27,12 +28,15 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{Given, Verb};
 
+/// By how much a limit that is held may be passed and not be called passed: rounding.
+const HELD: f64 = 1e-9;
+
 pub(crate) const VERB: Verb = Verb {
     name: "simulate",
     about: "Simulate a model; write trajectory, state, summary and an HTML report",
     more: "Examples:
   leastaction simulate @chain/10 --duration 20
-  leastaction simulate robot.urdf --base floating --q knee=0.4 --ignore friction
+  leastaction simulate robot.urdf --base floating --q knee=0.4 --friction off
   leastaction simulate scenario.toml --step 0.001",
     fields: &[
         Field::argument(
@@ -112,6 +116,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     if targets.is_some() {
         motors::left_free(&built).iter().for_each(|note| printer.note(note));
     }
+    settings.limits.get_or_insert(LimitMode::Enforce);
     let served = serve::prepare(&model, built, &settings)?;
     complete(&mut settings, &model, &served);
     if only_print {
@@ -126,9 +131,9 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let (step, duration) =
         (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
     let steps = step_count(duration, step)?;
-    let start::Start { state: mut start, mut clock, note } =
+    let start::Start { state: mut start, mut clock, notes } =
         start::resolve(&served.mechanism, &settings, step, Some(&model_hash))?;
-    note.iter().for_each(|note| printer.note(note));
+    notes.iter().for_each(|note| printer.note(note));
     if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
         policy::expect_fit(policy, &served.mechanism, path)?;
         if policy.model_hash != model_hash {
@@ -146,7 +151,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         && served.mechanism.joints().iter().any(|joint| joint.limits.is_some());
     let conservative = is_conservative(&served.mechanism) && !inputs.act() && !enforced;
     let forces = (settings.forces == Some(true)).then(|| ForceLog::new(&served)).transpose()?;
-    let mut layout = TrajectoryLayout::of(&served.mechanism);
+    let mut layout = RowColumns::layout(&served.mechanism, TrajectoryLayout::of(&served.mechanism));
     if let Some(forces) = &forces {
         layout = layout.with("f", forces.column_names());
     }
@@ -158,7 +163,11 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
         steps,
         every: settings.every.unwrap_or(1),
         inputs,
-        watch_limits: settings.limits.unwrap_or(LimitMode::Monitor) == LimitMode::Monitor,
+        watch_limits: match settings.limits {
+            Some(LimitMode::Off) => None,
+            Some(LimitMode::Monitor) => Some(0.0),
+            Some(LimitMode::Enforce) | None => Some(HELD),
+        },
         forces,
     };
 
@@ -182,6 +191,7 @@ fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> 
     let state = StateFile {
         clock: Some(finished.clock),
         model: Some(model_hash.clone()),
+        modes: finished.rows.modes(),
         ..StateFile::of(&served.mechanism, &finished.last)
     };
     state.write(&state_path).map_err(|error| cannot_write(&state_path, &error))?;
@@ -268,7 +278,6 @@ fn complete(settings: &mut Settings, model: &Model, served: &Served) {
     settings.step.get_or_insert(DEFAULT_STEP);
     settings.duration.get_or_insert(DEFAULT_DURATION);
     settings.every.get_or_insert(1);
-    settings.limits.get_or_insert(LimitMode::Monitor);
     settings.out.get_or_insert_with(|| Path::new(DEFAULT_FOLDER).join(&model.slug));
     settings.report.get_or_insert(true);
 }

@@ -38,6 +38,12 @@ impl<T: Real> Dynamics<T> {
                 out[c] -= v[node.v + c] * joint.damping[c];
             }
         }
+        for tendon in mechanism.tendons() {
+            let force = tendon.force(q, v);
+            for (at, a) in &tendon.terms {
+                tau[at.v] += force * *a;
+            }
+        }
     }
 
     /// Wrenches of drag and thrusters on every node, world axes about the kinematics' origin.

@@ -9,12 +9,14 @@ mod forces;
 mod kinematics;
 mod loop_gap;
 mod loop_rows;
+mod mass;
 mod observe;
 mod rnea;
 
 pub use kinematics::Kinematics;
 pub use loop_gap::{LoopGap, loop_gaps};
 pub use loop_rows::{closed_acceleration, mobility};
+pub use mass::TreeMass;
 pub use observe::Observables;
 
 use crate::mechanism::Mechanism;

@@ -13,8 +13,8 @@ use super::topology::spanning_tree;
 use super::tree::Tree;
 use super::validate::{Checker, unit_length};
 use super::{
-    Activation, Actuator, Body, BodyId, Coupling, Frame, InputLaw, Joint, JointId, Limits, Mechanism,
-    Nonholonomic, NonholonomicKind, Push, SpeedLine, State, Thruster,
+    Activation, Actuator, Body, BodyId, Frame, InputLaw, Joint, JointId, Limits, Mechanism, Nonholonomic,
+    NonholonomicKind, Push, SpeedLine, State, Thruster,
 };
 use crate::spatial::{Inertia, Pose, Quat, Sym3, Vec3};
 
@@ -177,22 +177,13 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
     let constraints = model.constraints.iter().map(|c| nonholonomic(c, &body_id)).collect();
     let joint_index: HashMap<String, JointId> =
         joints.iter().enumerate().map(|(i, j)| (j.name.clone(), JointId::new(i))).collect();
-    let couplings = model
-        .couplings
-        .iter()
-        .map(|c| Coupling {
-            name: c.name.clone(),
-            joint: joint_index[&c.joint],
-            of: c.of.as_ref().map(|of| joint_index[of]),
-            polynomial: c.polynomial.clone(),
-            origin: c.origin,
-        })
-        .collect();
     let frames = model
         .frames
         .iter()
         .map(|f| Frame { name: f.name.clone(), body: body_id(&f.body), placement: pose(&f.placement) })
         .collect();
+    let (followers, tendons) = super::couple::resolve(model, &joints, &joint_index, &mut checker);
+    let rows = super::row::rows(&joints, &followers, &tendons, true);
     let tree = Tree::new(&bodies, &joints);
     let body_index = bodies.iter().enumerate().map(|(i, b)| (b.name.clone(), BodyId::new(i))).collect();
     let mut mechanism = Mechanism {
@@ -204,7 +195,9 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
         bodies,
         joints,
         constraints,
-        couplings,
+        followers,
+        tendons,
+        rows,
         frames,
         states: Default::default(),
         nq,
@@ -333,6 +326,7 @@ fn joint(
             let effort = l.effort.unwrap_or(f64::INFINITY);
             [-effort, effort]
         }),
+        restitution: l.restitution.unwrap_or(0.0),
     });
     // Only a loop joint may have the world as child; it is turned so that the child is a body.
     let (parent, child) = (body_id(&j.parent), body_id(&j.child));

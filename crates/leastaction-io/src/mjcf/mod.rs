@@ -7,7 +7,7 @@
 //!    no numbers. After it the later passes may take attributes for granted;
 //! 3. `settings` (`compiler`, `option`), `defaults` (classes), `assets` (materials, meshes);
 //! 4. `tree`: bodies, joints, inertias, shapes, sites;
-//! 5. `equality`, `actuator`, `keyframe`: what refers to the tree by name.
+//! 5. `tendon`, `equality`, `actuator`, `keyframe`: what refers to the tree by name.
 //!
 //! What the format can say and we do not support is listed once per kind (see `docs/formats-mjcf.md`).
 
@@ -24,6 +24,7 @@ mod law;
 mod reader;
 mod schema;
 mod settings;
+mod tendon;
 mod tree;
 mod tuned;
 mod validate;

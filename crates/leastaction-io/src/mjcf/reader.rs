@@ -10,7 +10,7 @@ use super::document::{self, Attribute, Document, ElementId};
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
 use super::tuned::{self, Tuned};
-use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
+use super::{MjcfOptions, actuator, equality, keyframe, tendon, tree, validate};
 use crate::frames::{
     self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
 };
@@ -63,6 +63,8 @@ pub(super) struct Reader {
     pub(super) joints: Vec<JointRecord>,
     pub(super) joint_names: HashMap<String, usize>,
     pub(super) sites: HashMap<String, SiteRecord>,
+    /// Fixed tendons by name.
+    pub(super) tendons: HashMap<String, tendon::TendonRecord>,
     /// Names of joints of the description, to keep made-up ones unique.
     pub(super) used_joint_names: Names,
     pub(super) used_body_names: Names,
@@ -106,6 +108,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         joints: Vec::new(),
         joint_names: HashMap::new(),
         sites: HashMap::new(),
+        tendons: HashMap::new(),
         used_joint_names: Names::default(),
         used_body_names: Names::default(),
         keyframes_are_lost: false,
@@ -113,6 +116,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         actuators: Vec::new(),
     };
     tree::read(&mut reader);
+    tendon::read(&mut reader);
     equality::read(&mut reader);
     actuator::read(&mut reader);
     keyframe::read(&mut reader);
@@ -375,8 +379,8 @@ impl Reader {
                 && has_forces(id)
         });
         for id in self.section("tendon") {
-            if by_default || has_forces(id) {
-                self.left_out(id, "tendons are left out, and their forces with them", "remove it");
+            if document.elements[id].tag != "fixed" && (by_default || has_forces(id)) {
+                self.left_out(id, "spatial tendons are left out, and their forces with them", "remove it");
             }
         }
         for id in self.section("deformable") {

@@ -8,8 +8,8 @@ use super::geom::{self, Geom};
 use super::inertial;
 use super::joint::{self, JointDraft};
 use super::reader::{Item, JointRecord, Reader, SiteRecord};
-use crate::View;
 use super::tuned::Tuned;
+use crate::View;
 use crate::frames::compose;
 use crate::mechanism::{
     BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, Shape, Visual,

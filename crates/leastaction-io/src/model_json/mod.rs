@@ -120,6 +120,9 @@ fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescri
     for (coupling, at) in model.couplings.iter_mut().zip(places("couplings")) {
         coupling.origin = findings.origin(at);
     }
+    for (tendon, at) in model.tendons.iter_mut().zip(places("tendons")) {
+        tendon.origin = findings.origin(at);
+    }
 }
 
 /// Joins the lines of lists that hold nothing but numbers or texts: `"com": [0.0, 0.0, 0.5]`.

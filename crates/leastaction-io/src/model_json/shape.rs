@@ -61,6 +61,7 @@ pub(super) const MODEL: Shape = Shape::Struct(&[
     may("joints", Shape::List(&JOINT)),
     may("constraints", Shape::List(&CONSTRAINT)),
     may("couplings", Shape::List(&COUPLING)),
+    may("tendons", Shape::List(&TENDON)),
     may("frames", Shape::List(&FRAME)),
     may("states", Shape::Map(&STATE)),
 ]);
@@ -140,6 +141,7 @@ const LIMITS: Shape = Shape::Struct(&[
     optional("velocity", Shape::Number),
     optional("effort", Shape::Number),
     optional("effort_range", Shape::Vector(2)),
+    optional("restitution", Shape::Number),
 ]);
 
 const ACTUATOR: Shape =
@@ -190,7 +192,22 @@ const COUPLING: Shape = Shape::Struct(&[
     may("name", Shape::Text),
     must("joint", Shape::Text),
     optional("of", Shape::Text),
-    must("polynomial", Shape::Numbers),
+    may("polynomial", Shape::Numbers),
+    may("reference", Shape::Vector(2)),
+    may("sum", Shape::List(&TERM)),
+    may("value", Shape::Number),
+]);
+
+const TERM: Shape = Shape::Struct(&[must("joint", Shape::Text), must("coefficient", Shape::Number)]);
+
+const TENDON: Shape = Shape::Struct(&[
+    must("name", Shape::Text),
+    must("terms", Shape::List(&TERM)),
+    may("stiffness", Shape::Number),
+    may("rest", Shape::Number),
+    may("damping", Shape::Number),
+    optional("lower", Shape::Number),
+    optional("upper", Shape::Number),
 ]);
 
 const FRAME: Shape =

@@ -126,6 +126,7 @@ fn screw(
         of: Some(joint.name.clone()),
         polynomial,
         origin: joint.origin,
+        ..CouplingDescription::default()
     });
     model.joints.push(JointDescription { child: between, child_placement: Placement::default(), ..joint });
     model.joints.push(slide);

@@ -95,6 +95,7 @@ impl Writer {
             ("inputs", model.inputs.len()),
             ("constraints", model.constraints.len()),
             ("couplings", model.couplings.len()),
+            ("tendons", model.tendons.len()),
             ("frames", model.frames.len()),
             ("states", model.states.len()),
         ];

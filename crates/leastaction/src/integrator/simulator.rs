@@ -6,7 +6,7 @@ use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::input_run::InputRun;
 use super::maximal::{Maximal, MaximalOptions};
 use super::minimal::{Minimal, MinimalOptions, Policy};
-use super::{Actuation, Input, Integrator, JointForce, StepError, StepReport};
+use super::{Actuation, Input, Integrator, JointForce, RowReport, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
 /// Integrators that can be chosen by name.
@@ -208,6 +208,12 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
         self.run.joint_forces(out);
     }
 
+    /// What rows with friction or limits do, and did in the last step.
+    #[must_use]
+    pub fn rows(&self) -> RowReport<'_> {
+        self.run.rows()
+    }
+
     /// How far closing the loops of the start state moved a joint coordinate, at most. Ask before the first step.
     #[must_use]
     pub fn moved_at_start(&self) -> f64 {
@@ -262,6 +268,7 @@ trait Run: Send {
     fn actuation(&self) -> Option<Actuation<'_>>;
     fn gap(&mut self, mechanism: &Mechanism) -> f64;
     fn joint_forces(&mut self, out: &mut Vec<JointForce>);
+    fn rows(&self) -> RowReport<'_>;
     fn moved_at_start(&self) -> f64;
     fn warm_start_dropped(&self) -> bool;
 }
@@ -290,6 +297,9 @@ impl<I: Integrator> Run for Running<I> {
     }
     fn joint_forces(&mut self, out: &mut Vec<JointForce>) {
         self.integrator.joint_forces(&mut self.workspace, out);
+    }
+    fn rows(&self) -> RowReport<'_> {
+        self.integrator.rows(&self.workspace, &self.state)
     }
     fn moved_at_start(&self) -> f64 {
         self.integrator.moved_at_start(&self.state)

@@ -41,6 +41,7 @@ mod optimize_noise;
 mod optimize_quantities;
 mod optimize_terms;
 mod public_face;
+mod rows;
 mod sdf;
 mod servos;
 mod support;

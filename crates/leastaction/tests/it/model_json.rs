@@ -9,7 +9,7 @@ use leastaction::mechanism::{
     ConstraintDescription, Coordinates, CouplingDescription, FrameDescription, JointDescription, JointRole,
     JointType, LawDescription, LimitsDescription, MODEL_SCHEMA, MimicDescription, ModelDescription,
     PerCoordinate, Placement, PushDescription, Shape, SpeedLineDescription, SpringDescription,
-    StateDescription, ThrusterDescription, Visual,
+    StateDescription, TendonDescription, TermDescription, ThrusterDescription, Visual,
 };
 use serde_json::{Map, Value};
 
@@ -65,6 +65,7 @@ fn full_model() -> ModelDescription {
             velocity: Some(1.797_693_134_862_315_7e308),
             effort: Some(10.0),
             effort_range: Some([-1.0, 2.0]),
+            restitution: Some(0.25),
         }),
         actuators: vec![ActuatorDescription { input: "u".into(), coordinate: 1, gear: 2.0 }],
         mimic: Some(MimicDescription { joint: "k".into(), multiplier: -1.0, offset: 0.5 }),
@@ -112,6 +113,19 @@ fn full_model() -> ModelDescription {
             joint: "j".into(),
             of: Some("k".into()),
             polynomial: vec![0.0, 1.0],
+            reference: [0.1, 0.2],
+            sum: vec![TermDescription { joint: "j".into(), coefficient: 2.0 }],
+            value: 0.5,
+            origin: None,
+        }],
+        tendons: vec![TendonDescription {
+            name: "t".into(),
+            terms: vec![TermDescription { joint: "j".into(), coefficient: -1.5 }],
+            stiffness: 3.0,
+            rest: 0.1,
+            damping: 0.2,
+            lower: Some(-0.4),
+            upper: Some(0.6),
             origin: None,
         }],
         frames: vec![FrameDescription { name: "tip".into(), body: "a".into(), placement }],
@@ -136,6 +150,7 @@ fn without_origins(mut model: ModelDescription) -> ModelDescription {
     model.joints.iter_mut().for_each(|j| j.origin = None);
     model.laws.iter_mut().for_each(|l| l.origin = None);
     model.couplings.iter_mut().for_each(|c| c.origin = None);
+    model.tendons.iter_mut().for_each(|t| t.origin = None);
     model
 }
 
