@@ -22,6 +22,7 @@ pub mod page;
 pub mod policy;
 pub mod problem;
 pub mod quantity;
+pub mod recording;
 pub mod report;
 pub mod rows;
 pub mod run;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use leastaction::optimize::{
-    ControlPoints, InverseOptions, Solution, SolveStatus, Transcription, Wish, infer, solve,
+    ControlPoints, InverseOptions, InverseSolution, Solution, SolveStatus, Transcription, Wish, infer, solve,
 };
-use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction_study::failure::{CHECK_FAILED, COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::problem::results::{self, Page};
@@ -15,6 +15,7 @@ use leastaction_study::problem::{self, ProblemFile, solution_file};
 use leastaction_study::report::SummaryRow;
 use serde_json::{Value, json};
 
+use super::infer::not_a_point;
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
 use crate::verb::{Given, NO_REPORT, OUT, TRACE, Verb};
@@ -110,23 +111,59 @@ fn one(
     let page = (!given.switch("no-report")).then(|| page(file, &solution, &weights, seconds));
     results::write(out, file, &solution.theta, &solution.history, page)?;
     say(file, &solution, &weights, seconds, out, given, printer);
-    if given.switch("infer") {
+    let recovered = if given.switch("infer") {
         // Through the file: nothing but the motion reaches the inverse problem.
         let theta = solution_file::read(&solution_path, file)?;
         let found = infer(&mut tr, &theta, &InverseOptions::default());
-        let sum: f64 = weights.iter().sum();
-        let l1: f64 = found.weights.iter().zip(&weights).map(|(a, b)| (a - b / sum).abs()).sum();
-        printer.line(format!("  recovered      L1 error {l1:.2e}, amplification {:.1}", found.amplification));
-        value["inferred"] =
-            json!({"weights": found.weights, "l1_error": l1, "amplification": found.amplification});
-    }
+        recover(file, &found, &weights, &mut value, printer)
+    } else {
+        true
+    };
     value["out"] = json!(out.display().to_string());
     let code = match solution.status {
         SolveStatus::Interrupted => INTERRUPTED,
-        SolveStatus::Solved | SolveStatus::AlmostSolved => DONE,
+        SolveStatus::Solved | SolveStatus::AlmostSolved if recovered => DONE,
+        SolveStatus::Solved | SolveStatus::AlmostSolved => CHECK_FAILED,
         _ => COULD_NOT_RUN,
     };
     Ok((value, code))
+}
+
+/// Says whether the weights came back; true if they did, or if they are among those that explain the motion equally well.
+fn recover(
+    file: &ProblemFile,
+    found: &InverseSolution,
+    weights: &[f64],
+    value: &mut Value,
+    printer: &mut Printer,
+) -> bool {
+    let sum: f64 = weights.iter().sum();
+    let l1: f64 = found.weights.iter().zip(weights).map(|(a, b)| (a - b / sum).abs()).sum();
+    // An exact motion gives its weights to rounding; what the solver left open adds to that.
+    let tolerance = 1e-6 + 10.0 * found.sigma.iter().filter(|s| s.is_finite()).sum::<f64>();
+    let among = weights
+        .iter()
+        .zip(&found.ranges)
+        .all(|(w, (low, high))| (low - tolerance..=high + tolerance).contains(&(w / sum)));
+    let recovered = !found.unexplained() && among && (!found.identifiable() || l1 <= tolerance);
+    let names: Vec<&str> = file.problem.terms.iter().map(|term| term.name.as_str()).collect();
+    if found.identifiable() {
+        printer.line(format!("  recovered      L1 error {l1:.2e}, amplification {:.1}", found.amplification));
+    } else {
+        printer.line(format!("  recovered      {}", not_a_point(found, &names)));
+    }
+    if !recovered {
+        printer.note("the weights were not recovered from the motion: the problem is not solved accurately enough, or a limit acts that the inverse problem does not see");
+    }
+    value["inferred"] = json!({
+        "weights": found.weights,
+        "l1_error": l1,
+        "amplification": found.amplification,
+        "identifiable": found.identifiable(),
+        "corners": found.corners,
+        "recovered": recovered,
+    });
+    recovered
 }
 
 /// Solves, first without the terms that the file leaves out at first.
@@ -179,6 +216,27 @@ fn obstacle_line(file: &ProblemFile, solution: &Solution) -> Option<String> {
     ))
 }
 
+/// How many limits act, and how well all of them are kept.
+fn limits_line(file: &ProblemFile, solution: &Solution) -> String {
+    let act = match solution.active.len() {
+        0 => "none acts".to_owned(),
+        1 => "1 acts".to_owned(),
+        n => format!("{n} act"),
+    };
+    let Some(worst) = solution.violated else {
+        return format!("{act}; kept at the samples and between them");
+    };
+    let unit = problem::limit_unit(&file.mechanism, worst.kind, worst.coordinate);
+    let labels = file.mechanism.v_labels();
+    let of = labels.get(worst.coordinate).map_or("?", String::as_str);
+    format!(
+        "{act}; kept to {:.1e} {unit} at the samples and {:.1e} {unit} between them ({} of `{of}`)",
+        solution.violation,
+        solution.violation_between,
+        worst.kind.name()
+    )
+}
+
 fn say(
     file: &ProblemFile,
     solution: &Solution,
@@ -197,14 +255,10 @@ fn say(
         "  residual       {:.2e} (relative gradient of the Lagrangian)",
         solution.kkt_residual
     ));
+    printer.line(format!("  ends           {}", problem::ends(&file.problem)));
     printer.line(format!("  iterations     {}, {:.1} ms", solution.iterations, 1e3 * seconds));
     if !file.problem.limits.is_empty() {
-        printer.line(format!(
-            "  limits         {} act, violation {:.1e} at samples, {:.1e} between them",
-            solution.active.len(),
-            solution.violation,
-            solution.violation_between
-        ));
+        printer.line(format!("  limits         {}", limits_line(file, solution)));
     }
     if let Some(line) = obstacle_line(file, solution) {
         printer.line(format!("  obstacle       {line}"));
@@ -233,10 +287,7 @@ fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) 
         summary.push(SummaryRow::new(
             "limits that act",
             solution.active.len().to_string(),
-            format!(
-                "violation {:.1e}, between samples {:.1e}",
-                solution.violation, solution.violation_between
-            ),
+            limits_line(file, solution),
         ));
     }
     Page {

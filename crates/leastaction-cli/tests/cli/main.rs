@@ -10,6 +10,7 @@ mod linearize;
 mod maximal;
 mod memory;
 mod outputs;
+mod recordings;
 mod reference;
 mod refusals;
 mod snapshots;

@@ -12,9 +12,12 @@
 //! the code cites.
 
 mod active_set;
+mod between;
 mod bilevel;
 mod boundary;
+mod confidence;
 mod direct;
+mod explaining_set;
 mod hessian;
 mod interior_point;
 mod inverse;

@@ -98,7 +98,9 @@ pub fn minimise(
     let mut status = search.run(observe);
     let Search { history, iteration, mut kkt, theta: best, .. } = search;
     *theta = best;
-    if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved {
+    // Where rounding of the control points ends the search, the low part goes on.
+    let stalled = status == SolveStatus::MaxIterations && iteration < options.max_iterations && kkt < 1e-3;
+    if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved || stalled {
         kkt = polish(tr, weights, theta).min(kkt);
         if kkt <= options.tolerance {
             status = SolveStatus::Solved;

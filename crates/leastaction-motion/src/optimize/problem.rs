@@ -272,6 +272,14 @@ impl MotionProblem {
         1 + terms.chain(limits).chain(via).chain(ends).max().unwrap_or(0)
     }
 
+    /// The degree that holds the best motions of its terms: a cost of the `d`-th derivative alone is minimised by polynomials
+    /// of degree `2d − 1`.
+    #[must_use]
+    pub fn natural_degree(&self) -> usize {
+        let highest = self.terms.iter().map(Term::highest_derivative).max().unwrap_or(0);
+        (2 * highest).saturating_sub(1).max(self.orders()).clamp(5, 12)
+    }
+
     /// How the coordinates of the spline become a motion of the mechanism.
     #[must_use]
     pub fn chart(&self, mechanism: &Mechanism) -> MotionChart {

@@ -98,8 +98,10 @@ pub struct Solution {
     pub iterations: usize,
     /// Largest violation of a limit at the samples, in its own unit.
     pub violation: f64,
-    /// Largest violation on a grid four times finer.
+    /// Largest violation at eight times as many times, both ends included.
     pub violation_between: f64,
+    /// The bound that is violated most, if one is.
+    pub violated: Option<Bound>,
     /// Limits that act, with multipliers.
     pub active: Vec<ActiveBound>,
     /// The limit that cannot be met, if the problem is infeasible.

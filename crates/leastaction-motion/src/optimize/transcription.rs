@@ -225,6 +225,11 @@ impl Transcription {
     pub fn quantity_rows(&self) -> usize {
         self.nz
     }
+    /// Rows of the residual of a term at a sample.
+    #[must_use]
+    pub fn term_row_count(&self, term: usize) -> usize {
+        self.terms[term].rows.len()
+    }
     /// Rows of a sample: state entries, then quantities.
     #[must_use]
     pub fn row_count(&self) -> usize {

@@ -30,7 +30,9 @@ const TOP: [&str; 12] = [
 ];
 const TRAJECTORY: [&str; 5] = ["duration", "degree", "control_points", "samples", "gauss_points"];
 const STATE: [&str; 4] = ["q", "v", "a", "jerk"];
-const SOLVER: [&str; 4] = ["tolerance", "max_iterations", "leave_out_first", "start"];
+const SOLVER: [&str; 5] = ["tolerance", "max_iterations", "leave_out_first", "start", "limits_between"];
+/// Part of its size to which a limit holds between samples.
+const BETWEEN: f64 = 1e-6;
 
 type Loader<'l> = &'l dyn Fn(&str) -> Result<(ModelDescription, Mechanism), Failure>;
 
@@ -117,7 +119,9 @@ impl Reader {
                 .map_err(|error| Failure::from_error(&error))?;
         }
         let Some(mut problem) = self.problem(table, &mechanism) else { return Ok(None) };
-        let mut options = SolveOptions::default();
+        // The papers' rule knows samples only.
+        let between = if matches!(problem.sampling, Sampling::Uniform { .. }) { 0.0 } else { BETWEEN };
+        let mut options = SolveOptions { between, ..SolveOptions::default() };
         let (mut leave_out_first, mut start) = (Vec::new(), None);
         if let Some(entry) = find("solver") {
             self.solver(entry, &problem, &mut options, &mut leave_out_first, &mut start);
@@ -156,7 +160,7 @@ impl Reader {
             duration: 0.0,
             degree: 5,
             n_control: 50,
-            sampling: Sampling::Uniform { count: 200 },
+            sampling: Sampling::exact(5),
             start: BoundaryState::default(),
             end: BoundaryState::default(),
             terms: Vec::new(),
@@ -211,6 +215,20 @@ impl Reader {
                 }
                 _ => {}
             }
+        }
+        // A cost of velocities alone can't hold a velocity at an end: what is not asked for is free.
+        if problem.terms.iter().all(|t| t.highest_derivative() <= 1) && !problem.terms.is_empty() {
+            for (key, state) in [("start.v", &mut problem.start), ("end.v", &mut problem.end)] {
+                if !self.places.contains_key(key) && state.derivatives.len() == 2 {
+                    state.derivatives.truncate(1);
+                }
+            }
+        }
+        if !self.places.contains_key("degree") {
+            problem.degree = problem.natural_degree();
+        }
+        if !self.places.contains_key("samples") && !self.places.contains_key("gauss_points") {
+            problem.sampling = Sampling::exact(problem.degree);
         }
         if self.values.problems.is_empty() {
             self.complete(&mut problem, mechanism);
@@ -374,7 +392,13 @@ impl Reader {
         let n = mechanism.nv();
         let Some(table) = self.values.table(entry) else { return BoundaryState::default() };
         let mut rows: [Option<Vec<f64>>; 4] = Default::default();
+        let mut free = false;
         for item in table {
+            if item.0.get_ref() == "v" && matches!(item.1.get_ref(), DeValue::String(word) if word == "free")
+            {
+                free = true;
+                continue;
+            }
             match STATE.iter().position(|key| item.0.get_ref() == key) {
                 Some(0) => {
                     rows[0] = self.configuration(item, mechanism).or(Some(mechanism.neutral_state().q));
@@ -393,7 +417,16 @@ impl Reader {
             );
         }
         // A motion starts and ends at rest unless it says otherwise.
-        rows[1].get_or_insert_with(|| vec![0.0; n]);
+        if free || rows[1].is_some() {
+            self.places.insert(format!("{}.v", entry.0.get_ref()), entry.0.span());
+        }
+        if !free {
+            rows[1].get_or_insert_with(|| vec![0.0; n]);
+        } else if rows[2].is_some() {
+            let element = format!("[{}]", entry.0.get_ref());
+            let message = "its velocity is free, its acceleration is not";
+            self.values.problem(entry.0.span(), element, message, "leave out `a`, or give `v`");
+        }
         if rows[3].is_some() && rows[2].is_none() {
             let element = format!("[{}]", entry.0.get_ref());
             self.values.problem(entry.0.span(), element, "it has `jerk` but no `a`", "add `a = …`");
@@ -436,6 +469,11 @@ impl Reader {
                                 self.values.problem(span, "key `leave_out_first`", message, remedy);
                             }
                         }
+                    }
+                }
+                "limits_between" => {
+                    if let Some(part) = self.values.not_negative(item) {
+                        options.between = part;
                     }
                 }
                 "start" => *start = self.values.text(item).map(PathBuf::from),

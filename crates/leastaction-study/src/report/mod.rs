@@ -28,12 +28,13 @@ use std::path::Path;
 use leastaction::io::write_atomically;
 
 pub use data::{
-    Bars, Frames, Plot, ReportData, Scene, SceneBody, SceneJoint, Series, SeriesValues, SummaryRow,
+    Bars, Frames, Overlay, OverlayValues, Plot, PlotLimit, ReportData, Scene, SceneBody, SceneJoint, Series,
+    SeriesValues, SummaryRow,
 };
 pub use escape::html as escape_html;
 pub use frame_thinner::FrameThinner;
 pub use html::{STYLE, render};
-pub use plot_thinner::PlotThinner;
+pub use plot_thinner::{OverlayKind, PlotThinner};
 
 /// No report is larger, in bytes.
 pub const MAX_BYTES: usize = 10_000_000;

@@ -4,7 +4,7 @@ use leastaction::mechanism::{Shape, Visual};
 use serde_json::{Value, json};
 
 use super::base64::encode;
-use super::data::{Plot, ReportData, Scene, SceneJoint, SeriesValues};
+use super::data::{OverlayValues, Plot, ReportData, Scene, SceneJoint, SeriesValues};
 use super::meshes::Meshes;
 
 /// The text of the page's data.
@@ -86,7 +86,19 @@ fn plot(plot: &Plot) -> Value {
             json!({"label": series.label, "min": doubles(min), "max": doubles(max)})
         }
     });
-    json!({
+    let overlays = plot.overlays.iter().map(|overlay| match &overlay.values {
+        OverlayValues::Band { low, high } => {
+            json!({"of": overlay.of, "label": overlay.label, "low": doubles(low), "high": doubles(high)})
+        }
+        OverlayValues::Dots { values } => {
+            json!({"of": overlay.of, "label": overlay.label, "values": doubles(values)})
+        }
+    });
+    let limits = plot.limits.iter().map(|limit| {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        json!({"of": limit.of, "low": finite(limit.low), "high": finite(limit.high)})
+    });
+    let mut value = json!({
         "id": plot.id,
         "title": plot.title,
         "unit": plot.unit,
@@ -95,5 +107,12 @@ fn plot(plot: &Plot) -> Value {
         "series": series.collect::<Vec<_>>(),
         "omitted": plot.omitted,
         "own_axis": plot.own_axis,
-    })
+    });
+    if !plot.overlays.is_empty() {
+        value["overlays"] = overlays.collect();
+    }
+    if !plot.limits.is_empty() {
+        value["limits"] = limits.collect();
+    }
+    value
 }

@@ -28,6 +28,11 @@ export function readData(element) {
         min: f64(values ?? min),
         max: values === undefined ? f64(max) : null,
       })),
+      // Drawn with a curve: an error band, or dots of what was recorded.
+      overlays: (plot.overlays ?? []).map(({ of, label, values, low, high }) =>
+        values ? { of, label, values: f64(values) } : { of, label, low: f64(low), high: f64(high) },
+      ),
+      limits: plot.limits ?? [],
     })),
   };
 }
