@@ -4,6 +4,7 @@
 //! first run it describes.
 
 pub mod comprehensive;
+pub mod highorder;
 pub mod maximal;
 pub mod minimal;
 mod problem;
@@ -44,6 +45,7 @@ const ADAPTERS: &[(&str, Adapter)] = &[
     // one line each
     ("leastaction/comprehensive/1", comprehensive::read),
     ("leastaction/optimization/1", comprehensive::read_optimization),
+    (highorder::SCHEMA, highorder::read),
     (maximal::SCHEMA, maximal::read),
     ("leastaction/minimal-variational/1", minimal::read),
 ];

@@ -104,6 +104,8 @@ pub(crate) struct Link {
     pub(crate) terms: f64,
     /// Drag: point relative to the centre of mass, coefficient.
     pub(crate) drags: Vec<(Vec3, f64)>,
+    /// Torque against the angular velocity, per unit of it.
+    pub(crate) spin_drag: f64,
     /// Thrusters: input, wrench about the centre of mass in link axes.
     pub(crate) thrusters: Vec<(usize, Wrench)>,
 }
@@ -157,6 +159,8 @@ pub(crate) struct Layout {
     /// True if a joint has damping or a body drag.
     pub(crate) dissipative: bool,
     pub(crate) limited: bool,
+    /// Number of inputs.
+    pub(crate) inputs: usize,
 }
 
 fn is_regular(mass: f64, about_com: &Sym3) -> bool {
@@ -411,6 +415,7 @@ impl Layout {
             dissipative: bodies.iter().any(|b| b.drag > 0.0)
                 || joints.iter().any(|j| j.damping.iter().any(|c| *c != 0.0)),
             limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| j.rows.has_limits),
+            inputs: mechanism.nu(),
             links,
             loops,
             closures,
@@ -475,6 +480,7 @@ impl Link {
             v: 0,
             terms: 0.0,
             drags: Vec::new(),
+            spin_drag: 0.0,
             thrusters: Vec::new(),
         }
     }

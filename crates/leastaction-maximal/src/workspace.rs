@@ -1,6 +1,7 @@
 //! [`MaximalWorkspace`]: every buffer a step touches.
 
 use super::constraint::Row;
+use super::curve::CurveMemory;
 use super::forces::ImpulseLaw;
 use super::geometry::{LinkPose, Side};
 use super::graph::Graph;
@@ -42,6 +43,8 @@ pub struct MaximalWorkspace {
     /// Intervals accepted within the present step.
     pub(crate) accepted: u32,
     pub(crate) scratch_rows: Vec<[Row; 6]>,
+    /// What steps of an order above 2 need.
+    pub(crate) curve: Option<Box<CurveMemory>>,
     /// Merits of the last solve, newest last.
     pub(crate) merits: [f64; 8],
 }
@@ -139,7 +142,13 @@ pub(crate) struct Trial {
 }
 
 impl MaximalWorkspace {
-    pub(crate) fn new(layout: Layout, stages: usize, nq: usize, nv: usize, enforce_limits: bool) -> Self {
+    pub(crate) fn new(
+        layout: Layout,
+        (stages, degree): (usize, usize),
+        nq: usize,
+        nv: usize,
+        enforce_limits: bool,
+    ) -> Self {
         let graph = Graph::new(&layout);
         let (n, nc, nl) = (layout.links.len(), layout.closures.len(), layout.loops.len());
         let iterate = Iterate {
@@ -183,7 +192,7 @@ impl MaximalWorkspace {
             },
             ldu: Ldu::new(&layout, &graph, nv),
             system: System::new(&layout, nv),
-            backup: MaximalState::new(&layout, stages, nq, nv),
+            backup: MaximalState::new(&layout, (stages, degree), nq, nv),
             saved: false,
             base: iterate.clone(),
             last: iterate.clone(),
@@ -194,6 +203,7 @@ impl MaximalWorkspace {
             accepted: 0,
             scratch_rows: vec![[Row::default(); 6]; nc],
             merits: [0.0; 8],
+            curve: (degree > 0).then(|| Box::new(CurveMemory::new(&layout, degree, nq, nv))),
             iterate,
             layout,
             graph,
