@@ -7,6 +7,7 @@ pub mod dynamics;
 pub mod integrator;
 pub mod lie;
 pub mod linalg;
+pub mod lobatto;
 pub mod mechanism;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;

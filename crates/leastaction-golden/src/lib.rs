@@ -4,6 +4,7 @@
 //! first run it describes.
 
 pub mod comprehensive;
+pub mod highorder;
 pub mod joints;
 pub mod maximal;
 pub mod minimal;
@@ -45,6 +46,7 @@ const ADAPTERS: &[(&str, Adapter)] = &[
     // one line each
     ("leastaction/comprehensive/1", comprehensive::read),
     ("leastaction/optimization/1", comprehensive::read_optimization),
+    (highorder::SCHEMA, highorder::read),
     ("leastaction/joints/1", joints::read),
     (maximal::SCHEMA, maximal::read),
     ("leastaction/minimal-variational/1", minimal::read),

@@ -23,6 +23,8 @@ pub const SCHEMA: &str = "leastaction/maximal/1";
 /// A diagnostic naming what is missing or wrong.
 pub fn read(value: &Value) -> Result<GoldenCase, Diagnostic> {
     let mut model = model(value)?;
+    add_controls(value, &mut model)?;
+    add_extras(value, &mut model)?;
     let start = start(value, &model)?;
     model.states.insert(samples::START.into(), start);
     let steps = at(value, "/steps")?.as_u64().unwrap_or(0) as usize;
@@ -51,12 +53,12 @@ pub fn read(value: &Value) -> Result<GoldenCase, Diagnostic> {
     })
 }
 
-fn list<'v>(value: &'v Value, pointer: &str) -> Result<&'v [Value], Diagnostic> {
+pub(super) fn list<'v>(value: &'v Value, pointer: &str) -> Result<&'v [Value], Diagnostic> {
     let found = at(value, pointer)?.as_array();
     found.map(Vec::as_slice).ok_or_else(|| wrong(pointer, "it is not a list"))
 }
 
-fn wrong(pointer: &str, message: &str) -> Diagnostic {
+pub(super) fn wrong(pointer: &str, message: &str) -> Diagnostic {
     Diagnostic::error(pointer, message, "take an unchanged reference file")
 }
 
@@ -76,11 +78,12 @@ fn body_name(value: &Value, pointer: &str) -> Result<String, Diagnostic> {
 }
 
 /// Velocity coordinate that `rot` or `trans` means.
-fn coordinate(kind: JointType, name: Option<&str>) -> usize {
+pub(super) fn coordinate(kind: JointType, name: Option<&str>) -> usize {
     usize::from(kind == JointType::Cylindrical && name == Some("trans"))
 }
 
-fn model(value: &Value) -> Result<ModelDescription, Diagnostic> {
+/// Bodies and joints.
+pub(super) fn model(value: &Value) -> Result<ModelDescription, Diagnostic> {
     let mut model = ModelDescription::new(value["name"].as_str().unwrap_or("reference"));
     model.gravity = three(value, "/gravity")?;
     for i in 0..list(value, "/bodies")?.len() {
@@ -125,8 +128,16 @@ fn model(value: &Value) -> Result<ModelDescription, Diagnostic> {
         if let Some(damper) = joint.get("damper").filter(|d| !d.is_null()) {
             made.damping = at_coordinate(damper["damping"].as_f64().unwrap_or(0.0));
         }
+        if let Some(armature) = joint["armature"].as_f64() {
+            made.armature = at_coordinate(armature);
+        }
         model.joints.push(made);
     }
+    Ok(model)
+}
+
+/// Inputs: one per control.
+fn add_controls(value: &Value, model: &mut ModelDescription) -> Result<(), Diagnostic> {
     for (k, control) in list(value, "/controls")?.iter().enumerate() {
         let index = control["joint"].as_u64().unwrap_or(u64::MAX) as usize;
         let joint =
@@ -136,6 +147,11 @@ fn model(value: &Value) -> Result<ModelDescription, Diagnostic> {
         joint.actuators.push(ActuatorDescription { input: input.clone(), coordinate, gear: 1.0 });
         model.inputs.push(input);
     }
+    Ok(())
+}
+
+/// Knife edges and rolling discs.
+pub(super) fn add_extras(value: &Value, model: &mut ModelDescription) -> Result<(), Diagnostic> {
     for (k, extra) in list(value, "/extras")?.iter().enumerate() {
         let here = |key: &str| format!("/extras/{k}/{key}");
         let (name, body) = (format!("extra{k}"), body_name(value, &here("body"))?);
@@ -152,7 +168,7 @@ fn model(value: &Value) -> Result<ModelDescription, Diagnostic> {
             _ => return Err(wrong(&here("kind"), "the kind is not known")),
         });
     }
-    Ok(model)
+    Ok(())
 }
 
 /// World pose, quaternion and velocity (angular world, linear of the body origin) of every body at the start.
@@ -182,7 +198,8 @@ fn body_starts(value: &Value, mechanism: &Mechanism) -> Result<Vec<BodyStart>, D
     Ok(out)
 }
 
-fn start(value: &Value, model: &ModelDescription) -> Result<StateDescription, Diagnostic> {
+/// The state `initial` in joint coordinates.
+pub(super) fn start(value: &Value, model: &ModelDescription) -> Result<StateDescription, Diagnostic> {
     let mechanism = MechanismBuilder::from(model.clone())
         .build()
         .map_err(|e| wrong("/", &format!("the model is not valid: {e}")))?;

@@ -124,16 +124,16 @@ impl MaximalWorkspace {
 
     /// Constraint forces at the node that the last step started from, in the order of [`Maximal::force_names`].
     pub fn joint_forces(&mut self) -> Vec<JointForce> {
+        let (wrench, closure_lam, per_second) = self.node_forces();
         let stresses = self.self_stresses();
         let mut lam = Vec::new();
-        self.for_each_impulse(&self.node.wrench, &self.node.lam, |at| lam.extend_from_slice(at.lam));
+        self.for_each_impulse(&wrench, &closure_lam, |at| lam.extend_from_slice(at.lam));
         for z in &stresses {
             let part: f64 = z.iter().zip(&lam).map(|(z, l)| z * l).sum();
             lam.iter_mut().zip(z).for_each(|(l, z)| *l -= part * z);
         }
-        let per_second = if self.node_time == 0.0 { 0.0 } else { 1.0 / self.node_time };
         let (mut out, mut first) = (Vec::new(), 0);
-        self.for_each_impulse(&self.node.wrench, &self.node.lam, |at| {
+        self.for_each_impulse(&wrench, &closure_lam, |at| {
             let range = first..first + at.rows.len();
             first = range.end;
             if range.is_empty() {
@@ -145,6 +145,22 @@ impl MaximalWorkspace {
             out.push(JointForce { wrench: six(ang * per_second, lin * per_second), redundant });
         });
         out
+    }
+
+    /// Joint wrenches and multipliers at the node that the last step started from, and what makes them forces: impulses over
+    /// the time they belong to, or what the accelerations ask for at an order above 2.
+    fn node_forces(&mut self) -> (Vec<Six>, Vec<Six>, f64) {
+        let Some(mut memory) = self.curve.take() else {
+            let per_second = if self.node_time == 0.0 { 0.0 } else { 1.0 / self.node_time };
+            return (self.node.wrench.clone(), self.node.lam.clone(), per_second);
+        };
+        let start = &mut memory.started;
+        start.side.place(&self.layout, &start.poses);
+        let (wrench, lam) = self.forces_at(start, &memory.input);
+        self.node_side.copy_from(&start.side);
+        self.node_rows.copy_from_slice(&self.step.rows);
+        self.curve = Some(memory);
+        (wrench, lam, 1.0)
     }
 
     /// Orthonormal basis of the multipliers without effect, `Gᵀz = 0`, at the last step's start.

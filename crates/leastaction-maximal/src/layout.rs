@@ -126,6 +126,8 @@ pub(crate) struct Link {
     pub(crate) terms: f64,
     /// Drag: point relative to the centre of mass, coefficient.
     pub(crate) drags: Vec<(Vec3, f64)>,
+    /// Torque against the angular velocity, per unit of it.
+    pub(crate) spin_drag: f64,
     /// Thrusters: input, wrench about the centre of mass in link axes.
     pub(crate) thrusters: Vec<(usize, Wrench)>,
     /// Pushes: input, point relative to the centre of mass in link axes, wrench along world axes about the point.
@@ -183,6 +185,8 @@ pub(crate) struct Layout {
     /// By input: the number of tree coordinates it acts on.
     pub(crate) places: Vec<usize>,
     pub(crate) limited: bool,
+    /// Number of inputs.
+    pub(crate) inputs: usize,
 }
 
 fn is_regular(mass: f64, about_com: &Sym3) -> bool {
@@ -449,6 +453,7 @@ impl Layout {
                 let rows = &j.rows;
                 rows.lower.iter().chain(&rows.upper).any(|limit| limit.is_finite())
             }),
+            inputs: mechanism.nu(),
             links,
             loops,
             closures,
@@ -537,6 +542,7 @@ impl Link {
             v: 0,
             terms: 0.0,
             drags: Vec::new(),
+            spin_drag: 0.0,
             thrusters: Vec::new(),
             pushes: Vec::new(),
         }

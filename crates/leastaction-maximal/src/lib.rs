@@ -24,6 +24,7 @@
 pub(crate) mod constraint;
 mod constraint_forces;
 pub(crate) mod coordinate;
+mod curve;
 mod derivative;
 mod direction;
 pub(crate) mod forces;
@@ -50,6 +51,7 @@ pub(crate) mod workspace;
 use std::sync::Arc;
 
 pub use constraint_forces::JointImpulse;
+pub use curve::StepNode;
 pub use derivative::StepDerivative;
 pub use direction::NewtonDirection;
 pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
@@ -60,7 +62,7 @@ pub use workspace::MaximalWorkspace;
 
 #[cfg(feature = "sabotage")]
 use leastaction_core::sabotage;
-use leastaction_core::{integrator, mechanism, scalar, spatial};
+use leastaction_core::{integrator, lobatto, mechanism, scalar, spatial};
 
 use crate::integrator::rows::RowStates;
 use crate::integrator::{
@@ -123,14 +125,26 @@ impl Composition {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Maximal {
+    /// Order of accuracy: 2, 4, … 12.
+    pub order: u32,
+    /// Steps of order 2 by the general scheme instead of its faster special case: to check the one by the other.
+    #[doc(hidden)]
+    pub general: bool,
+    /// Steps of an order above 2 by the exact Newton matrix from the start.
+    #[doc(hidden)]
+    pub exact: bool,
     /// Rotation map.
     pub map: RotationMap,
-    /// Composition to fourth order.
+    /// Composition of steps of order 2 to order 4: a check of the steps of order 4.
+    #[doc(hidden)]
     pub composition: Composition,
     /// Hold joint limits (inelastically) instead of only watching them.
     pub enforce_limits: bool,
     /// Relative tolerance of the nonlinear solve.
     pub tolerance: f64,
+    /// Torques against the angular velocities of bodies, by name and coefficient; not at order 2.
+    #[doc(hidden)]
+    pub spin_drag: Vec<(String, f64)>,
     /// Velocity constraints of your own, by body name.
     pub custom: Vec<(String, Arc<dyn VelocityConstraint>)>,
 }
@@ -138,10 +152,14 @@ pub struct Maximal {
 impl Default for Maximal {
     fn default() -> Self {
         Self {
+            order: 2,
+            general: false,
+            exact: false,
             map: RotationMap::Sine,
             composition: Composition::Plain,
             enforce_limits: false,
             tolerance: 1e-12,
+            spin_drag: Vec::new(),
             custom: Vec::new(),
         }
     }
@@ -152,7 +170,8 @@ impl Default for Maximal {
 pub struct MaximalOptions {
     /// Rotation map.
     pub rotation_map: RotationMap,
-    /// How fourth order is reached; `None` takes Suzuki's.
+    /// Substeps that reach order 4, to check steps of order 4 by; none unless given.
+    #[doc(hidden)]
     pub composition: Option<Composition>,
     /// Hold joint limits instead of only watching them.
     pub enforce_limits: bool,
@@ -162,7 +181,7 @@ pub struct MaximalOptions {
 const MAX_DEPTH: u32 = 8;
 
 impl Maximal {
-    /// From run-time options: order 2 (default) or 4.
+    /// From run-time options: order 2 (default), 4, … 12.
     ///
     /// # Errors
     /// If the order or the composition is not one of these.
@@ -171,31 +190,27 @@ impl Maximal {
         tolerance: Option<f64>,
         more: &MaximalOptions,
     ) -> Result<Self, StepError> {
-        let composition = match (order, more.composition) {
-            (None | Some(2), None | Some(Composition::Plain)) => Composition::Plain,
-            (Some(4), None) => Composition::Suzuki,
-            (None | Some(4), Some(c)) if c != Composition::Plain => c,
-            (Some(order), None) => {
-                return Err(StepError::BadOption {
-                    option: "order",
-                    value: order.to_string(),
-                    remedy: "the maximal integrator has order 2, and 4 by composition".into(),
-                });
-            }
-            (order, Some(c)) => {
-                return Err(StepError::BadOption {
-                    option: "order",
-                    value: order.unwrap_or(2).to_string(),
-                    remedy: format!("the composition given has order {}", c.order()),
-                });
-            }
-        };
+        let composition = more.composition.unwrap_or_default();
+        let composed = composition != Composition::Plain;
+        let asked = order.unwrap_or(composition.order());
+        let refused =
+            |remedy: String| Err(StepError::BadOption { option: "order", value: asked.to_string(), remedy });
+        if composed && asked != composition.order() {
+            return refused(format!("the composition given has order {}", composition.order()));
+        }
+        if !(2..=curve::MAX_ORDER).contains(&asked) || asked % 2 != 0 {
+            return refused(format!("the maximal integrator has the even orders 2 to {}", curve::MAX_ORDER));
+        }
+        if asked > 2 && !composed && more.rotation_map == RotationMap::Cayley {
+            return refused("Cayley's rotation map has order 2; leave the map out".into());
+        }
         Ok(Self {
+            order: if composed { 2 } else { asked },
             map: more.rotation_map,
             composition,
             enforce_limits: more.enforce_limits,
             tolerance: tolerance.unwrap_or(Self::default().tolerance),
-            custom: Vec::new(),
+            ..Self::default()
         })
     }
 
@@ -208,6 +223,12 @@ impl Maximal {
     ) -> Self {
         self.custom.push((body.into(), constraint));
         self
+    }
+
+    /// Substeps of the composition, and degree of the curves (zero for the steps of order 2).
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        let degree = if self.order > 2 || self.general { (self.order / 2) as usize } else { 0 };
+        (self.composition.fractions().len(), degree)
     }
 
     fn rollings(&self, mechanism: &Mechanism) -> Result<Vec<(usize, RollingKind, String)>, StepError> {
@@ -305,6 +326,9 @@ impl Maximal {
                 value: h.to_string(),
                 remedy: "give a finite number of seconds that is not zero".into(),
             });
+        }
+        if ws.curve.is_some() {
+            return self.advance_curve(mechanism, ws, state, input, h, derivative);
         }
         let mut known = std::mem::take(&mut ws.inputs);
         servo::known_forces(mechanism, input.u, &mut known, &mut ws.step.input_slopes);
@@ -471,21 +495,7 @@ impl Maximal {
         }
         ws.accepted += 1;
         state.interval = h;
-        for (i, link) in layout.links.iter().enumerate() {
-            let range = link.q..link.q + link.joint.kind.nq();
-            let mut near = [0.0; 7];
-            near[..range.len()].copy_from_slice(&state.q[range.clone()]);
-            forces::unwrapped(link.joint.kind, &state.side.joints[i], &near, &mut state.q[range]);
-        }
-        for (l, joint) in layout.loops.iter().enumerate() {
-            let near = state.q_loop[l];
-            forces::unwrapped(
-                joint.kind,
-                &state.side.loops[l],
-                &near,
-                &mut state.q_loop[l][..joint.kind.nq()],
-            );
-        }
+        state.unwrap_coordinates(layout);
         forces::add_half_kick(
             layout,
             &state.side,
@@ -528,6 +538,7 @@ impl Integrator for Maximal {
 
     fn label(&self) -> String {
         let stages = match self.composition {
+            Composition::Plain if self.shape().1 > 0 => return format!("maximal-{}", self.order),
             Composition::Plain => "2",
             Composition::Yoshida => "4-yoshida",
             Composition::Suzuki => "4-suzuki",
@@ -536,16 +547,28 @@ impl Integrator for Maximal {
     }
 
     fn workspace(&self, mechanism: &Mechanism) -> Result<MaximalWorkspace, StepError> {
-        let layout = Layout::new(mechanism, &self.rollings(mechanism)?)?;
+        let mut layout = Layout::new(mechanism, &self.rollings(mechanism)?)?;
+        for (name, coefficient) in &self.spin_drag {
+            let body = mechanism.body_by_name(name).and_then(|b| layout.bodies[b.index()].link);
+            if let Some(link) = body {
+                layout.links[link].spin_drag += coefficient;
+            }
+        }
         let composed = self.composition != Composition::Plain;
         if composed && (layout.dissipative || (self.enforce_limits && layout.limited)) {
             return Err(StepError::BadOption {
                 option: "order",
                 value: "4".into(),
-                remedy:
-                    "its composition has a negative substep, which damping, drag and limits do not allow; \
-                         use order 2, or `--undamped`"
-                        .into(),
+                remedy: "a composition has a negative substep, which damping, drag and limits do not allow; \
+                         use steps of order 4"
+                    .into(),
+            });
+        }
+        if self.order % 2 != 0 || !(2..=curve::MAX_ORDER).contains(&self.order) {
+            return Err(StepError::BadOption {
+                option: "order",
+                value: self.order.to_string(),
+                remedy: format!("the maximal integrator has the even orders 2 to {}", curve::MAX_ORDER),
             });
         }
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
@@ -555,7 +578,6 @@ impl Integrator for Maximal {
                 remedy: "give a number between 0 and 1, such as 1e-12".into(),
             });
         }
-        let stages = self.composition.fractions().len();
         expect_rows(mechanism, "maximal")?;
         let refuse = |what: String, remedy: &str| {
             Err(StepError::Unsupported { integrator: "maximal", what, remedy: remedy.to_owned() })
@@ -587,8 +609,24 @@ impl Integrator for Maximal {
                         .into(),
             });
         }
+        if self.shape().1 > 0 {
+            let only_order_2 = |what: &str| {
+                let remedy =
+                    format!("{what} are stepped at order 2 in poses; use order 2 or the minimal integrator");
+                Err(StepError::BadOption { option: "order", value: self.order.to_string(), remedy })
+            };
+            if driven.is_some() {
+                return only_order_2("friction and limits of joints");
+            }
+            if mechanism.drives().iter().any(|drive| !drive.plain) {
+                return only_order_2("servos and inputs with a law of their own");
+            }
+            if layout.links.iter().any(|link| !link.pushes.is_empty()) {
+                return only_order_2("pushes along world axes");
+            }
+        }
         let enforce = self.enforce_limits && driven.is_none();
-        let mut ws = MaximalWorkspace::new(layout, stages, mechanism.nq(), mechanism.nv(), enforce);
+        let mut ws = MaximalWorkspace::new(layout, self.shape(), mechanism.nq(), mechanism.nv(), enforce);
         for (k, row) in mechanism.rows().iter().enumerate() {
             if let (Some(at), true) = (row.coordinate(), driven.is_some()) {
                 ws.row_of[at.v] = Some(k);
@@ -606,11 +644,10 @@ impl Integrator for Maximal {
         state: &State,
     ) -> Result<MaximalState, StepError> {
         expect_state(mechanism, state)?;
-        let stages = self.composition.fractions().len();
         let placed = if workspace.step.driven { Some(placed_start(mechanism, state)?) } else { None };
         let state = placed.as_ref().unwrap_or(state);
         let fresh = |workspace: &mut MaximalWorkspace| {
-            let mut made = MaximalState::new(&workspace.layout, stages, mechanism.nq(), mechanism.nv());
+            let mut made = MaximalState::new(&workspace.layout, self.shape(), mechanism.nq(), mechanism.nv());
             if workspace.step.driven {
                 made.rows = RowStates::new(mechanism);
             }

@@ -35,7 +35,7 @@ impl Driven {
     pub(crate) fn new(mechanism: &Mechanism, layout: &Layout) -> Option<Box<Self>> {
         let driver = RowDriver::new(mechanism).filter(|_| layout.closures.is_empty())?;
         let rows = mechanism.rows().len();
-        let end = MaximalState::new(layout, 1, mechanism.nq(), mechanism.nv());
+        let end = MaximalState::new(layout, (1, 0), mechanism.nq(), mechanism.nv());
         let memory = PartMemory { end, before: vec![0.0; rows], after: vec![0.0; rows] };
         Some(Box::new(Self { driver: *driver, memory }))
     }

@@ -208,6 +208,7 @@ pub struct LinkSnapshot {
 impl MaximalWorkspace {
     /// Poses, velocities and constraint impulses of all links.
     pub fn snapshot(&mut self, state: &MaximalState) -> Vec<LinkSnapshot> {
+        self.take_first_node(state);
         let impulses = self.impulses_on_links();
         project(self, state);
         let newest = state.history.stages.saturating_sub(1);
@@ -216,7 +217,8 @@ impl MaximalWorkspace {
         (0..n)
             .map(|i| {
                 let (ang, lin) = (angular(&self.system.body[i]), linear(&self.system.body[i]));
-                let w = &state.history.w[range.clone()][i];
+                let mean = state.curve.mean_velocity(i, n, &state.side.rot[i]);
+                let w = mean.as_ref().unwrap_or(&state.history.w[range.clone()][i]);
                 LinkSnapshot {
                     body: BodyId::new(self.layout.links[i].body),
                     q: state.poses[i].q,

@@ -89,9 +89,12 @@ pub(crate) fn consistent_start(
             remedy: "give the body behind it mass and inertia, or the joint armature",
         });
     }
-    w.copy_from_slice(&ws.system.body);
-    carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
-    add_armature(ws, made, &ws.system.rate, &w);
+    // On a tree every velocity is admissible, and the projection would add the rounding of a thin body's mass matrix.
+    if !ws.layout.closures.is_empty() {
+        w.copy_from_slice(&ws.system.body);
+        carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
+        add_armature(ws, made, &ws.system.rate, &w);
+    }
     // The first guess is the projected velocity itself.
     let history = &mut made.history;
     history.count = 1;

@@ -1,5 +1,7 @@
 //! [`MaximalState`]: poses, carried momenta, and what extrapolates the next step's guess.
 
+use super::curve::Past;
+use super::forces::unwrapped;
 use super::geometry::{LinkPose, Side};
 use super::layout::Layout;
 use super::ldu::Six;
@@ -26,6 +28,8 @@ pub struct MaximalState {
     /// Geometry of the poses: derived, kept because the step before has made it.
     pub(crate) side: Side,
     pub(crate) history: History,
+    /// The last step of an order above 2.
+    pub(crate) curve: Past,
     /// Length of the interval that led here; zero at a fresh start.
     pub(crate) interval: f64,
     /// Inertias of the links, larger than the model's where tension makes them stiff, for steps of this length. (3.38)
@@ -94,9 +98,11 @@ impl MaximalState {
         self.moved
     }
 
-    pub(crate) fn new(layout: &Layout, stages: usize, nq: usize, nv: usize) -> Self {
+    /// For `stages` substeps of order 2 and curves of that degree (zero: none).
+    pub(crate) fn new(layout: &Layout, (stages, degree): (usize, usize), nq: usize, nv: usize) -> Self {
         let n = layout.links.len();
         Self {
+            curve: Past::new(degree, n, layout.closures.len()),
             t: 0.0,
             poses: vec![LinkPose::identity(); n],
             momentum: vec![[0.0; 6]; n],
@@ -114,6 +120,29 @@ impl MaximalState {
         }
     }
 
+    /// Position coordinates of the poses, angles unwrapped against those before.
+    pub(crate) fn unwrap_coordinates(&mut self, layout: &Layout) {
+        for (i, link) in layout.links.iter().enumerate() {
+            let range = link.q..link.q + link.joint.kind.nq();
+            let mut near = [0.0; 7];
+            near[..range.len()].copy_from_slice(&self.q[range.clone()]);
+            unwrapped(link.joint.kind, &self.side.joints[i], &near, &mut self.q[range]);
+        }
+        for (l, joint) in layout.loops.iter().enumerate() {
+            let near = self.q_loop[l];
+            unwrapped(joint.kind, &self.side.loops[l], &near, &mut self.q_loop[l][..joint.kind.nq()]);
+        }
+    }
+
+    /// Takes over the node of another state of the same mechanism, without geometry and past. Does not allocate.
+    pub(crate) fn take_node(&mut self, other: &Self) {
+        (self.t, self.interval) = (other.t, other.interval);
+        self.poses.copy_from_slice(&other.poses);
+        self.momentum.copy_from_slice(&other.momentum);
+        self.q.copy_from_slice(&other.q);
+        self.q_loop.copy_from_slice(&other.q_loop);
+    }
+
     /// Everything that a continuation needs, as plain numbers.
     pub(crate) fn to_numbers(&self) -> Vec<f64> {
         let mut out = vec![self.t, self.interval];
@@ -125,6 +154,10 @@ impl MaximalState {
         out.extend(&self.q);
         out.extend(self.q_loop.iter().flatten());
         out.extend(self.history.numbers());
+        if !self.curve.last.rho.is_empty() {
+            out.extend([self.curve.h, self.curve.before]);
+            out.extend(self.curve.last.numbers());
+        }
         if self.stiffened {
             out.extend(self.inertia.iter().flat_map(|j| j.0).flatten());
         }
@@ -170,6 +203,10 @@ impl MaximalState {
         w.iter_mut().chain(wrench).chain(lam).flatten().for_each(|x| *x = next());
         history.limit.iter_mut().for_each(|x| *x = next());
         self.inertia_step = history.h.abs();
+        if !self.curve.last.rho.is_empty() {
+            (self.curve.h, self.curve.before) = (next(), next());
+            self.curve.last.read(&mut next);
+        }
         self.stiffened = stiffened;
         if stiffened {
             self.inertia.iter_mut().flat_map(|j| &mut j.0).flatten().for_each(|x| *x = next());
@@ -189,6 +226,7 @@ impl MaximalState {
         self.q_loop.copy_from_slice(&other.q_loop);
         self.inertia.copy_from_slice(&other.inertia);
         (self.stiffened, self.inertia_step) = (other.stiffened, other.inertia_step);
+        self.curve.copy_from(&other.curve);
         let (h, o) = (&mut self.history, &other.history);
         (h.count, h.newest, h.h) = (o.count, o.newest, o.h);
         h.w.copy_from_slice(&o.w);

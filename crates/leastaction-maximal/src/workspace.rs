@@ -1,6 +1,7 @@
 //! [`MaximalWorkspace`]: every buffer a step touches.
 
 use super::constraint::Row;
+use super::curve::CurveMemory;
 use super::forces::ImpulseLaw;
 use super::geometry::{LinkPose, Side};
 use super::graph::Graph;
@@ -48,6 +49,8 @@ pub struct MaximalWorkspace {
     pub(crate) actuation: Vec<f64>,
     /// Work of all inputs over it.
     pub(crate) work: f64,
+    /// What steps of an order above 2 need.
+    pub(crate) curve: Option<Box<CurveMemory>>,
     /// Merits of the last solve, newest last.
     pub(crate) merits: [f64; 8],
     /// What cuts steps at events, where coordinates have friction or limits and the mechanism is a tree.
@@ -161,7 +164,13 @@ pub(crate) struct Trial {
 }
 
 impl MaximalWorkspace {
-    pub(crate) fn new(layout: Layout, stages: usize, nq: usize, nv: usize, enforce_limits: bool) -> Self {
+    pub(crate) fn new(
+        layout: Layout,
+        (stages, degree): (usize, usize),
+        nq: usize,
+        nv: usize,
+        enforce_limits: bool,
+    ) -> Self {
         let graph = Graph::new(&layout);
         let (n, nc, nl) = (layout.links.len(), layout.closures.len(), layout.loops.len());
         let iterate = Iterate {
@@ -212,7 +221,7 @@ impl MaximalWorkspace {
             },
             ldu: Ldu::new(&layout, &graph, nv),
             system: System::new(&layout, nv),
-            backup: MaximalState::new(&layout, stages, nq, nv),
+            backup: MaximalState::new(&layout, (stages, degree), nq, nv),
             saved: false,
             base: iterate.clone(),
             last: iterate.clone(),
@@ -228,6 +237,7 @@ impl MaximalWorkspace {
             merits: [0.0; 8],
             driven: None,
             row_of: vec![None; nv],
+            curve: (degree > 0).then(|| Box::new(CurveMemory::new(&layout, degree, nq, nv))),
             iterate,
             layout,
             graph,

@@ -5,11 +5,11 @@
 //! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`.
 
 use super::ball::{chart, chart_coordinates};
-use super::lobatto::{MAX_DEGREE, lagrange};
 use super::residual::Point;
 use super::scheme::Scheme;
 use super::segments::{Motion, Segments};
 use super::state::MinimalState;
+use crate::lobatto::{MAX_DEGREE, lagrange};
 
 /// Most nodes a continuation can be made from.
 const MOST: usize = MAX_DEGREE + 1 + OLDER;

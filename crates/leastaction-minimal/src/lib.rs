@@ -37,7 +37,6 @@ pub(crate) mod lanes;
 mod legendre;
 mod linearize;
 mod linearized;
-pub(crate) mod lobatto;
 mod mass_factor;
 mod options;
 mod parts;
@@ -59,8 +58,8 @@ pub(crate) mod tendon;
 mod ties;
 pub(crate) mod wrench;
 
+pub use leastaction_core::lobatto::{Lobatto, MAX_DEGREE};
 pub use linearize::{Coordinates, Linearization};
-pub use lobatto::{Lobatto, MAX_DEGREE};
 pub use options::{MinimalOptions, Policy, Quadrature};
 pub use sample::{StepPoint, StepSample};
 pub use state::MinimalState;
@@ -68,7 +67,7 @@ pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 
 #[cfg(feature = "sabotage")]
 use leastaction_core::sabotage;
-use leastaction_core::{integrator, mechanism, scalar, spatial};
+use leastaction_core::{integrator, lobatto, mechanism, scalar, spatial};
 
 use crate::integrator::{
     Actuation, Input, Integrator, RowEvent, RowReport, StepError, StepReport, expect_length, expect_state,

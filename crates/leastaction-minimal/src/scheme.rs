@@ -3,8 +3,8 @@
 //! The curve of a step is the polynomial through `s + 1` Lobatto nodes. The action is summed at *points*, one per lane:
 //! at the same nodes, or at the `s` Gauss points, where no linear oscillation is ever unstable (2.7).
 
-use super::lobatto::{Lobatto, gauss, lagrange};
 use super::options::Quadrature;
+use crate::lobatto::{Lobatto, gauss, invert, lagrange};
 
 /// `N` lanes, of which the first ones are points or rows and the rest are zero.
 #[derive(Clone, Debug)]
@@ -75,27 +75,6 @@ impl<const N: usize> Scheme<N> {
             c_inverse: matrix(s + 1, s, &|i, j| if i >= 1 { inverse[i - 1][j] } else { 0.0 }),
         }
     }
-}
-
-/// Inverse of a small regular matrix, with pivoting.
-fn invert(mut m: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    let n = m.len();
-    for (i, row) in m.iter_mut().enumerate() {
-        row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
-    }
-    for k in 0..n {
-        let pivot = (k..n).max_by(|a, b| m[*a][k].abs().total_cmp(&m[*b][k].abs())).unwrap_or(k);
-        m.swap(k, pivot);
-        let p = 1.0 / m[k][k];
-        m[k].iter_mut().for_each(|x| *x *= p);
-        for i in (0..n).filter(|i| *i != k) {
-            let f = m[i][k];
-            for j in 0..2 * n {
-                m[i][j] -= f * m[k][j];
-            }
-        }
-    }
-    m.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
 #[cfg(test)]

@@ -131,13 +131,6 @@ choices! {
         /// Has a solution for every spin
         Cayley = "cayley",
     }
-    /// Compositions of the maximal integrator.
-    CompositionName {
-        /// Five substeps, small error
-        Suzuki = "suzuki",
-        /// Three substeps
-        Yoshida = "yoshida",
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use leastaction::mechanism::{
     JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
-use crate::choice::{Choice, CompositionName, FrictionMode, Ignore, IterationName, LimitMode, MapName};
+use crate::choice::{Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName};
 use crate::failure::Failure;
 use crate::model::Model;
 use crate::settings::Settings;
@@ -116,21 +116,23 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
             Some(MapName::Cayley) => RotationMap::Cayley,
             Some(MapName::Sine) | None => RotationMap::Sine,
         },
-        composition: settings.composition.map(|name| match name {
-            CompositionName::Suzuki => Composition::Suzuki,
-            CompositionName::Yoshida => Composition::Yoshida,
-        }),
+        composition: composition_of(model, settings.order),
         enforce_limits: enforce,
     };
-    let only_maximal = [
-        ("--rotation-map", settings.rotation_map.is_some()),
-        ("--composition", settings.composition.is_some()),
-    ];
-    if let Some((flag, _)) = only_maximal.iter().find(|(_, given)| *given && method != Method::Maximal) {
-        return Err(Failure::new(format!("the {} integrator has no `{flag}`", method.name()))
+    if settings.rotation_map.is_some() && method != Method::Maximal {
+        return Err(Failure::new(format!("the {} integrator has no `--rotation-map`", method.name()))
             .help("use `--integrator maximal`, or leave the flag out"));
     }
     Ok(Served { mechanism, method, options, ignored })
+}
+
+/// The composition that a reference file was made with, unless another order is asked for.
+fn composition_of(model: &Model, order: Option<u32>) -> Option<Composition> {
+    let case = model.case.as_ref().filter(|case| order.is_none_or(|order| order == case.order))?;
+    match case.composition? {
+        "yoshida" => Some(Composition::Yoshida),
+        _ => Some(Composition::Suzuki),
+    }
 }
 
 fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechanism, Failure> {

@@ -8,9 +8,7 @@ use leastaction::integrator::Method;
 use leastaction::io::{UrdfBase, UrdfOptions, View};
 use serde_json::{Value as Json, json};
 
-use crate::choice::{
-    Base, Choice, CompositionName, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName,
-};
+use crate::choice::{Base, Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName};
 use crate::failure::Failure;
 use crate::field::{Assignment, COUNT, Field, Kind, Value};
 use crate::slot::{RandomVelocity, Slot};
@@ -125,10 +123,6 @@ settings! {
     /// How the maximal integrator turns bodies
     rotation_map: Option<MapName> =
         field("rotation_map", "rotation-map", "MAP", Kind::Word(MapName::WORDS)).default("sine");
-    Step:
-    /// How the maximal integrator reaches order 4
-    composition: Option<CompositionName> =
-        field("composition", "composition", "NAME", Kind::Word(CompositionName::WORDS)).default("suzuki");
     Change:
     /// Gravitational acceleration in m/s²
     gravity: Option<[f64; 3]> = field("gravity", "gravity", "X,Y,Z", Kind::Vector);
@@ -386,7 +380,6 @@ mod tests {
             tolerance: Some(1e-12),
             iteration: Some(IterationName::Newton),
             rotation_map: Some(MapName::Cayley),
-            composition: Some(CompositionName::Yoshida),
             gravity: Some([0.0, -1.5, 1e20]),
             limits: Some(LimitMode::Off),
             friction: Some(FrictionMode::Off),

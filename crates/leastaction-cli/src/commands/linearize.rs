@@ -177,7 +177,7 @@ fn of_maximal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) 
         .map_err(fail)?;
     Ok(Slope {
         integrator: "maximal",
-        order: engine.composition.order(),
+        order: engine.order.max(engine.composition.order()),
         states: slope.names(mechanism),
         inputs: input_names(mechanism),
         matrix: slope.matrix,

@@ -8,7 +8,7 @@ use leastaction::integrator::Method;
 use leastaction::io::{Clock, StateFile, write_atomically};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
-use leastaction_study::choice::{Choice, CompositionName, LimitMode, MapName};
+use leastaction_study::choice::{Choice, LimitMode, MapName};
 use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Assignment, Field, Kind};
 use leastaction_study::forces::ForceLog;
@@ -239,10 +239,6 @@ fn apply_case(settings: &mut Settings, model: &Model) {
     if settings.integrator == Some(Method::Maximal) {
         let map = case.rotation_map.and_then(MapName::from_word);
         settings.rotation_map = settings.rotation_map.or(map);
-        if settings.order.is_none_or(|order| order == case.order) {
-            let composition = case.composition.and_then(CompositionName::from_word);
-            settings.composition = settings.composition.or(composition);
-        }
     }
     settings.step.get_or_insert(case.step);
     let duration = case.steps as f64 * case.step;

@@ -4,17 +4,19 @@
 //! composed), rates projected from the momenta at the end. Every interval reuses the factorization of its Newton matrix, made
 //! once more at the solution; a product with the derivative or its transpose costs O(n).
 
-mod blocks;
+pub(crate) mod blocks;
 mod chart;
 mod differences;
-mod node;
+pub(crate) mod node;
 mod products;
 mod stage;
-mod varied;
+pub(crate) mod varied;
 
+use super::constraint::multipliers;
+use super::curve::{CurveMemory, CurveSlope};
 use super::graph::Graph;
 use super::layout::Layout;
-use super::ldu::{Six, System};
+use super::ldu::{Six, System, angular, linear, six};
 use super::residual::assemble;
 use super::rotation_map::RotationMap;
 use super::state::MaximalState;
@@ -22,6 +24,7 @@ use super::workspace::MaximalWorkspace;
 use super::{Input, Maximal, StepError, StepReport};
 use crate::integrator::StepLinearization;
 use crate::mechanism::Mechanism;
+use crate::spatial::Vec3;
 use chart::Chart;
 use node::{EndNode, StartNode};
 use stage::{At, Stage};
@@ -62,6 +65,8 @@ pub struct StepDerivative {
     chart: Chart,
     start: StartNode,
     stages: Vec<Stage>,
+    /// The step itself at an order above 2.
+    curve: Option<Box<CurveSlope>>,
     end: EndNode,
     saved: MaximalState,
     system: System,
@@ -82,16 +87,19 @@ impl StepDerivative {
     pub fn new(engine: &Maximal, mechanism: &Mechanism, workspace: &MaximalWorkspace) -> Self {
         let (layout, graph) = (workspace.layout.clone(), workspace.graph.clone());
         let (nv, nu, n) = (mechanism.nv(), mechanism.nu(), layout.links.len());
-        let stages = engine.composition.fractions().len();
+        let (stages, degree) = engine.shape();
         let six = || vec![[0.0; 6]; n];
         Self {
             nv,
             nu,
             chart: Chart::new(&layout, nv),
             start: StartNode::new(&layout, nv),
-            stages: (0..stages).map(|_| Stage::new(&layout, &graph, nv)).collect(),
+            stages: (0..if degree > 0 { 0 } else { stages })
+                .map(|_| Stage::new(&layout, &graph, nv))
+                .collect(),
+            curve: (degree > 0).then(|| Box::new(CurveSlope::new(&layout, &graph, degree))),
             end: EndNode::new(&layout, &graph, nv),
-            saved: MaximalState::new(&layout, stages, mechanism.nq(), nv),
+            saved: MaximalState::new(&layout, engine.shape(), mechanism.nq(), nv),
             system: System::new(&layout, nv),
             z: [six(), six()],
             momentum: [six(), six()],
@@ -162,7 +170,7 @@ impl StepDerivative {
     /// If a slice has another length than [`width`](Self::width) or the number of inputs.
     pub fn adjoint(&mut self, y: &[f64], x: &mut [f64], u: &mut [f64]) {
         assert!(y.len() == self.width() && u.len() == self.nu && x.len() == y.len());
-        let Self { layout, graph, chart, start, stages, end, system, z, momentum, dq, dv, .. } = self;
+        let Self { layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, .. } = self;
         let mq = chart.free_q.len();
         dq.fill(0.0);
         dv.fill(0.0);
@@ -175,6 +183,15 @@ impl StepDerivative {
         u.fill(0.0);
         let ([z0, z1], [p0, p1]) = (z, momentum);
         end.adjoint(layout, graph, dv, system, z1, p1);
+        if let Some(curve) = curve {
+            end.node.coordinates_transposed(layout, dq, z1);
+            about(layout, &end.node.side.arm, z1, &to_points_transposed);
+            curve.adjoint(layout, z1, p1, z0, p0, u);
+            about(layout, &start.node.side.arm, z0, &to_centres_transposed);
+            start.adjoint(layout, z0, p0, dq, dv);
+            chart.expand_transposed(dq, dv, x);
+            return;
+        }
         end.change_basis(layout, false, dq);
         system.rate.copy_from_slice(dq);
         for stage in stages.iter_mut().rev() {
@@ -217,10 +234,18 @@ impl StepDerivative {
 
     /// Variations of all joint coordinates at the end, in `dq` and `dv`.
     fn products(&mut self, x: &[f64], u: &[f64]) {
-        let Self { layout, graph, chart, start, stages, end, system, z, momentum, dq, dv, .. } = self;
+        let Self { layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, .. } = self;
         chart.expand(x, dq, dv);
         let ([z0, z1], [p0, p1]) = (z, momentum);
         start.forward(layout, dq, dv, z0, p0);
+        if let Some(curve) = curve {
+            about(layout, &start.node.side.arm, z0, &to_centres);
+            curve.forward(layout, z0, p0, u, z1, p1);
+            about(layout, &end.node.side.arm, z1, &to_points);
+            end.node.coordinates(layout, z1, dq);
+            end.forward(layout, graph, z1, p1, system, dv);
+            return;
+        }
         for stage in stages.iter_mut() {
             stage.forward(layout, graph, z0, p0, u, system, z1, p1);
             std::mem::swap(z0, z1);
@@ -229,6 +254,42 @@ impl StepDerivative {
         dq.copy_from_slice(&system.rate);
         end.change_basis(layout, true, dq);
         end.forward(layout, graph, z0, p0, system, dv);
+    }
+
+    /// Differentiates the step of an order above 2 just solved, before it is accepted; false if it is singular.
+    pub(super) fn capture_curve(
+        &mut self,
+        ws: &MaximalWorkspace,
+        memory: &CurveMemory,
+        state: &MaximalState,
+        u: &[f64],
+    ) -> bool {
+        let (layout, n, nc) = (&ws.layout, ws.layout.links.len(), ws.layout.closures.len());
+        self.wrench.copy_from_slice(&memory.x.lam[..n]);
+        self.lam.copy_from_slice(&memory.x.closure[..nc]);
+        // What the carried momentum holds of constraint directions is not a function of (q, v): take it out.
+        for (i, link) in layout.links.iter().enumerate() {
+            let mut gauge = [0.0; 6];
+            let g = super::start::full_geometry(layout, &state.side, i);
+            multipliers(link.joint.kind, &g, &self.start.gauge[i], &mut gauge);
+            (0..6).for_each(|k| self.wrench[i][k] -= gauge[k]);
+        }
+        for (lam, gauge) in self.lam.iter_mut().flatten().zip(self.start.gauge_lam.iter().flatten()) {
+            *lam -= gauge;
+        }
+        let Some(curve) = &mut self.curve else { return false };
+        curve.fill(layout, state, &ws.step, memory, u, (&self.wrench, &self.lam))
+    }
+
+    /// The product in the variables of the scheme, at an order above 2: rotations (world axes) and displacements of the
+    /// centres of mass, momenta about them.
+    #[doc(hidden)]
+    pub fn pose_product(&mut self, z: &[[f64; 6]], p: &[[f64; 6]], u: &[f64]) -> [Vec<[f64; 6]>; 2] {
+        let (mut z_end, mut p_end) = (z.to_vec(), p.to_vec());
+        if let Some(curve) = &mut self.curve {
+            curve.forward(&self.layout, z, p, u, &mut z_end, &mut p_end);
+        }
+        [z_end, p_end]
     }
 
     /// Differentiates the interval just solved in the workspace, before it is accepted.
@@ -279,6 +340,28 @@ impl StepDerivative {
         };
         target.fill(layout, &at);
     }
+}
+
+/// Rewrites variations of poses with the arms of the links.
+fn about(layout: &Layout, arms: &[Vec3], z: &mut [Six], rule: &dyn Fn(Vec3, Vec3, Vec3) -> (Vec3, Vec3)) {
+    for (i, z) in z.iter_mut().enumerate().take(layout.links.len()) {
+        let (ang, lin) = rule(arms[i], angular(z), linear(z));
+        *z = six(ang, lin);
+    }
+}
+
+/// From displacements of joint points to those of centres of mass, and back; and their transposes.
+fn to_centres(arm: Vec3, turn: Vec3, x: Vec3) -> (Vec3, Vec3) {
+    (turn, x - turn.cross(arm))
+}
+fn to_points(arm: Vec3, turn: Vec3, x: Vec3) -> (Vec3, Vec3) {
+    (turn, x + turn.cross(arm))
+}
+fn to_centres_transposed(arm: Vec3, turn: Vec3, x: Vec3) -> (Vec3, Vec3) {
+    (turn - arm.cross(x), x)
+}
+fn to_points_transposed(arm: Vec3, turn: Vec3, x: Vec3) -> (Vec3, Vec3) {
+    (turn + arm.cross(x), x)
 }
 
 impl Maximal {

@@ -135,6 +135,33 @@ impl Node {
         }
     }
 
+    /// Changes of the joints' coordinates, public tangent, from variations of the poses that satisfy the joints' rows.
+    pub(super) fn coordinates(&self, layout: &Layout, z: &[Six], dq: &mut [f64]) {
+        for (i, link) in layout.links.iter().enumerate() {
+            let before = link.parent.map_or([0.0; 6], |p| transport(&z[p], self.side.lever[i]));
+            for c in link.v..link.v + link.joint.kind.nv() {
+                let column = &self.columns[c];
+                dq[c] = (dot(column, &z[i]) - dot(column, &before)) / dot(column, column);
+            }
+        }
+    }
+
+    /// Transpose of [`coordinates`](Self::coordinates): `z` is added to.
+    pub(super) fn coordinates_transposed(&self, layout: &Layout, dq: &[f64], z: &mut [Six]) {
+        for (i, link) in layout.links.iter().enumerate() {
+            let mut on = [0.0; 6];
+            for c in link.v..link.v + link.joint.kind.nv() {
+                let column = &self.columns[c];
+                let s = dq[c] / dot(column, column);
+                (0..6).for_each(|k| on[k] += s * column[k]);
+            }
+            (0..6).for_each(|k| z[i][k] += on[k]);
+            if let Some(parent) = link.parent {
+                add_wrench(&mut z[parent], &on.map(|x| -x), self.side.lever[i]);
+            }
+        }
+    }
+
     /// Slopes of the swept velocities by poses, added to `out`.
     pub(super) fn swept(&self, z: &[Six], out: &mut [Six]) {
         self.swept_by_pose.apply(z, out);
@@ -160,7 +187,7 @@ impl Node {
 }
 
 /// Rows of a closure at varied poses, about the joint points.
-fn varied_rows(layout: &Layout, c: usize, poses: &[LinkPose]) -> [Row<D>; 6] {
+pub(crate) fn varied_rows(layout: &Layout, c: usize, poses: &[LinkPose]) -> [Row<D>; 6] {
     let closure = &layout.closures[c];
     let ends = Ends::new(layout, closure.a, closure.b, poses, true);
     let mut rows: [Row<D>; 6] = Default::default();

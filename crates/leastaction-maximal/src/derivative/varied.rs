@@ -14,13 +14,13 @@ use crate::scalar::Real;
 use crate::spatial::{Mat3, Quat, Vec3};
 
 /// A number with twelve derivatives.
-pub(super) type D = Dual<f64, 12>;
+pub(crate) type D = Dual<f64, 12>;
 
 /// Lanes of the parent and of the child.
-pub(super) const PARENT: usize = 0;
-pub(super) const CHILD: usize = 6;
+pub(crate) const PARENT: usize = 0;
+pub(crate) const CHILD: usize = 6;
 
-pub(super) const NIL: [D; 6] = [D { re: 0.0, eps: [0.0; 12] }; 6];
+pub(crate) const NIL: [D; 6] = [D { re: 0.0, eps: [0.0; 12] }; 6];
 
 /// A link's pose varied in the six lanes from `lane`, or not at all.
 pub(super) fn vary(layout: &Layout, i: usize, pose: &LinkPose, lane: Option<usize>) -> LinkPose<D> {
@@ -35,7 +35,7 @@ pub(super) fn vary(layout: &Layout, i: usize, pose: &LinkPose, lane: Option<usiz
 }
 
 /// Two links at one pose, or one link and the ground.
-pub(super) struct Ends {
+pub(crate) struct Ends {
     pub(super) a: Option<(LinkPose<D>, Mat3<D>)>,
     pub(super) b: Option<(LinkPose<D>, Mat3<D>)>,
     arm_a: Vec3<D>,
@@ -43,7 +43,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(
+    pub(crate) fn new(
         layout: &Layout,
         a: Option<usize>,
         b: Option<usize>,
@@ -62,7 +62,7 @@ impl Ends {
         Self { a: a.map(|x| x.1), b: b.map(|x| x.1), arm_a, arm_b }
     }
 
-    pub(super) fn geometry(&self, joint: &LinkJoint, is_loop: bool) -> Geometry<D> {
+    pub(crate) fn geometry(&self, joint: &LinkJoint, is_loop: bool) -> Geometry<D> {
         let at = |end: &'_ Option<(LinkPose<D>, Mat3<D>)>| end.map(|(p, r)| (p, r));
         let (a, b) = (at(&self.a), at(&self.b));
         joint_geometry(joint, a.as_ref().map(|(p, r)| (p, r)), b.as_ref().map(|(p, r)| (p, r)), is_loop)
@@ -103,7 +103,7 @@ impl Pairwise {
 }
 
 /// Position coordinates of a joint, angles unwrapped against `near`.
-pub(super) fn unwrapped(kind: JointType, g: &Geometry<D>, near: &[f64]) -> [D; 7] {
+pub(crate) fn unwrapped(kind: JointType, g: &Geometry<D>, near: &[f64]) -> [D; 7] {
     let mut y = [D::zero(); 7];
     coordinates(kind, g, &mut y);
     for c in 0..kind.nv().min(near.len()) {

@@ -196,6 +196,47 @@ pub(crate) fn invert(m: &Block, n: usize, size: &Six, tolerance: f64, out: &mut 
     done.rank
 }
 
+/// Inverse on the rows that are independent of each other, zero elsewhere; symmetric matrices. The row with the largest
+/// pivot against its size comes next; rows whose pivot is not above `tolerance` of it are left out. Returns their number.
+#[inline(never)]
+pub(super) fn choose(
+    m: &Block,
+    n: usize,
+    size: &Six,
+    tolerance: f64,
+    kept: &mut [bool; 6],
+    out: &mut Block,
+) -> usize {
+    let mut a = *m;
+    *kept = [false; 6];
+    for count in 0..n {
+        let share = |r: usize| if size[r] > 0.0 { a[r][r] / size[r] } else { 0.0 };
+        let candidates = (0..n).filter(|r| !kept[*r] && share(*r) > tolerance);
+        let Some(k) = candidates.max_by(|x, y| share(*x).total_cmp(&share(*y)).then(y.cmp(x))) else {
+            return finish(&a, n, kept, count, out);
+        };
+        kept[k] = true;
+        let p = 1.0 / a[k][k];
+        a[k] = by_entry(|c| if c == k { p } else { a[k][c] * p });
+        for r in (0..n).filter(|r| *r != k) {
+            let f = a[r][k];
+            a[r] = by_entry(|c| if c == k { -f * p } else { a[r][c] - f * a[k][c] });
+        }
+    }
+    finish(&a, n, kept, n, out)
+}
+
+/// The block of the rows in use.
+fn finish(a: &Block, n: usize, kept: &[bool; 6], count: usize, out: &mut Block) -> usize {
+    *out = ZERO;
+    for r in (0..n).filter(|r| kept[*r]) {
+        for c in (0..n).filter(|c| kept[*c]) {
+            out[r][c] = a[r][c];
+        }
+    }
+    count
+}
+
 /// Vectors `y` with `M y = 0`, by the same elimination; returns how many there are.
 pub(super) fn kernel(m: &Block, n: usize, size: &Six, tolerance: f64, out: &mut Block) -> usize {
     let mut a = *m;

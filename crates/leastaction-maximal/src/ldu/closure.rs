@@ -1,13 +1,16 @@
 //! Closures: how pairs carry them towards the root, and their pivots with a rank decision. (3.17), (3.18), (3.20)
 
-use super::Ldu;
-use super::algebra::{ZERO, add_row, dot, head, invert};
+use super::algebra::{ZERO, add_row, choose, dot, head, invert};
+use super::{Ldu, Rank};
 use crate::geometry::Side;
 use crate::graph::{Carried, Fill};
 use crate::layout::Layout;
 
 /// Pivots below this times the size of their row and column are self-stress.
 pub(super) const RANK_TOLERANCE: f64 = 1e-10;
+/// A row is used if its pivot is above this times its own size: what follows from the others by data of five digits is left
+/// out. (8.11)
+const ROW_TOLERANCE: f64 = 1e-8;
 
 impl Ldu {
     /// Carried closures of a pair with `N` coordinates: fill among them and their blocks at the parent.
@@ -90,7 +93,12 @@ impl Ldu {
         let rows = layout.closures[c].rows;
         self.block_operations += 1 + 2 * u64::from(at.is_some()) + (2 * others.len() + fill.len()) as u64;
         let mut inverse = ZERO;
-        let rank = invert(&self.cc[c], rows, &self.size[c], RANK_TOLERANCE, &mut inverse);
+        let (m, size) = (&self.cc[c], &self.size[c]);
+        let rank = match self.rank {
+            Rank::Dropping => invert(m, rows, size, RANK_TOLERANCE, &mut inverse),
+            Rank::Choosing => choose(m, rows, size, ROW_TOLERANCE, &mut self.kept[c], &mut inverse),
+            Rank::Full => invert(m, rows, size, 0.0, &mut inverse),
+        };
         self.dropped += (rows - rank) as u32;
         self.pivot[c] = inverse;
         // P⁻ A at the remaining link.

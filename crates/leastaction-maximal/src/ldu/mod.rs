@@ -66,6 +66,18 @@ impl System {
     }
 }
 
+/// What is done with rows of a closure that depend on others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// Directions below the rank tolerance are dropped by a generalised inverse. (3.20)
+    #[default]
+    Dropping,
+    /// Rows are chosen one by one, each by its pivot against its own size; the others are out of use. (8.11)
+    Choosing,
+    /// Every row is used.
+    Full,
+}
+
 /// The block matrix and its factors.
 #[derive(Clone, Debug)]
 pub(crate) struct Ldu {
@@ -99,6 +111,9 @@ pub(crate) struct Ldu {
     pivot: Vec<Block>,
     /// Per closure: sizes of its rows against the bare links, by which its pivots are judged.
     pub(crate) size: Vec<Six>,
+    pub(crate) rank: Rank,
+    /// Per closure: rows in use, as chosen last.
+    pub(crate) kept: Vec<[bool; 6]>,
     /// Constraint directions dropped by the last factorization.
     pub(crate) dropped: u32,
     /// Block operations of the last factorization (counted for the linear-time test).
@@ -132,6 +147,8 @@ impl Ldu {
             cc: vec![ZERO; graph.blocks],
             pivot: vec![ZERO; nc],
             size: vec![[1.0; 6]; nc],
+            rank: Rank::default(),
+            kept: vec![[true; 6]; nc],
             dropped: 0,
             block_operations: 0,
         }

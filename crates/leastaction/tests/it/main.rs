@@ -20,6 +20,7 @@ mod golden;
 mod layers;
 mod maximal_derivative;
 mod maximal_forces;
+mod maximal_high_order;
 mod maximal_loops;
 mod maximal_order;
 mod maximal_scale;

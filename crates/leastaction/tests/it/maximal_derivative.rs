@@ -219,7 +219,7 @@ fn cases() -> Vec<(&'static str, Maximal, Mechanism, State, f64)> {
     add("forces on every joint", &plain, with(force_tree(3), 4), 0.01);
     add("forces, Cayley", &cayley, with(force_tree(8), 6), 0.01);
     add("forces, stiff springs", &plain, with(force_tree(5), 6), 0.15);
-    add("damped floating body", &plain, with(build(damped_float), 7), 0.02);
+    add("damped floating body", &plain, with(build(damped_float.clone()), 7), 0.02);
     add("limits far away", &Maximal { enforce_limits: true, ..plain.clone() }, with(build(limited), 8), 0.01);
     add("redundant loop", &plain, started(build(four_bar())), 0.01);
     add("redundant loop, driven and damped", &plain, started(driven_four_bar(2.0)), 0.01);
@@ -231,6 +231,19 @@ fn cases() -> Vec<(&'static str, Maximal, Mechanism, State, f64)> {
     add("knife edge", &plain, sledge(), 0.01);
     add("fourth order, redundant loop", &suzuki, started(build(four_bar())), 0.02);
     add("fourth order, every joint", &suzuki, with(mixed_tree(2, 6), 9), 0.02);
+    let [fourth, sixth] = [4, 6].map(|order| Maximal { order, ..Maximal::default() });
+    add("order 4, hinges", &fourth, with(build(chain(4)), 1), 0.02);
+    add("order 4, every joint", &fourth, with(mixed_tree(1, 8), 3), 0.01);
+    add("order 6, every joint, again", &sixth, with(mixed_tree(4, 8), 5), 0.01);
+    add("order 4, forces on every joint", &fourth, with(force_tree(3), 4), 0.01);
+    add("order 6, forces, stiff springs", &sixth, with(force_tree(5), 6), 0.15);
+    add("order 4, damped floating body", &fourth, with(build(damped_float), 7), 0.02);
+    add("order 4, redundant loop, driven and damped", &fourth, started(driven_four_bar(2.0)), 0.01);
+    add("order 6, redundant loop, driven and damped", &sixth, started(driven_four_bar(2.0)), 0.02);
+    add("order 4, redundant loop, stiff springs", &fourth, started(driven_four_bar(200.0)), 0.02);
+    add("order 4, nested loops", &fourth, started(build(rhombus_chain(2))), 0.01);
+    add("order 4, rolling disc", &fourth, coin(), 0.01);
+    add("order 6, knife edge", &sixth, sledge(), 0.01);
     all
 }
 

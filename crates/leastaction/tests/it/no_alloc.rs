@@ -60,6 +60,8 @@ const METHODS: &[(Method, Option<u32>)] = &[
     (Method::Minimal, Some(4)),
     (Method::Minimal, Some(6)),
     (Method::Maximal, None),
+    (Method::Maximal, Some(4)),
+    (Method::Maximal, Some(6)),
 ];
 
 #[test]

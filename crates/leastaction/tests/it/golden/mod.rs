@@ -6,6 +6,7 @@
 
 mod bspline;
 mod comprehensive;
+mod highorder;
 mod joints;
 mod maximal;
 mod minimal;
@@ -41,6 +42,7 @@ const CHECKERS: &[(&str, Checker)] = &[
     // one line each
     ("leastaction/bspline/1", bspline::check),
     ("leastaction/comprehensive/1", comprehensive::check),
+    ("leastaction/highorder/1", highorder::check),
     ("leastaction/joints/1", joints::check),
     ("leastaction/maximal/1", maximal::check),
     ("leastaction/minimal-variational/1", minimal::check),
@@ -52,7 +54,6 @@ const CHECKERS: &[(&str, Checker)] = &[
 const PENDING: &[(&str, &str)] = &[
     // one line each
     ("leastaction/joints-linearization/1", "friction, limits and couplings of joints"),
-    ("leastaction/highorder/1", "the pose engine of order 2s"),
     ("leastaction/contact/1", "contact"),
     ("leastaction/contact_derivative/1", "contact"),
 ];

@@ -66,7 +66,8 @@ impl Lobatto {
 }
 
 /// The roots of `P_s` on `[0, 1]`, and the weights that make their sum exact to degree `2s − 1`.
-pub(crate) fn gauss(s: usize) -> (Vec<f64>, Vec<f64>) {
+#[must_use]
+pub fn gauss(s: usize) -> (Vec<f64>, Vec<f64>) {
     let root = |k: usize| {
         // Near enough for Newton.
         let mut x = -(std::f64::consts::PI * (k as f64 + 0.75) / (s as f64 + 0.5)).cos();
@@ -118,7 +119,8 @@ fn nodes_on_minus_one_to_one(s: usize) -> Vec<f64> {
 }
 
 /// Value at `x` of the Lagrange polynomial of `points` that is one at point `j`.
-pub(crate) fn lagrange(points: &[f64], j: usize, x: f64) -> f64 {
+#[must_use]
+pub fn lagrange(points: &[f64], j: usize, x: f64) -> f64 {
     let mut value = 1.0;
     for (k, p) in points.iter().enumerate() {
         if k != j {
@@ -126,6 +128,28 @@ pub(crate) fn lagrange(points: &[f64], j: usize, x: f64) -> f64 {
         }
     }
     value
+}
+
+/// Inverse of a small regular matrix, with pivoting.
+#[must_use]
+pub fn invert(mut m: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let n = m.len();
+    for (i, row) in m.iter_mut().enumerate() {
+        row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
+    }
+    for k in 0..n {
+        let pivot = (k..n).max_by(|a, b| m[*a][k].abs().total_cmp(&m[*b][k].abs())).unwrap_or(k);
+        m.swap(k, pivot);
+        let p = 1.0 / m[k][k];
+        m[k].iter_mut().for_each(|x| *x *= p);
+        for i in (0..n).filter(|i| *i != k) {
+            let f = m[i][k];
+            for j in 0..2 * n {
+                m[i][j] -= f * m[k][j];
+            }
+        }
+    }
+    m.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,291 @@
+//! The iteration with one mass matrix: `s` solves with the factors of `[M̂ Ĝᵀ; Ĝ 0]` per iteration. (8.11) to (8.15)
+
+use super::CurveMemory;
+use super::rows::larger;
+use super::unknowns::normalised;
+use crate::constraint::{multipliers, particular};
+use crate::forces::{about_point, node_block};
+use crate::geometry::LinkPose;
+use crate::graph::Graph;
+use crate::layout::{ClosureKind, Layout};
+use crate::ldu::{Ldu, Rank, Six, angular, linear, six};
+use crate::residual::closure_rows;
+use crate::scalar::by_entry;
+use crate::spatial::{Quat, Vec3};
+use crate::state::MaximalState;
+use crate::workspace::{Scales, StepData, Worst};
+
+/// Most iterations of one solve.
+const MAX_ITERATIONS: u32 = 30;
+/// Largest last direction of a solved step, radians or lengths of the mechanism.
+const SETTLED: f64 = 1e-10;
+/// Largest turn per step by the torques left, radians.
+pub(super) const LOOSE: f64 = 2e-12;
+/// Iterations spent on thin bodies beyond what the equations ask for.
+const EXTRA: u32 = 5;
+/// Contraction beyond which the exact matrix is cheaper.
+const SLOW: f64 = 0.5;
+
+/// How a solve ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) converged: bool,
+    pub(super) iterations: u32,
+    /// Largest equation, relative to its scale.
+    pub(super) residual: f64,
+}
+
+/// Largest residuals that count as solved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Targets {
+    body: Worst,
+    gap: Worst,
+}
+
+impl Targets {
+    pub(super) fn new(scales: &Scales, tolerance: f64) -> Self {
+        let Scales { impulse, length, reach, .. } = *scales;
+        let eps = f64::EPSILON;
+        Self {
+            body: Worst { ang: tolerance * impulse * length, lin: tolerance * impulse },
+            // Positions are rounded to ε of their distance from the origin, five times on the way to a gap.
+            gap: Worst {
+                ang: (0.1 * tolerance).max(8.0 * eps),
+                lin: (0.1 * tolerance * length).max(4.0 * eps * reach),
+            },
+        }
+    }
+
+    /// The largest equation against its limit: solved at one.
+    pub(super) fn excess(&self, memory: &CurveMemory) -> f64 {
+        let (b, g) = (memory.worst, memory.gap);
+        let body = larger(b.ang / self.body.ang, b.lin / self.body.lin);
+        larger(body, larger(g.ang / self.gap.ang, g.lin / self.gap.lin))
+    }
+}
+
+impl CurveMemory {
+    /// The matrix of the iteration at the middle of the guess, factored. (8.12)
+    #[inline(always)]
+    pub(super) fn factor_middle(
+        &mut self,
+        layout: &Layout,
+        graph: &Graph,
+        state: &MaximalState,
+        h: f64,
+        ldu: &mut Ldu,
+    ) {
+        self.place_middle(layout, state);
+        let share = self.table.damping_share * h;
+        let side = &self.middle.side;
+        for (i, link) in layout.links.iter().enumerate() {
+            ldu.diagonal[i] = node_block(&side.rot[i], &link.inertia, link.mass, side.arm[i]);
+            let rows = &link.joint.rows;
+            if rows.has_rows {
+                for c in 0..link.joint.kind.nv() {
+                    ldu.stiffness[link.v + c] = [0.0; 6];
+                    ldu.stiffness[link.v + c][c] = rows.armature[c] + share * rows.damping[c];
+                    ldu.limit[link.v + c] = [0.0, 1.0];
+                }
+            }
+        }
+        ldu.limits_active = false;
+        if !layout.closures.is_empty() {
+            closure_rows(layout, side, &self.middle.poses, &mut self.rows);
+            ldu.clear();
+            for (c, closure) in layout.closures.iter().enumerate() {
+                for r in 0..closure.rows {
+                    // Rows out of use, and coordinates without a law, are unknowns by themselves.
+                    let mass = match closure.kind {
+                        ClosureKind::Coordinates => {
+                            let joint = &layout.loops[closure.index];
+                            let inert = r >= joint.kind.nv();
+                            Some(if inert {
+                                0.0
+                            } else {
+                                joint.rows.armature[r] + share * joint.rows.damping[r]
+                            })
+                        }
+                        _ => (!self.kept[c][r]).then_some(0.0),
+                    };
+                    let active = match mass {
+                        Some(mass) if mass > 0.0 => {
+                            ldu.cc[c][r][r] = 1.0 / mass;
+                            1.0
+                        }
+                        Some(_) => {
+                            ldu.cc[c][r][r] = 1.0;
+                            0.0
+                        }
+                        None => 1.0,
+                    };
+                    let row = &self.rows[c][r];
+                    for (which, slot) in graph.ends[c].iter().enumerate() {
+                        let Some(slot) = slot else { continue };
+                        let (ang, s) = if which == 1 { (row.ang_b, active) } else { (row.ang_a, -active) };
+                        for k in 0..3 {
+                            ldu.a[*slot][r][k] += s * ang[k];
+                            ldu.a[*slot][r][3 + k] += s * row.lin[k];
+                            ldu.b[*slot][r][k] -= s * ang[k];
+                            ldu.b[*slot][r][3 + k] -= s * row.lin[k];
+                        }
+                    }
+                }
+            }
+        }
+        ldu.rank = Rank::Full;
+        ldu.factor(layout, graph, side, side);
+        ldu.rank = Rank::Dropping;
+    }
+
+    /// Poses and geometry of the guess at half the step.
+    #[inline(always)]
+    fn place_middle(&mut self, layout: &Layout, state: &MaximalState) {
+        let (n, m) = (layout.links.len(), &self.table.middle);
+        for i in 0..n {
+            let (mut q, mut dx) = (Quat { w: m[0], v: Vec3::zero() }, Vec3::zero());
+            for ga in 1..=self.table.s {
+                let rho = self.x.rho[(ga - 1) * n + i];
+                q = Quat { w: q.w + m[ga] * rho.w, v: q.v + rho.v * m[ga] };
+                dx += self.x.dx[(ga - 1) * n + i] * m[ga];
+            }
+            let start = &state.poses[i];
+            self.middle.poses[i] = LinkPose { q: normalised(q) * start.q, x: start.x + dx };
+            self.middle.side.place_link(layout, i, &self.middle.poses);
+        }
+        self.middle.side.place_loops(layout, &self.middle.poses);
+    }
+
+    /// One direction from the equations last evaluated, taken; returns its largest parts.
+    #[inline(always)]
+    pub(super) fn improve(&mut self, layout: &Layout, graph: &Graph, h: f64, ldu: &Ldu) -> Worst {
+        let (n, nc, s) = (layout.links.len(), layout.closures.len(), self.table.s);
+        let side = &self.middle.side;
+        for (k, system) in self.systems.iter_mut().enumerate() {
+            let weights = &self.table.mass_inverse[k + 1];
+            let node = &self.nodes[k];
+            for (i, link) in layout.links.iter().enumerate() {
+                let mut r = [0.0; 6];
+                for al in 0..s {
+                    let (x, weight) = (&self.residual[al * n + i], weights[al] * h);
+                    for m in 0..6 {
+                        r[m] -= weight * x[m];
+                    }
+                }
+                let r = six(side.rot[i] * angular(&r), linear(&r));
+                system.body[i] = about_point(&r, side.arm[i]);
+                let beta = by_entry(|m| -node.values[i][m]);
+                system.particular[i] = particular(link.joint.kind, &side.joints[i], &beta);
+            }
+            for (c, closure) in layout.closures.iter().enumerate() {
+                let inert = matches!(closure.kind, ClosureKind::Coordinates);
+                system.closure[c] = by_entry(|r| {
+                    if inert || r >= closure.rows || !self.kept[c][r] { 0.0 } else { -node.closure[c][r] }
+                });
+            }
+            ldu.solve(layout, graph, side, side, system);
+        }
+        let mut largest = Worst::default();
+        for (k, system) in self.systems.iter_mut().enumerate() {
+            let rot = &self.nodes[k].side.rot;
+            for (i, link) in layout.links.iter().enumerate() {
+                let (ang, lin) = (angular(&system.body[i]), linear(&system.body[i]));
+                let eta = rot[i] * side.rot[i].tr_mul(ang);
+                let dx = lin - ang.cross(side.arm[i]);
+                let at = k * n + i;
+                self.x.rho[at] = normalised(Quat { w: 1.0, v: eta * 0.5 } * self.x.rho[at]);
+                self.x.dx[at] += dx;
+                for m in 0..3 {
+                    largest.ang = larger(largest.ang, eta[m].abs());
+                    largest.lin = larger(largest.lin, dx[m].abs());
+                }
+                // Multipliers of the joint's rows in place of its wrench.
+                let wrench = system.wrench[i];
+                let mut lam: Six = [0.0; 6];
+                multipliers(link.joint.kind, &side.joints[i], &wrench, &mut lam);
+                system.wrench[i] = lam;
+            }
+        }
+        // The solver's multipliers have the opposite sign: M w − Gᵀλ.
+        for al in 0..s {
+            for (k, system) in self.systems.iter().enumerate() {
+                let c = -self.table.mass[al][k + 1] / h;
+                for i in 0..n {
+                    for m in 0..6 {
+                        self.x.lam[al * n + i][m] += c * system.wrench[i][m];
+                    }
+                }
+                for i in 0..nc {
+                    for m in 0..6 {
+                        self.x.closure[al * nc + i][m] += c * system.closure[i][m];
+                    }
+                }
+            }
+        }
+        largest
+    }
+
+    /// Iterates from the guess in `x`, with the factors at its middle. Does not allocate.
+    #[inline(always)]
+    pub(super) fn solve_chord(
+        &mut self,
+        layout: &Layout,
+        graph: &Graph,
+        state: &MaximalState,
+        step: &StepData,
+        u: &[f64],
+        tolerance: f64,
+        ldu: &mut Ldu,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let targets = Targets::new(&step.scales, tolerance);
+        self.factor_middle(layout, graph, state, step.h, ldu);
+        let (mut last, mut best, mut stalled, mut extra) = (f64::INFINITY, f64::INFINITY, 0, 0);
+        let mut last_step = f64::INFINITY;
+        for iteration in 0..=MAX_ITERATIONS {
+            outcome.iterations = iteration;
+            if !self.evaluate(layout, state, step, u) {
+                return outcome;
+            }
+            let excess = targets.excess(self);
+            outcome.residual = excess * tolerance;
+            // A thin body hides a wide turn behind a small torque: what is left must not turn it either.
+            let settled = last_step <= SETTLED && self.loose <= LOOSE;
+            if excess <= 0.1 || (excess <= 1.0 && last <= 1.0) {
+                // Rounding may leave a turn of a thin body for ever.
+                extra += 1;
+                if settled || extra > EXTRA {
+                    outcome.converged = true;
+                    return outcome;
+                }
+            }
+            // The floor of rounding: near the target, and no better in two iterations.
+            stalled = if excess > 0.5 * best { stalled + 1 } else { 0 };
+            best = best.min(excess);
+            if stalled >= 2 && (1.0..=100.0).contains(&excess) {
+                outcome.converged = true;
+                return outcome;
+            }
+            if iteration == MAX_ITERATIONS || (excess > 100.0 && self.hopeless(iteration, excess, last)) {
+                return outcome;
+            }
+            last = excess;
+            let change = self.improve(layout, graph, step.h, ldu);
+            let size = larger(change.ang, change.lin / step.scales.length);
+            if !size.is_finite() || (iteration > 1 && excess > 1.0 && size > 2.0 * last_step) {
+                return outcome;
+            }
+            last_step = size;
+        }
+        outcome
+    }
+
+    /// True if the iterations left will not do at the pace of the last one.
+    fn hopeless(&self, iteration: u32, excess: f64, last: f64) -> bool {
+        if iteration < 3 || !last.is_finite() {
+            return false;
+        }
+        let pace = excess / last;
+        iteration > 4 && pace > SLOW && excess * pace.powi((MAX_ITERATIONS - iteration) as i32) > 1.0
+    }
+}

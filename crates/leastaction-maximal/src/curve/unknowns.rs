@@ -1,0 +1,175 @@
+//! The unknowns of a step, and their guess from the step before. (8.14)
+
+use super::table::{PerNode, Table};
+use crate::geometry::LinkPose;
+use crate::ldu::{Six, angular, linear, six};
+use crate::spatial::{Mat3, Quat, Vec3};
+
+/// Poses at the nodes relative to the start, and impulses of the constraint rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unknowns {
+    /// `ρ^γ = q^γ q̄⁰` and `dx^γ = x^γ − x⁰` of nodes 1 to s, by node and link.
+    pub(crate) rho: Vec<Quat>,
+    pub(crate) dx: Vec<Vec3>,
+    /// Multipliers of nodes 0 to s − 1: of tree joints by node and link, of closures by node and closure.
+    pub(crate) lam: Vec<Six>,
+    pub(crate) closure: Vec<Six>,
+}
+
+/// The last step: what the next one's guess is extrapolated from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) last: Unknowns,
+    /// Its length; zero if there is none to extrapolate from.
+    pub(crate) h: f64,
+    /// Length of the step before it, zero if it was a fresh start: its first impulse belongs to both.
+    pub(crate) before: f64,
+}
+
+impl Unknowns {
+    pub(crate) fn new(s: usize, links: usize, closures: usize) -> Self {
+        Self {
+            rho: vec![Quat::identity(); s * links],
+            dx: vec![Vec3::zero(); s * links],
+            lam: vec![[0.0; 6]; s * links],
+            closure: vec![[0.0; 6]; s * closures],
+        }
+    }
+
+    pub(crate) fn copy_from(&mut self, o: &Self) {
+        self.rho.copy_from_slice(&o.rho);
+        self.dx.copy_from_slice(&o.dx);
+        self.lam.copy_from_slice(&o.lam);
+        self.closure.copy_from_slice(&o.closure);
+    }
+
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
+        let poses = self.rho.iter().flat_map(|q| q.to_array()).chain(self.dx.iter().flat_map(|x| x.0));
+        poses.chain(self.lam.iter().chain(&self.closure).flatten().copied())
+    }
+
+    pub(crate) fn read(&mut self, mut next: impl FnMut() -> f64) {
+        for q in &mut self.rho {
+            *q = Quat::from_slice(&std::array::from_fn::<f64, 4, _>(|_| next()));
+        }
+        self.dx.iter_mut().for_each(|x| *x = Vec3(std::array::from_fn(|_| next())));
+        self.lam.iter_mut().chain(&mut self.closure).flatten().for_each(|x| *x = next());
+    }
+
+    /// Rotation and translation at the constant velocity `[Ω; v]` (world axes, centre of mass) of every link; no impulses.
+    pub(crate) fn from_velocity(&mut self, table: &Table, h: f64, w: impl Fn(usize) -> Six) {
+        let n = self.rho.len() / table.s;
+        for i in 0..n {
+            let w = w(i);
+            let (turn, v) = (angular(&w), linear(&w));
+            let rate = turn.norm();
+            for ga in 1..=table.s {
+                let t = table.c[ga] * h;
+                let (s, c) = (0.5 * rate * t).sin_cos();
+                let s = if rate > 0.0 { s / rate } else { 0.5 * t };
+                self.rho[(ga - 1) * n + i] = Quat { w: c, v: turn * s };
+                self.dx[(ga - 1) * n + i] = v * t;
+            }
+        }
+        self.lam.fill([0.0; 6]);
+        self.closure.fill([0.0; 6]);
+    }
+
+    /// The polynomials of the last step, continued; impulses by their densities. (8.14)
+    #[inline(always)]
+    pub(crate) fn extrapolate(&mut self, table: &Table, past: &Past, h: f64) {
+        let s = table.s;
+        let n = self.rho.len() / s;
+        let ratio = h / past.h;
+        let mut at = [[0.0; super::NODES]; super::NODES];
+        let mut density = at;
+        for k in 0..=s {
+            at[k] = table.basis(s + 1, 1.0 + table.c[k] * ratio);
+            density[k] = table.basis(s, 1.0 + table.c[k] * ratio);
+        }
+        let last = &past.last;
+        for i in 0..n {
+            let end = (s - 1) * n + i;
+            let (back, away) = (last.rho[end].conj(), last.dx[end]);
+            // The start of the last step, seen from its end, is one more node.
+            for ga in 1..=s {
+                let e: &PerNode = &at[ga];
+                let mut q = Quat { w: e[0] * back.w, v: back.v * e[0] };
+                let mut x = away * -e[0];
+                for be in 1..s {
+                    let r = last.rho[(be - 1) * n + i] * back;
+                    q = Quat { w: q.w + e[be] * r.w, v: q.v + r.v * e[be] };
+                    x += (last.dx[(be - 1) * n + i] - away) * e[be];
+                }
+                q.w += e[s];
+                self.rho[(ga - 1) * n + i] = normalised(q);
+                self.dx[(ga - 1) * n + i] = x;
+            }
+        }
+        // Impulses are densities times weights; those of a shared node belong to both its steps.
+        let mut weights = [[0.0; super::NODES]; super::NODES];
+        for al in 0..s {
+            let to = if al == 0 { table.w[0] * (past.h + h) } else { table.w[al] * h };
+            for be in 0..s {
+                let from = if be == 0 { table.w[0] * (past.before + past.h) } else { table.w[be] * past.h };
+                weights[al][be] = density[al][be] * to / from;
+            }
+        }
+        let mix = |from: &[Six], to: &mut [Six]| {
+            let n = to.len() / s;
+            for al in 0..s {
+                for i in 0..n {
+                    let mut sum = [0.0; 6];
+                    for be in 0..s {
+                        for k in 0..6 {
+                            sum[k] += weights[al][be] * from[be * n + i][k];
+                        }
+                    }
+                    to[al * n + i] = sum;
+                }
+            }
+        };
+        mix(&last.lam, &mut self.lam);
+        mix(&last.closure, &mut self.closure);
+    }
+
+    /// Pose of link `i` at node `γ ≥ 1`.
+    #[inline(always)]
+    pub(crate) fn pose(&self, n: usize, ga: usize, i: usize, start: &LinkPose) -> LinkPose {
+        let at = (ga - 1) * n + i;
+        LinkPose { q: self.rho[at] * start.q, x: start.x + self.dx[at] }
+    }
+}
+
+impl Past {
+    pub(crate) fn new(s: usize, links: usize, closures: usize) -> Self {
+        Self { last: Unknowns::new(s, links, closures), h: 0.0, before: 0.0 }
+    }
+
+    pub(crate) fn copy_from(&mut self, o: &Self) {
+        self.last.copy_from(&o.last);
+        (self.h, self.before) = (o.h, o.before);
+    }
+
+    /// `[ω; v]` of link `i` over the last step, link and world axes: the turn from its start to its end, as by the sine map.
+    pub(crate) fn mean_velocity(&self, i: usize, n: usize, rot: &Mat3) -> Option<Six> {
+        let at = self.last.rho.len().checked_sub(n)? + i;
+        if self.h == 0.0 {
+            return None;
+        }
+        let omega = rot.tr_mul(self.last.rho[at].v) * (2.0 / self.h);
+        Some(six(omega, self.last.dx[at] * (1.0 / self.h)))
+    }
+
+    /// The next step starts from velocities alone.
+    pub(crate) fn forget(&mut self) {
+        self.h = 0.0;
+    }
+}
+
+/// Length one.
+#[inline(always)]
+pub(crate) fn normalised(q: Quat) -> Quat {
+    let s = 1.0 / (q.w * q.w + q.v.norm2()).sqrt();
+    Quat { w: q.w * s, v: q.v * s }
+}
