@@ -9,8 +9,9 @@ use leastaction::mechanism::{Mechanism, State};
 use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::Model;
-use crate::policy::{self, Player};
+use crate::policy::Player;
 use crate::settings::Settings;
+use crate::simulation::Given;
 
 /// Constant values and a table over time.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ impl Inputs {
         model: &Model,
         settings: &Settings,
         step: f64,
+        given: &Given,
     ) -> Result<Self, Failure> {
         let mut inputs = Self {
             values: vec![0.0; mechanism.nu()],
@@ -47,10 +49,8 @@ impl Inputs {
             slack: 1e-6 * step,
             player: None,
         };
-        if let Some(path) = &settings.policy {
-            let policy = policy::read(path)?;
-            policy::expect_fit(&policy, mechanism, path)?;
-            inputs.player = Some(Player::new(policy, settings.open_loop != Some(true)));
+        if let Some(policy) = &given.policy {
+            inputs.player = Some(Player::new(policy.clone(), settings.open_loop != Some(true)));
             return Ok(inputs);
         }
         for Assignment { name, values } in &settings.inputs {
@@ -64,7 +64,12 @@ impl Inputs {
             };
             inputs.values[index] = *value;
         }
-        if let Some(path) = &settings.inputs_file {
+        if let Some(table) = &given.inputs {
+            inputs.targets = (0..mechanism.nu()).collect();
+            let rows = table.len() / mechanism.nu().max(1);
+            inputs.times = (0..rows).map(|k| k as f64 * step).collect();
+            inputs.table = table.clone();
+        } else if let Some(path) = &settings.inputs_file {
             inputs.read(mechanism, path)?;
         } else if let Some(case) = &model.case
             && !case.inputs.is_empty()
@@ -116,6 +121,11 @@ impl Inputs {
             return Err(Failure::new(format!("`{file}` has inputs that are not finite")));
         }
         Ok(())
+    }
+
+    /// Counts the times of the table from `t` on.
+    pub fn begin_at(&mut self, t: f64) {
+        self.times.iter_mut().for_each(|time| *time += t);
     }
 
     /// The policy, if there is one.

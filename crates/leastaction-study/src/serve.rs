@@ -58,8 +58,22 @@ fn default_method(mechanism: &Mechanism) -> Method {
     if constrained { Method::Maximal } else { Method::Minimal }
 }
 
-/// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
-pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
+/// A model with what the settings change about it.
+#[derive(Debug)]
+pub struct Changed {
+    /// As data.
+    pub description: ModelDescription,
+    /// Built.
+    pub mechanism: Mechanism,
+    /// What was left out, in sentences.
+    pub ignored: Vec<String>,
+}
+
+/// Applies what the settings change about the model.
+///
+/// # Errors
+/// If what is left is no model.
+pub fn change(model: &Model, built: Mechanism, settings: &Settings) -> Result<Changed, Failure> {
     let mut description = model.description.clone();
     let mut changed = false;
     if let Some(gravity) = settings.gravity {
@@ -87,7 +101,12 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
         changed = true;
     }
     let mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
+    Ok(Changed { description, mechanism, ignored })
+}
 
+/// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
+pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
+    let Changed { description, mechanism, ignored } = change(model, built, settings)?;
     let method = settings.integrator.unwrap_or_else(|| default_method(&mechanism));
     refuse(&description, &mechanism, method, &model.reading.sources)?;
     if settings.limits == Some(LimitMode::Enforce) && method != Method::Maximal {
