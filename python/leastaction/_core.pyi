@@ -11,6 +11,32 @@ _Array: TypeAlias = NDArray[np.float64]
 _Row: TypeAlias = tuple[str, str, str, str, list[str], bool, bool]
 _Failures: TypeAlias = list[tuple[int, int, Exception]]
 
+__all__ = [
+    "BatchSimulator",
+    "Mechanism",
+    "Plant",
+    "RunData",
+    "Simulator",
+    "State",
+    "__version__",
+    "_call",
+    "_restore_batch",
+    "_restore_mechanism",
+    "_restore_plant",
+    "_restore_run",
+    "_restore_simulator",
+    "_restore_state",
+    "_riccati",
+    "_rollout",
+    "_settings",
+    "_simulate",
+    "_state_of_text",
+    "_verbs",
+    "command",
+    "from_json",
+    "load",
+]
+
 __version__: str
 
 def load(model: str | os.PathLike[str], /, **settings: Any) -> Mechanism: ...

@@ -74,7 +74,7 @@ class Rollout:
     def t(self) -> Array:
         """Times of the recorded rows, from the start on; of ends: the one time."""
         recorded = self.steps // self.every + 1
-        return np.arange(recorded) * (self.every * self.step)
+        return np.arange(recorded, dtype=np.float64) * np.float64(self.every * self.step)
 
     def raise_failures(self) -> None:
         """Raises what stopped the first row that failed."""

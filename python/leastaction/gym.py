@@ -31,7 +31,8 @@ Start: TypeAlias = Callable[[np.random.Generator, int], tuple[Array, Array]]
 
 def _still(q: Array, v: Array, u: Array) -> Array:
     """Less motion and less input is better."""
-    return -np.sum(v * v, axis=-1) - 0.01 * np.sum(u * u, axis=-1)
+    cost: Array = np.sum(v * v, axis=-1) + 0.01 * np.sum(u * u, axis=-1)
+    return -cost
 
 
 class _Task:
@@ -120,7 +121,7 @@ class Env(gymnasium.Env[Array, Array]):
         return self._observed(), reward, over, self._steps >= self._task.horizon, info
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
+class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Any]):
     """Many motions stepped together on all processors; an episode that ended begins again with the next step."""
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
@@ -171,7 +172,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
     def step(
         self, actions: Array
-    ) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    ) -> tuple[Array, Any, Any, Any, dict[str, Any]]:
         low, high = self._task.action.low, self._task.action.high
         u = np.clip(np.asarray(actions, dtype=np.float64), low, high)
         begun = np.flatnonzero(self._over)

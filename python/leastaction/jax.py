@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _core
 
-StepFunction: TypeAlias = Callable[[Any, Any, Any], tuple[Any, Any]]
+StepFunction: TypeAlias = Callable[..., tuple[Any, Any]]
 
 
 def _host(x: Any) -> Any:
