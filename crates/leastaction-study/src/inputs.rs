@@ -10,8 +10,9 @@ use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::Model;
 use crate::motors::Targets;
-use crate::policy::{self, Player};
+use crate::policy::Player;
 use crate::settings::Settings;
+use crate::simulation::Given;
 
 /// Constant values and a table over time.
 #[derive(Debug)]
@@ -42,6 +43,7 @@ impl Inputs {
         step: f64,
         start: &State,
         targets: Option<Targets>,
+        given: &Given,
     ) -> Result<Self, Failure> {
         let mut values = start.inputs.clone();
         values.resize(mechanism.nu(), 0.0);
@@ -55,10 +57,8 @@ impl Inputs {
             player: None,
             servos: targets.map(|targets| (targets, 0.5 * step)),
         };
-        if let Some(path) = &settings.policy {
-            let policy = policy::read(path)?;
-            policy::expect_fit(&policy, mechanism, path)?;
-            inputs.player = Some(Player::new(policy, settings.open_loop != Some(true)));
+        if let Some(policy) = &given.policy {
+            inputs.player = Some(Player::new(policy.clone(), settings.open_loop != Some(true)));
             return Ok(inputs);
         }
         for Assignment { name, values } in &settings.inputs {
@@ -72,7 +72,12 @@ impl Inputs {
             };
             inputs.values[index] = *value;
         }
-        if let Some(path) = &settings.inputs_file {
+        if let Some(table) = &given.inputs {
+            inputs.targets = (0..mechanism.nu()).collect();
+            let rows = table.len() / mechanism.nu().max(1);
+            inputs.times = (0..rows).map(|k| k as f64 * step).collect();
+            inputs.table = table.clone();
+        } else if let Some(path) = &settings.inputs_file {
             inputs.read(mechanism, path)?;
         } else if let Some(case) = &model.case
             && !case.inputs.is_empty()
@@ -124,6 +129,11 @@ impl Inputs {
             return Err(Failure::new(format!("`{file}` has inputs that are not finite")));
         }
         Ok(())
+    }
+
+    /// Counts the times of the table from `t` on.
+    pub fn begin_at(&mut self, t: f64) {
+        self.times.iter_mut().for_each(|time| *time += t);
     }
 
     /// The policy, if there is one.

@@ -29,6 +29,7 @@ pub mod run;
 pub mod scenario;
 pub mod serve;
 pub mod settings;
+pub mod simulation;
 pub mod slot;
 pub mod start;
 pub mod statistics;

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 const FREQUENCY: f64 = 10.0 * std::f64::consts::PI;
 
 /// What the servos of a run follow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Targets {
     /// Index of the input of each servo.
     inputs: Vec<usize>,

@@ -60,8 +60,22 @@ fn default_method(mechanism: &Mechanism) -> Method {
     if constrained { Method::Maximal } else { Method::Minimal }
 }
 
-/// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
-pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
+/// A model with what the settings change about it.
+#[derive(Debug)]
+pub struct Changed {
+    /// As data.
+    pub description: ModelDescription,
+    /// Built.
+    pub mechanism: Mechanism,
+    /// What was left out, in sentences.
+    pub ignored: Vec<String>,
+}
+
+/// Applies what the settings change about the model.
+///
+/// # Errors
+/// If what is left is no model.
+pub fn change(model: &Model, built: Mechanism, settings: &Settings) -> Result<Changed, Failure> {
     let mut description = model.description.clone();
     let mut changed = false;
     if let Some(gravity) = settings.gravity {
@@ -93,11 +107,15 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
         changed = true;
     }
     let mut mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
-    let enforce = settings.limits == Some(LimitMode::Enforce);
-    if !enforce {
+    if settings.limits != Some(LimitMode::Enforce) {
         mechanism.release_limits();
     }
+    Ok(Changed { description, mechanism, ignored })
+}
 
+/// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
+pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
+    let Changed { description, mechanism, ignored } = change(model, built, settings)?;
     let method = settings.integrator.unwrap_or_else(|| default_method(&mechanism));
     refuse(&description, &mechanism, method, &model.reading.sources)?;
     let order = settings.order.or((method == Method::Minimal).then_some(4));
@@ -117,7 +135,7 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
             Some(MapName::Sine) | None => RotationMap::Sine,
         },
         composition: composition_of(model, settings.order),
-        enforce_limits: enforce,
+        enforce_limits: settings.limits == Some(LimitMode::Enforce),
     };
     if settings.rotation_map.is_some() && method != Method::Maximal {
         return Err(Failure::new(format!("the {} integrator has no `--rotation-map`", method.name()))

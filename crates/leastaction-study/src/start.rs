@@ -22,7 +22,7 @@ pub struct Start {
     pub notes: Vec<String>,
 }
 
-/// The start by flags, file or name. A file that was written for a model of another hash gives positions and velocities only.
+/// The start by flags, file, name, or as it is given, or the model's own. A file that was written for a model of another hash gives positions and velocities only.
 ///
 /// # Errors
 /// If there is no such state or it does not fit the mechanism.
@@ -31,6 +31,7 @@ pub fn resolve(
     settings: &Settings,
     step: f64,
     model_hash: Option<&str>,
+    given: Option<&State>,
 ) -> Result<Start, Failure> {
     let (mut clock, mut notes) = (None, Vec::new());
     let mut state = match (&settings.start, &settings.state) {
@@ -55,7 +56,7 @@ pub fn resolve(
             return Err(no_state(mechanism, start, "neither a file nor a state of the model"));
         }
         (None, Some(name)) => named(mechanism, name)?,
-        (None, None) => mechanism.start_state(),
+        (None, None) => given.cloned().unwrap_or_else(|| mechanism.start_state()),
     };
     if let Some(random) = settings.random_velocity {
         let mut numbers = samples::Random::new(u64::from(random.seed));

@@ -82,7 +82,7 @@ impl StepError {
 }
 
 /// Why a step could not be taken. The state is what it was before the call.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum StepError {
     /// The nonlinear solve did not converge.

@@ -70,7 +70,7 @@ impl Transcription {
 }
 
 /// Why a problem could not be set up.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum OptimizeError {
     /// The spline cannot be made.

@@ -22,7 +22,7 @@ pub use rotation::{RotationJet, RotationReference};
 pub use table::{Sampling, SplineTable};
 
 /// Why a spline could not be made.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum SplineError {
     /// The duration is not a positive number.

@@ -46,5 +46,11 @@ pub const VIEWER: Option<&str> = include!(concat!(env!("OUT_DIR"), "/viewer.in")
 ///
 /// A scene too large for [`MAX_BYTES`] loses frames, then its 3-D view, then plots; the page says so.
 pub fn write(path: &Path, data: &ReportData) -> io::Result<()> {
-    write_atomically(path, fit::render_within(data, VIEWER, MAX_BYTES).as_bytes())
+    write_atomically(path, text(data).as_bytes())
+}
+
+/// The page that [`write()`] writes.
+#[must_use]
+pub fn text(data: &ReportData) -> String {
+    fit::render_within(data, VIEWER, MAX_BYTES)
 }

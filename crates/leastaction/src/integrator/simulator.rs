@@ -133,6 +133,17 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
         Ok(Self { mechanism, run, state: start.clone(), fresh: false, inputs })
     }
 
+    /// Begins again from `start` in the same memory.
+    ///
+    /// # Errors
+    /// If the state does not fit; the simulation is then where it was.
+    pub fn restart(&mut self, start: &State) -> Result<(), StepError> {
+        self.run.restart(&self.mechanism, start)?;
+        self.state.clone_from(start);
+        self.fresh = false;
+        Ok(())
+    }
+
     /// The mechanism.
     #[must_use]
     pub fn mechanism(&self) -> &M {
@@ -262,6 +273,7 @@ fn running<I: Integrator + 'static>(
 
 /// [`Integrator`] with its associated types hidden.
 trait Run: Send {
+    fn restart(&mut self, mechanism: &Mechanism, start: &State) -> Result<(), StepError>;
     fn step(&mut self, mechanism: &Mechanism, input: Input<'_>, h: f64) -> Result<StepReport, StepError>;
     fn read_out(&mut self, mechanism: &Mechanism, out: &mut State);
     fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>);
@@ -280,6 +292,10 @@ struct Running<I: Integrator> {
 }
 
 impl<I: Integrator> Run for Running<I> {
+    fn restart(&mut self, mechanism: &Mechanism, start: &State) -> Result<(), StepError> {
+        self.state = self.integrator.start(mechanism, &mut self.workspace, start)?;
+        Ok(())
+    }
     fn step(&mut self, mechanism: &Mechanism, input: Input<'_>, h: f64) -> Result<StepReport, StepError> {
         self.integrator.step(mechanism, &mut self.workspace, &mut self.state, input, h)
     }
@@ -322,6 +338,9 @@ mod tests {
         for (name, method) in Method::ALL {
             let start = mechanism.start_state();
             let mut here = Simulator::new(&*mechanism, method, &MethodOptions::default(), &start).unwrap();
+            // A restart leaves nothing of what was before.
+            here.step(&[], 0.02).unwrap();
+            here.restart(&start).unwrap();
             here.step(&[], 0.01).unwrap();
             let mut there =
                 Simulator::new(Arc::clone(&mechanism), method, &MethodOptions::default(), &start).unwrap();
