@@ -221,12 +221,18 @@ fn rhombi_pass_through_their_folded_poses() {
 fn a_run_continues_bit_for_bit_from_its_checkpoint() {
     let mechanism = build(four_bar());
     let mut sim = Simulator::with(&mechanism, of_order(6), &mechanism.start_state()).expect("served");
-    (0..10).for_each(|_| drop(sim.step(&[], 0.01).expect("step")));
+    for _ in 0..10 {
+        sim.step(&[], 0.01).expect("step");
+    }
     let middle = sim.checkpoint();
-    (0..10).for_each(|_| drop(sim.step(&[], 0.01).expect("step")));
+    for _ in 0..10 {
+        sim.step(&[], 0.01).expect("step");
+    }
     let mut again = Simulator::with(&mechanism, of_order(6), &middle).expect("served");
     assert!(!again.warm_start_dropped());
-    (0..10).for_each(|_| drop(again.step(&[], 0.01).expect("step")));
+    for _ in 0..10 {
+        again.step(&[], 0.01).expect("step");
+    }
     assert_eq!(again.state(), sim.state());
 }
 
