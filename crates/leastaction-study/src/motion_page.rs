@@ -132,8 +132,11 @@ impl<'m> MotionPage<'m> {
         // One tile per joint: how noisy it is, and how far the fit is from what was recorded.
         for (label, max, rms) in &recorded.residuals {
             let noise = recorded.noise.iter().find(|(own, _)| own == label).map_or(0.0, |(_, noise)| *noise);
-            let (word, value) =
-                if noise > 0.0 { ("noise", figure(noise)) } else { ("fit", format!("{} at most", figure(*max))) };
+            let (word, value) = if noise > 0.0 {
+                ("noise", figure(noise))
+            } else {
+                ("fit", format!("{} at most", figure(*max)))
+            };
             summary.push(SummaryRow::new(
                 format!("{word} of {label}"),
                 value,

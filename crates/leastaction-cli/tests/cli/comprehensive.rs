@@ -33,7 +33,8 @@ fn torques_of_a_free_motion_are_zero() {
         assert!(worst < 1e-6 * gravity_torque, "{name}: {worst:e}");
     }
     let page = String::from_utf8(folder.read("csv/report.html")).unwrap();
-    for words in ["torque, time derivative 1", "Difference of the fit to the recording", "noise of q.joint1"] {
+    for words in ["torque, time derivative 1", "Difference of the fit to the recording", "noise of q.joint1"]
+    {
         assert!(page.contains(words), "{words}");
     }
     let summary = folder.json("csv/motion.json");
@@ -119,5 +120,5 @@ fn what_cannot_be_asked_is_explained() {
     }
     std::fs::write(folder.path().join("short.csv"), "t,q.joint0\n0,0\n1,0\n").unwrap();
     let output = folder.run("motion @chain/2 --quantity torque --trajectory short.csv");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no column `q.joint1`"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has no column for joint `joint1`"));
 }
