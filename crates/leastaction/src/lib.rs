@@ -122,9 +122,9 @@ pub mod optimize {
         ActiveBound, Banded, BilevelOptions, BilevelSolution, Bound, BoundaryState, ControlPoints, Fit,
         HessianKind, InteriorPointOptions, InverseOptions, InverseSolution, Limit, LimitKind, MotionChart,
         MotionProblem, NewtonOptions, NewtonReport, Observation, Obstacle, OptimizeError, Point, Progress,
-        Quantity, QuantityKind, Sampling, Solution, SolveOptions, SolveStatus, SplineTable, Target, Term,
-        TermKind, Transcription, ViaPoint, Wish, end_control_points, infer, infer_noisy, minimise, polish,
-        quantities_of, solve, start_control_points,
+        Quantity, QuantityKind, Sampling, Solution, SolveOptions, SolveStatus, SplineTable, Target,
+        TaskConstraint, TaskKind, TaskReport, Term, TermKind, Transcription, ViaPoint, When, Wish,
+        end_control_points, infer, infer_noisy, minimise, polish, quantities_of, solve, start_control_points,
     };
 }
 

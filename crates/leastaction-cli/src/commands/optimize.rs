@@ -57,13 +57,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let mut results = Vec::new();
     let mut code = DONE;
     for path in &problems {
-        let file = problem::load(path)?;
+        let mut file = problem::load(path)?;
         let out = match given.path("out") {
             Some(out) if several => out.join(&file.name),
             Some(out) => out.to_owned(),
             None => Path::new(DEFAULT_FOLDER).join(&file.name),
         };
-        let (value, own) = one(&file, &out, given, &stop, printer)?;
+        let (value, own) = one(&mut file, &out, given, &stop, printer)?;
         results.push(value);
         code = code.max(own);
         if stop.load(Ordering::Relaxed) {
@@ -75,7 +75,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
 }
 
 fn one(
-    file: &ProblemFile,
+    file: &mut ProblemFile,
     out: &Path,
     given: &Given<'_>,
     stop: &AtomicBool,
@@ -93,6 +93,11 @@ fn one(
         Some(path) => Some(solution_file::read(path, file)?),
         None => None,
     };
+    if let Some(weight) = file.time_weight {
+        best_duration(file, &weights, weight, stop)?;
+        tr = Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
+    }
+    let file = &*file;
     let mut trace = Vec::new();
     let solution = staged(file, &mut tr, &weights, start, stop, &mut |line| {
         if given.switch("trace") {
@@ -127,6 +132,47 @@ fn one(
         _ => COULD_NOT_RUN,
     };
     Ok((value, code))
+}
+
+/// Finds the duration that costs least, `Σ w c + weight T`, by golden sections from a quarter to four times the given one; times of
+/// constraints and via points move with it.
+fn best_duration(
+    file: &mut ProblemFile,
+    weights: &[f64],
+    weight: f64,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let given = file.problem.clone();
+    let mut start: Option<ControlPoints> = None;
+    let mut cost = |log: f64, file: &mut ProblemFile| -> Result<f64, Failure> {
+        file.problem = given.stretched(given.duration * log.exp());
+        let mut tr =
+            Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
+        let solution = staged(file, &mut tr, weights, start.clone(), stop, &mut |_| {})?;
+        if !matches!(solution.status, SolveStatus::Solved | SolveStatus::AlmostSolved) {
+            return Ok(f64::INFINITY);
+        }
+        let total = solution.objective + weight * file.problem.duration;
+        start = Some(ControlPoints::new(solution.theta.high));
+        Ok(total)
+    };
+    let (mut low, mut high) = (-(4f64.ln()), 4f64.ln());
+    let golden = 0.5 * (5f64.sqrt() - 1.0);
+    let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
+    let (mut fa, mut fb) = (cost(a, file)?, cost(b, file)?);
+    while high - low > 1e-7 && !stop.load(Ordering::Relaxed) {
+        if fa <= fb {
+            (high, b, fb) = (b, a, fa);
+            a = high - golden * (high - low);
+            fa = cost(a, file)?;
+        } else {
+            (low, a, fa) = (a, b, fb);
+            b = low + golden * (high - low);
+            fb = cost(b, file)?;
+        }
+    }
+    file.problem = given.stretched(given.duration * (0.5 * (low + high)).exp());
+    Ok(())
 }
 
 /// Says whether the weights came back; true if they did, or if they are among those that explain the motion equally well.
@@ -259,6 +305,15 @@ fn say(
     printer.line(format!("  iterations     {}, {:.1} ms", solution.iterations, 1e3 * seconds));
     if !file.problem.limits.is_empty() {
         printer.line(format!("  limits         {}", limits_line(file, solution)));
+    }
+    if file.time_weight.is_some() {
+        printer.line(format!("  duration       {:.9} s, the one that costs least", file.problem.duration));
+    }
+    for task in &solution.tasks {
+        let clear =
+            if task.clearance > 0.0 { format!(", clear by {:.4e}", task.clearance) } else { String::new() };
+        printer
+            .line(format!("  constraint     {}: kept to {:.1e} m or rad{clear}", task.name, task.violation));
     }
     if let Some(line) = obstacle_line(file, solution) {
         printer.line(format!("  obstacle       {line}"));

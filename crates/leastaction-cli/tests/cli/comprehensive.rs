@@ -129,7 +129,7 @@ fn what_cannot_be_asked_is_explained() {
     }
     std::fs::write(folder.path().join("short.csv"), "t,q.joint0\n0,0\n1,0\n").unwrap();
     let output = folder.run("motion @chain/2 --quantity torque --trajectory short.csv");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no column `q.joint1`"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has no column for joint `joint1`"));
 }
 
 /// A number of `--json dynamics`, by table, row and column.

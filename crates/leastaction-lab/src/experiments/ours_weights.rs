@@ -92,6 +92,7 @@ fn problem(mechanism: &Mechanism, names: &[&str]) -> Result<MotionProblem, Failu
         limits: Vec::new(),
         via: Vec::new(),
         passive: false,
+        tasks: Vec::new(),
     };
     let mut tr = transcription(mechanism, &problem)?;
     let theta = tr.initial_control_points();

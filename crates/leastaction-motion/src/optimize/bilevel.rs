@@ -98,6 +98,9 @@ pub fn infer_noisy(
     observation: &Observation,
     options: &BilevelOptions,
 ) -> Result<BilevelSolution, OptimizeError> {
+    if !tr.tasks.is_empty() {
+        return Err(OptimizeError::TasksNotSupported);
+    }
     let fit = observation.fit(tr)?;
     let table = observation.table(tr)?;
     let terms = tr.names.len();

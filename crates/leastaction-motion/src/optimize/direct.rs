@@ -7,13 +7,23 @@
 use super::active_set;
 use super::between;
 use super::interior_point::{self, InteriorPointOptions, bound_scale, gaps};
-use super::newton::{NewtonOptions, minimise, objective, slope};
+use super::newton::{NewtonOptions, minimise, slope};
 use super::status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
-use super::{Bound, OptimizeError};
+use super::{Bound, HessianKind, OptimizeError};
+use crate::linalg::Banded;
 
 /// Part of the objective that a limit must be worth to count as acting.
 const ACTS: f64 = 1e-9;
+
+/// Constraints on frames hold to this, in m or rad.
+const TASK_TOLERANCE: f64 = 1e-10;
+/// First stiffness of constraints against the fastest modes of the costs.
+const SOFT: f64 = 1e-3;
+/// To this the first rounds are solved.
+const COARSE: f64 = 1e-5;
+/// Rounds of multipliers.
+const TASK_ROUNDS: usize = 30;
 
 /// Options of the direct problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,6 +41,67 @@ pub struct SolveOptions {
 /// # Errors
 /// If `start` has the wrong size or holds numbers that are not finite.
 pub fn solve(
+    tr: &mut Transcription,
+    weights: &[f64],
+    start: Option<&ControlPoints>,
+    options: &SolveOptions,
+    observe: &mut dyn FnMut(&Progress) -> Wish,
+) -> Result<Solution, OptimizeError> {
+    if tr.tasks.is_empty() {
+        return solve_once(tr, weights, start, options, observe);
+    }
+    let mut theta = start.cloned().unwrap_or_else(|| tr.initial_control_points());
+    let mut rho = first_penalty(tr, weights, &theta);
+    let (mut iterations, mut history) = (0, Vec::new());
+    let mut last = f64::INFINITY;
+    for round in 0.. {
+        tr.set_penalty(rho);
+        // Far from the goals the multipliers are wrong anyway.
+        let coarse = last > COARSE && round < TASK_ROUNDS;
+        let tolerance = options.newton.tolerance.max(if coarse { COARSE } else { 0.0 });
+        let newton = NewtonOptions { tolerance, polish: options.newton.polish && !coarse, ..options.newton };
+        let now = SolveOptions { newton, ..*options };
+        let mut solution = solve_once(tr, weights, Some(&theta), &now, observe)?;
+        iterations += solution.iterations;
+        history.append(&mut solution.history);
+        let mut point = Point::default();
+        tr.evaluate(&solution.theta, &mut point);
+        let violation = tr.task_violation(&point);
+        let kept = violation <= TASK_TOLERANCE && !coarse;
+        let stop = matches!(solution.status, SolveStatus::Interrupted);
+        tr.update_multipliers(&point);
+        if kept || stop || round == TASK_ROUNDS {
+            if !kept && !stop {
+                solution.status = SolveStatus::Infeasible;
+            }
+            solution.tasks = tr.task_reports(&point);
+            solution.iterations = iterations;
+            solution.history = history;
+            return Ok(solution);
+        }
+        if violation > 0.1 * last {
+            rho *= 10.0;
+        }
+        last = violation;
+        theta = ControlPoints::new(solution.theta.high);
+    }
+    unreachable!("the last round returns")
+}
+
+/// ρ that lets the costs bend to constraints at first: as stiff as the slow modes of a motion, not as its fastest.
+fn first_penalty(tr: &mut Transcription, weights: &[f64], theta: &ControlPoints) -> f64 {
+    let mut point = Point::default();
+    tr.evaluate(theta, &mut point);
+    tr.linearize(&mut point);
+    let (size, width) = (tr.unknowns(), tr.width());
+    let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
+    tr.hessian(weights, &point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
+    let mean = diagonal.iter().sum::<f64>() / size as f64;
+    (SOFT * mean / tr.task_size(&point).max(f64::MIN_POSITIVE)).clamp(1e-6, 1e9)
+}
+
+/// Solves with the multipliers that constraints on frames have.
+fn solve_once(
     tr: &mut Transcription,
     weights: &[f64],
     start: Option<&ControlPoints>,
@@ -269,7 +340,8 @@ pub(super) fn describe(
         kkt
     };
     let kept = between::violations(tr, &theta);
-    let objective = objective(tr, weights, &point, &theta);
+    // What constraints add is no cost.
+    let objective = crate::linalg::dot(&tr.term_costs(&point, &theta), weights);
     // A limit acts if moving it by its size would change the cost: what a solver leaves on others is rounding.
     let matters = |a: &ActiveBound| a.multiplier * bound_scale(&a.bound) > ACTS * objective.abs();
     Solution {
@@ -283,6 +355,7 @@ pub(super) fn describe(
         violated: kept.worst,
         active: active.into_iter().filter(matters).collect(),
         obstacle: None,
+        tasks: Vec::new(),
         history,
         theta,
     }

@@ -120,7 +120,7 @@ impl Columns {
         if let Some(l) = &factor {
             columns.iter_mut().for_each(|c| l.solve_lower(c));
         }
-        project_equalities(tr, &mut columns, factor.as_ref());
+        project_equalities(tr, &mut columns, tr.task_columns(point), factor.as_ref());
         let norms: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
         let size = |t: usize| -> f64 { std::f64::consts::SQRT_2 * costs[t] };
         let plain: Vec<f64> = if factor.is_some() { Vec::new() } else { tr_sizes(tr, point, theta, terms) };
@@ -175,7 +175,10 @@ pub fn infer(tr: &mut Transcription, theta: &ControlPoints, options: &InverseOpt
     tr.linearize(&mut point);
     let c = gaps(tr, &point, theta);
     let active: Vec<usize> = (0..c.len()).filter(|i| c[*i].abs() <= options.active_tolerance).collect();
+    // Costs alone make the metric.
+    let scale = std::mem::replace(&mut tr.task_scale, 0.0);
     let all = Columns::new(tr, &point, theta, &active, options.whiten);
+    tr.task_scale = scale;
     let terms = all.terms;
     let dropped: Vec<usize> = (0..terms).filter(|t| all.idle[*t]).collect();
     let alone: Vec<usize> = (0..terms).filter(|t| !all.idle[*t] && all.vanishes(*t, options.noise)).collect();
@@ -307,9 +310,14 @@ fn metric(tr: &mut Transcription, point: &Point, costs: &[f64]) -> Option<Banded
     }
 }
 
-/// Takes out what multipliers of via points can explain, whatever their sign.
-fn project_equalities(tr: &Transcription, columns: &mut [Vec<f64>], factor: Option<&Banded>) {
-    let mut rows: Vec<Vec<f64>> = tr.equalities.iter().map(|e| e.row.clone()).collect();
+/// Takes out what multipliers of via points and of constraints on frames can explain, whatever their sign.
+fn project_equalities(
+    tr: &Transcription,
+    columns: &mut [Vec<f64>],
+    tasks: Vec<Vec<f64>>,
+    factor: Option<&Banded>,
+) {
+    let mut rows: Vec<Vec<f64>> = tr.equalities.iter().map(|e| e.row.clone()).chain(tasks).collect();
     if rows.is_empty() {
         return;
     }

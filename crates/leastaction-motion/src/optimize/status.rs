@@ -1,6 +1,6 @@
 //! How a solve went: [`SolveStatus`], [`Progress`] while it runs, [`Solution`] at the end.
 
-use super::{Bound, ControlPoints};
+use super::{Bound, ControlPoints, TaskReport};
 
 /// Outcome of a solve. Not an error: whatever the status, the best motion found is returned with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub struct Solution {
     pub active: Vec<ActiveBound>,
     /// The limit that cannot be met, if the problem is infeasible.
     pub obstacle: Option<Obstacle>,
+    /// How well constraints on frames are kept.
+    pub tasks: Vec<TaskReport>,
     /// Convergence history.
     pub history: Vec<Progress>,
 }

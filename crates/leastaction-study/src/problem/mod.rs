@@ -9,6 +9,7 @@ pub mod control_solve;
 mod reader;
 mod reader_errors;
 mod reader_limits;
+mod reader_tasks;
 mod reader_terms;
 pub mod results;
 pub mod solution_file;
@@ -38,6 +39,8 @@ pub struct ProblemFile {
     pub has_weights: bool,
     /// Terms that the first stage of a continuation leaves out.
     pub leave_out_first: Vec<usize>,
+    /// Weight of the duration, if that is free.
+    pub time_weight: Option<f64>,
     /// Solution file to start from.
     pub start: Option<PathBuf>,
     /// Options of the solver.
@@ -84,7 +87,11 @@ pub fn ends(problem: &MotionProblem) -> String {
         let fixed = state.derivatives.len().min(WORDS.len());
         let list = |words: &[&str]| words.join(", ");
         let free = WORDS.get(fixed).map_or(String::new(), |word| format!("; {word} free"));
-        format!("{} fixed{free}", list(&WORDS[..fixed]))
+        if fixed == 0 {
+            "configuration free".to_owned()
+        } else {
+            format!("{} fixed{free}", list(&WORDS[..fixed]))
+        }
     };
     let (start, end) = (say(&problem.start), say(&problem.end));
     if start == end { format!("{start}, at both ends") } else { format!("start: {start}. End: {end}") }
@@ -133,6 +140,7 @@ fn load_golden(path: &Path, text: String) -> Result<ProblemFile, Failure> {
         problem,
         has_weights: true,
         leave_out_first,
+        time_weight: None,
         start: None,
         options: SolveOptions::default(),
         text: format!("# reference data file {}\n", path.display()),

@@ -36,6 +36,12 @@ pub fn to_json(file: &ProblemFile, solution: &Solution, weights: &[f64]) -> Valu
             "coordinate": labels.get(b.coordinate),
             "unit": super::limit_unit(&file.mechanism, b.kind, b.coordinate),
         })),
+        "constraints": solution.tasks.iter().map(|t| json!({
+            "name": t.name,
+            "violation": t.violation,
+            "clearance": t.clearance,
+            "multiplier": t.multiplier,
+        })).collect::<Vec<_>>(),
         "fixed_derivatives": {
             "start": file.problem.start.derivatives.len(),
             "end": file.problem.end.derivatives.len(),

@@ -16,7 +16,7 @@ use leastaction::trajectory::{Trajectory, TrajectoryLayout};
 
 use super::Recording;
 use super::markers::Markers;
-use crate::failure::{Failure, names};
+use crate::failure::Failure;
 
 /// How well markers are met.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +61,10 @@ pub(super) fn follow(
             path.display(),
             mechanism.name()
         ))
-        .help("give the model a frame (a site in MJCF) for every marker, with the marker's name")
-        .suggest(markers.names.first().map_or("", String::as_str), &names(&known)));
+        .help(format!(
+            "give the model a frame (a site in MJCF) with the name of each marker; it has {}",
+            if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+        )));
     }
     if let Some((m, _)) = pairs.iter().find(|(m, _)| markers.points.iter().all(|frame| frame[*m].is_none())) {
         return Err(Failure::new(format!(
