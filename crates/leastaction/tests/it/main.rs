@@ -41,5 +41,6 @@ mod optimize_noise;
 mod optimize_quantities;
 mod optimize_terms;
 mod public_face;
+mod sdf;
 mod support;
 mod urdf;
