@@ -9,7 +9,7 @@ use leastaction::mechanism::{Mechanism, State};
 use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::Model;
-use crate::policy::Player;
+use crate::policy::{self, Player};
 use crate::settings::Settings;
 use crate::simulation::Given;
 
@@ -34,6 +34,20 @@ pub struct Inputs {
 impl Inputs {
     /// The inputs that flags, scenario, or a reference data file give.
     pub fn new(
+        mechanism: &Mechanism,
+        model: &Model,
+        settings: &Settings,
+        step: f64,
+    ) -> Result<Self, Failure> {
+        let policy = settings.policy.as_deref().map(policy::read).transpose()?;
+        if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
+            policy::expect_fit(policy, mechanism, path)?;
+        }
+        Self::given(mechanism, model, settings, step, &Given { policy, ..Given::default() })
+    }
+
+    /// The same, with a table or a policy that is handed over.
+    pub fn given(
         mechanism: &Mechanism,
         model: &Model,
         settings: &Settings,

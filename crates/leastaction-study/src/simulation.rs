@@ -111,7 +111,7 @@ impl Prepared {
         let (settings, served) = (&self.settings, &self.served);
         let (step, duration) = (self.step(), settings.duration.unwrap_or(DEFAULT_DURATION));
         let steps = step_count(duration, step)?;
-        let found = start::resolve(
+        let found = start::resolve_from(
             &served.mechanism,
             settings,
             step,
@@ -134,7 +134,7 @@ impl Prepared {
                 clock = Clock { start: 0.0, step, steps: 0 };
             }
         }
-        let mut inputs = Inputs::new(&served.mechanism, &self.model, settings, step, &self.given)?;
+        let mut inputs = Inputs::given(&served.mechanism, &self.model, settings, step, &self.given)?;
         if self.given.inputs.is_some() {
             inputs.begin_at(clock.after(0));
         }

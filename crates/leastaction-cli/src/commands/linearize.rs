@@ -78,10 +78,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let hash = model::hash(&model.description);
-    let start::Start { state, note, .. } =
-        start::resolve(&served.mechanism, &settings, step, Some(&hash), None)?;
+    let start::Start { state, note, .. } = start::resolve(&served.mechanism, &settings, step, Some(&hash))?;
     note.iter().for_each(|note| printer.note(note));
-    let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step, &Default::default())?;
+    let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
     let u = inputs.at(&served.mechanism, state.t, &state).to_vec();
     let (n, nu) = (2 * served.mechanism.nv(), served.mechanism.nu());
     // The matrix, its rows by name, and what is printed or written.
