@@ -22,7 +22,7 @@ from ._simulate import JointForce, Simulator, simulate
 from ._tables import Report, Run, Trajectory
 from ._verbs import (
     Check, ControlSolution, InverseSolution, Jacobian, Limit, Linearization, Motion, MotionProblem, Policy, Riccati,
-    Solution, Term, ViaPoint, check, control, infer, info, jacobian, linearize, motion, optimize, riccati,
+    Solution, Term, ViaPoint, check, control, dynamics, infer, info, jacobian, linearize, motion, optimize, riccati,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ __all__ = [
     "BatchSimulator", "Body", "Check", "ControlSolution", "Diagnostic", "Failure", "InverseSolution", "Jacobian", "Joint",
     "JointForce", "Limit", "Linearization", "Mechanism", "Model", "Motion", "MotionProblem", "Plant", "Policy", "Report",
     "Riccati", "Rollout", "Run", "Simulator", "Solution", "State", "Term", "Trajectory", "ViaPoint", "__version__", "check",
-    "control", "errors", "from_json", "infer", "info", "jacobian", "linearize", "load", "motion", "optimize", "riccati",
+    "control", "dynamics", "errors", "from_json", "infer", "info", "jacobian", "linearize", "load", "motion", "optimize", "riccati",
     "rollout", "simulate",
 ]
 

@@ -71,7 +71,7 @@ def simulate(
 
 def _described() -> str:
     """The settings of `simulate` from the command's own table."""
-    rows = [row for _, row in _core._settings() if row[0] not in ("base", "package_path", "policy", "start")]
+    rows = [row for group, row in _core._settings() if group != "Read" and row[0] not in ("policy", "start")]
     lines = ["", "    Settings:"]
     for name, _, default, text, words, *_ in rows:
         choices = f" ({', '.join(words)})" if words else ""

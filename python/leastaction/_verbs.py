@@ -608,6 +608,26 @@ def control(problem: str | os.PathLike[str], **settings: Any) -> ControlSolution
         return ControlSolution(found, _trajectory(out / "trajectory.csv"), _text(out / "report.html"), policy, model)
 
 
+def dynamics(
+    mechanism: _core.Mechanism, at: _core.State | str | None = None, u: Any = None, **settings: Any
+) -> dict[str, Array]:
+    """The equations of motion at a state, by name: mass matrix, bias, forces, accelerations that keep loops closed, …
+
+    >>> import leastaction as la
+    >>> la.dynamics(la.load("@four-bar"))["mass_matrix"].shape
+    (3, 3)
+    """
+    with _folder() as folder:
+        if isinstance(at, _core.State):
+            at = _at(mechanism, at, folder)
+        if u is not None:
+            values = np.broadcast_to(np.asarray(u, dtype=np.float64), (mechanism.nu,))
+            settings["input"] = dict(zip(mechanism.inputs, values, strict=True))
+        settings["at"] = at
+        found = _core._call(["--json", "dynamics", _named(mechanism, folder), *_flags("dynamics", settings)])
+    return {name: np.array(table["values"], dtype=np.float64) for name, table in found.items()}
+
+
 def info(model: Model, **settings: Any) -> dict[str, Any]:
     """What a model consists of."""
     with _folder() as folder:

@@ -10,7 +10,7 @@ use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::Model;
 use crate::motors::Targets;
-use crate::policy::Player;
+use crate::policy::{self, Player};
 use crate::settings::Settings;
 use crate::simulation::Given;
 
@@ -37,6 +37,23 @@ pub struct Inputs {
 impl Inputs {
     /// The inputs that flags, scenario, a reference data file, or the start state give, and what servos follow.
     pub fn new(
+        mechanism: &Mechanism,
+        model: &Model,
+        settings: &Settings,
+        step: f64,
+        start: &State,
+        targets: Option<Targets>,
+    ) -> Result<Self, Failure> {
+        let policy = settings.policy.as_deref().map(policy::read).transpose()?;
+        if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
+            policy::expect_fit(policy, mechanism, path)?;
+        }
+        let given = Given { policy, ..Given::default() };
+        Self::given(mechanism, model, settings, step, start, targets, &given)
+    }
+
+    /// The same, with a table or a policy that is handed over.
+    pub fn given(
         mechanism: &Mechanism,
         model: &Model,
         settings: &Settings,

@@ -122,7 +122,7 @@ impl Prepared {
         let (settings, served) = (&self.settings, &self.served);
         let (step, duration) = (self.step(), settings.duration.unwrap_or(DEFAULT_DURATION));
         let steps = step_count(duration, step)?;
-        let found = start::resolve(
+        let found = start::resolve_from(
             &served.mechanism,
             settings,
             step,
@@ -145,7 +145,7 @@ impl Prepared {
                 clock = Clock { start: 0.0, step, steps: 0 };
             }
         }
-        let mut inputs = Inputs::new(
+        let mut inputs = Inputs::given(
             &served.mechanism,
             &self.model,
             settings,

@@ -22,11 +22,24 @@ pub struct Start {
     pub notes: Vec<String>,
 }
 
-/// The start by flags, file, name, or as it is given, or the model's own. A file that was written for a model of another hash gives positions and velocities only.
+/// The start by flags, file or name. A file that was written for a model of another hash gives positions and velocities only.
 ///
 /// # Errors
 /// If there is no such state or it does not fit the mechanism.
 pub fn resolve(
+    mechanism: &Mechanism,
+    settings: &Settings,
+    step: f64,
+    model_hash: Option<&str>,
+) -> Result<Start, Failure> {
+    resolve_from(mechanism, settings, step, model_hash, None)
+}
+
+/// The same, from a state that is handed over where settings name none.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_from(
     mechanism: &Mechanism,
     settings: &Settings,
     step: f64,

@@ -68,7 +68,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
 
 /// The gap of every loop joint at the start state.
 pub(crate) fn gaps(mechanism: &Mechanism, settings: &Settings) -> Result<Vec<Value>, Failure> {
-    let state = start::resolve(mechanism, settings, 1.0, None, None)?.state;
+    let state = start::resolve(mechanism, settings, 1.0, None)?.state;
     let value = |gap: &leastaction::dynamics::LoopGap| {
         let joint = mechanism.joint(gap.joint);
         json!({

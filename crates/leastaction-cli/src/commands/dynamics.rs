@@ -52,9 +52,8 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     settings.start = given.text("at").map(str::to_owned);
     let (model, mechanism) = model::load(given.model(), &settings.reading())?;
     printer.warnings(given.model(), &model.reading.diagnostics);
-    let state = start::resolve(&mechanism, &settings, DEFAULT_STEP, None, None)?.state;
-    let mut inputs =
-        Inputs::new(&mechanism, &model, &settings, DEFAULT_STEP, &state, None, &Default::default())?;
+    let state = start::resolve(&mechanism, &settings, DEFAULT_STEP, None)?.state;
+    let mut inputs = Inputs::new(&mechanism, &model, &settings, DEFAULT_STEP, &state, None)?;
     let u = inputs.at(&mechanism, state.t, &state).to_vec();
     let n = mechanism.nv() as f64;
     // The matrix, and what is printed or written of it.

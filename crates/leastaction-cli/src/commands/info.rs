@@ -77,7 +77,7 @@ fn freedom(mechanism: &Mechanism, settings: &Settings) -> Result<Option<usize>, 
     if loop_rows(mechanism) == 0 {
         return Ok(Some(mechanism.nv()));
     }
-    let state = start::resolve(mechanism, settings, 1.0, None, None)?.state;
+    let state = start::resolve(mechanism, settings, 1.0, None)?.state;
     Ok((mechanism.nv() <= COUNTED).then(|| mobility(mechanism, &state)))
 }
 

@@ -117,7 +117,7 @@ fn motion_at(
     settings: &Settings,
     count: usize,
 ) -> Result<(State, Vec<Vec<f64>>), Failure> {
-    let state = start::resolve(mechanism, settings, DEFAULT_STEP, None, None)?.state;
+    let state = start::resolve(mechanism, settings, DEFAULT_STEP, None)?.state;
     let mut derivatives = vec![vec![0.0; mechanism.nv()]; count];
     derivatives[0].copy_from_slice(&state.v);
     let file = settings.start.as_ref().filter(|at| !mechanism.states().contains_key(*at));

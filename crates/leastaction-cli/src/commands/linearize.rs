@@ -78,11 +78,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let hash = model::hash(&model.description);
-    let start::Start { state, notes, .. } =
-        start::resolve(&served.mechanism, &settings, step, Some(&hash), None)?;
+    let start::Start { state, notes, .. } = start::resolve(&served.mechanism, &settings, step, Some(&hash))?;
     notes.iter().for_each(|note| printer.note(note));
-    let mut inputs =
-        Inputs::new(&served.mechanism, &model, &settings, step, &state, None, &Default::default())?;
+    let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step, &state, None)?;
     let mut u = inputs.at(&served.mechanism, state.t, &state).to_vec();
     if served.mechanism.has_activations() {
         for (k, drive) in served.mechanism.drives().iter().enumerate() {
