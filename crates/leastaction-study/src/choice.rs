@@ -77,6 +77,15 @@ choices! {
         /// It is part of the ground
         Fixed = "fixed",
     }
+    /// Which shapes a report draws.
+    ViewName {
+        /// What the author meant to be seen
+        Visual = "visual",
+        /// What touches
+        Collision = "collision",
+        /// Both
+        Both = "both",
+    }
     /// What joint limits do.
     LimitMode {
         /// They hold

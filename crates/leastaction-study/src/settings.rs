@@ -5,10 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use leastaction::integrator::Method;
-use leastaction::io::{UrdfBase, UrdfOptions};
+use leastaction::io::{UrdfBase, UrdfOptions, View};
 use serde_json::{Value as Json, json};
 
-use crate::choice::{Base, Choice, CompositionName, FrictionMode, Ignore, IterationName, LimitMode, MapName};
+use crate::choice::{
+    Base, Choice, CompositionName, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName,
+};
 use crate::failure::Failure;
 use crate::field::{Assignment, COUNT, Field, Kind, Value};
 use crate::slot::{RandomVelocity, Slot};
@@ -91,6 +93,12 @@ settings! {
     Read:
     /// Folder that `package://NAME/` is looked up in and MJCF may include files from (may be given several times)
     package_path: Vec<PathBuf> = field("package_path", "package-path", "DIR", Kind::Path).many();
+    Read:
+    /// Density in kg/m³ that gives links of a URDF without `<inertial>` a mass, from their collision shapes or what is drawn
+    density: Option<f64> = field("density", "density", "RHO", Kind::Positive);
+    Read:
+    /// Which shapes the report draws
+    view: Option<ViewName> = field("view", "view", "SHAPES", Kind::Word(ViewName::WORDS)).default("visual");
     Step:
     /// Integrator [default: minimal for trees, maximal for loops and rolling]
     integrator: Option<Method> = field("integrator", "integrator", "INTEGRATOR", Kind::Word(Method::WORDS));
@@ -196,7 +204,12 @@ impl Settings {
     /// How the model's file is to be read.
     pub fn reading(&self) -> UrdfOptions {
         let base = if self.base == Some(Base::Floating) { UrdfBase::Floating } else { UrdfBase::Fixed };
-        UrdfOptions { base, search_paths: self.package_path.clone() }
+        let view = match self.view {
+            None | Some(ViewName::Visual) => View::Visual,
+            Some(ViewName::Collision) => View::Collision,
+            Some(ViewName::Both) => View::Both,
+        };
+        UrdfOptions { base, search_paths: self.package_path.clone(), density: self.density, view }
     }
 
     /// Paths of a scenario file are relative to its folder.
@@ -340,6 +353,8 @@ mod tests {
             model: Some("a \"b\".urdf".into()),
             base: Some(Base::Floating),
             package_path: vec!["p".into()],
+            density: Some(7800.0),
+            view: Some(ViewName::Both),
             integrator: Some(Method::SemiImplicit),
             order: Some(4),
             step: Some(0.1 + 0.2),

@@ -61,7 +61,9 @@ use leastaction_core::linalg;
 
 /// Inverse and forward dynamics, mass matrix, energies and momenta.
 pub mod dynamics {
-    pub use leastaction_core::dynamics::{Dynamics, Kinematics, LoopGap, Observables, loop_gaps, mobility};
+    pub use leastaction_core::dynamics::{
+        Dynamics, Kinematics, LoopGap, Observables, closed_acceleration, loop_gaps, mobility,
+    };
 }
 
 /// Reading and writing models, states and trajectories.
@@ -69,9 +71,9 @@ pub mod io {
     pub use leastaction_io::{
         Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, NamedArray,
         NpzWriter, ProblemKind, Reading, RowMode, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
-        TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, load_model, printable, push_number,
-        read_model, read_model_json, read_text, read_trajectory_csv, read_trajectory_npz, read_urdf,
-        write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
+        TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, View, load_model, printable, push_number,
+        read_model, read_model_json, read_sdf, read_text, read_trajectory_csv, read_trajectory_npz,
+        read_urdf, write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
     };
 
     /// Triangle meshes and their masses.

@@ -220,7 +220,7 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
             joint.origin,
             format!("joint `{}`", joint.name),
             "it moves no inertia: the mass matrix is singular, so the mechanism cannot be simulated",
-            "give the body behind it mass, or the joint armature",
+            "give the body behind it mass, or the joint armature; `--density RHO` weighs shapes of a URDF",
         );
     }
     if checker.problems.has_errors() {

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 
 pub use write::write_mjcf;
 
-use super::Reading;
+use super::{Reading, View};
 
 /// How files named by `include` are fetched.
 pub type ReadFile = Box<dyn Fn(&Path) -> std::io::Result<String>>;
@@ -44,6 +44,8 @@ pub struct MjcfOptions {
     pub read_file: ReadFile,
     /// Folders whose files may be included, besides those below the folder of the main file.
     pub folders: Vec<PathBuf>,
+    /// Which shapes are drawn.
+    pub view: View,
     /// Most files one model may be made of.
     pub max_files: usize,
     /// Most bytes of text all files together may have.
@@ -55,6 +57,7 @@ impl Default for MjcfOptions {
         Self {
             read_file: Box::new(super::read_text),
             folders: Vec::new(),
+            view: View::default(),
             max_files: 256,
             max_bytes: super::MAX_FILE_BYTES as usize,
         }

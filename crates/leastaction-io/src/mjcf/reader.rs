@@ -14,7 +14,7 @@ use crate::frames::{
     self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
 };
 use crate::mechanism::{JointType, ModelDescription, Origin, Placement, Problems, Severity};
-use crate::{Diagnostic, Reading, SourceMap};
+use crate::{Diagnostic, Reading, SourceMap, View};
 
 /// An element together with the default elements it inherits from, nearest first.
 #[derive(Clone, Debug)]
@@ -54,6 +54,8 @@ pub(super) struct Reader {
     pub(super) assets: Assets,
     /// The folder of the main file, which mesh files are relative to.
     pub(super) folder: std::path::PathBuf,
+    /// Which shapes are drawn.
+    pub(super) view: View,
     pub(super) model: ModelDescription,
     /// The world and all bodies, in MuJoCo's order.
     pub(super) bodies: Vec<BodyRecord>,
@@ -96,6 +98,7 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         defaults,
         assets,
         folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+        view: options.view,
         model,
         bodies: Vec::new(),
         body_names: HashMap::new(),

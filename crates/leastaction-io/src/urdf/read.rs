@@ -40,7 +40,7 @@ fn read_document<'t>(
     if tag(root) != "robot" {
         let remedy = match tag(root) {
             "mujoco" => "this is MJCF, not URDF: read it as MJCF".into(),
-            "sdf" => "this is SDF, which is not read: convert it to URDF or MJCF".into(),
+            "sdf" => "this is SDF, not URDF: read it as SDF".into(),
             _ => String::from("a URDF file is one `<robot name=\"…\">` element"),
         };
         let message = format!("the root element is `<{}>`, not `<robot>`", tag(root));
@@ -65,7 +65,7 @@ fn read_document<'t>(
     let mut meshes = Meshes::new(path, &options.search_paths);
     let mut links: Vec<Link> = Vec::new();
     for_each_named(root, "link", findings, |node, name, findings| {
-        links.push(read_link(node, name, &mut materials, &mut meshes, findings));
+        links.push(read_link(node, name, options, &mut materials, &mut meshes, findings));
     });
     meshes.report(findings);
     let mut joints: Vec<Joint> = Vec::new();

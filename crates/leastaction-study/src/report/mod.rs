@@ -13,6 +13,7 @@ mod escape;
 mod fit;
 mod frame_thinner;
 mod html;
+mod meshes;
 mod payload;
 mod plot_thinner;
 mod svg;

@@ -42,5 +42,6 @@ mod optimize_quantities;
 mod optimize_terms;
 mod public_face;
 mod rows;
+mod sdf;
 mod support;
 mod urdf;

@@ -387,6 +387,14 @@ fn includes_stay_in_the_folder_of_the_model_and_those_that_are_allowed() {
         assert!(!said.contains("password"), "{file}: {said}");
     }
     assert!(!including("../common/b.xml", vec![folder.join("common")]).has_errors());
+    // Collections of models keep common parts in folders beside: read if they say that they are MJCF.
+    let part = body.replace("<x>", "<mujocoinclude>").replace("</x>", "</mujocoinclude>");
+    fs::write(folder.join("common/part.xml"), &part).unwrap();
+    fs::write(folder.join("common/part.txt"), &part).unwrap();
+    assert!(!including("../common/part.xml", vec![]).has_errors());
+    assert!(including("../common/part.txt", vec![]).has_errors(), "not the ending of a model");
+    let absolute = folder.join("common/part.xml").display().to_string();
+    assert!(including(&absolute, vec![]).has_errors(), "nobody keeps a collection by absolute paths");
     fs::remove_dir_all(folder).unwrap();
 }
 
