@@ -161,6 +161,8 @@ pub(crate) struct Layout {
     pub(crate) limited: bool,
     /// Number of inputs.
     pub(crate) inputs: usize,
+    /// Pivot of a closure's row, against its own size, below which it follows from others: by the precision of the data. (3.20)
+    pub(crate) row_tolerance: f64,
 }
 
 fn is_regular(mass: f64, about_com: &Sym3) -> bool {
@@ -416,6 +418,7 @@ impl Layout {
                 || joints.iter().any(|j| j.damping.iter().any(|c| *c != 0.0)),
             limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| j.rows.has_limits),
             inputs: mechanism.nu(),
+            row_tolerance: super::ldu::RANK_TOLERANCE,
             links,
             loops,
             closures,
