@@ -187,6 +187,8 @@ pub(crate) struct Layout {
     pub(crate) limited: bool,
     /// Number of inputs.
     pub(crate) inputs: usize,
+    /// Pivot of a closure's row, against its own size, below which it follows from others: by the precision of the data. (3.20)
+    pub(crate) row_tolerance: f64,
 }
 
 fn is_regular(mass: f64, about_com: &Sym3) -> bool {
@@ -454,6 +456,7 @@ impl Layout {
                 rows.lower.iter().chain(&rows.upper).any(|limit| limit.is_finite())
             }),
             inputs: mechanism.nu(),
+            row_tolerance: super::ldu::RANK_TOLERANCE,
             links,
             loops,
             closures,

@@ -659,6 +659,8 @@ impl Integrator for Maximal {
                 && start::reproduces(mechanism, workspace, &made, state)
             {
                 // Its own time has the rounding of its sum; another time was given on purpose.
+                let open = start::open_by(workspace, &made);
+                start::set_row_tolerance(workspace, open);
                 if (made.t - state.t).abs() > 1e-9 * made.t.abs().max(made.interval.abs()) {
                     made.t = state.t;
                 }

@@ -3,7 +3,7 @@
 use super::constraint::Row;
 use super::geometry::LinkPose;
 use super::layout::{ClosureKind, Layout};
-use super::ldu::{Six, angular, dot, linear};
+use super::ldu::{RANK_TOLERANCE, Six, angular, dot, linear};
 use super::residual::{assemble, closure_rows, evaluate};
 use super::rotation_map::RotationMap;
 use super::state::{History, MaximalState};
@@ -95,15 +95,54 @@ pub(crate) fn solve(
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "the processor has been asked")]
-        return unsafe { solve_avx2(ws, map, state, tolerance) };
+        let outcome = unsafe { solve_avx2(ws, map, state, tolerance) };
+        return judged(ws, state, outcome);
     }
-    solve_with(ws, map, state, tolerance)
+    let outcome = solve_with(ws, map, state, tolerance);
+    judged(ws, state, outcome)
+}
+
+/// Rows out of use follow from the others, but for the misalignment of the data: what they are open by is told, and where it
+/// grows over a step they did not follow.
+fn judged(ws: &MaximalWorkspace, state: &MaximalState, mut outcome: Outcome) -> Outcome {
+    /// Rows open by less than this, in lengths of the mechanism, are closed.
+    const CLOSED: f64 = 1e-9;
+    let (open, length) = (ws.trial.left_open, ws.step.scales.length);
+    if !outcome.converged || open.as_length(length) <= CLOSED * length {
+        return outcome;
+    }
+    let mut before = Worst::default();
+    for (c, closure) in ws.layout.closures.iter().enumerate() {
+        if let ClosureKind::Joint = closure.kind {
+            before.add_rows(&ws.layout, c, &state.side, &state.poses, |r| !ws.step.kept[c][r]);
+        }
+    }
+    outcome.inconsistency = outcome.inconsistency.max(open.as_length(length));
+    outcome.converged = open.as_length(length) <= 10.0 * (before.as_length(length) + CLOSED * length);
+    outcome
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn solve_avx2(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState, tolerance: f64) -> Outcome {
     solve_with(ws, map, state, tolerance)
+}
+
+/// Runs kernels compiled for the widest vectors that the processor has; what they call must be inlined.
+#[inline]
+pub(crate) fn widest<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[expect(unsafe_code, reason = "the processor has been asked")]
+        return unsafe { widest_avx2(work) };
+    }
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn widest_avx2<R>(work: impl FnOnce() -> R) -> R {
+    work()
 }
 
 /// What the residuals of a step are measured by. (3.21)
@@ -340,6 +379,9 @@ fn evaluated_direction(
     );
     if with_matrix {
         ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &ws.trial.side);
+        if ws.layout.row_tolerance > RANK_TOLERANCE {
+            ws.step.kept.copy_from_slice(&ws.ldu.kept);
+        }
     }
     ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &ws.trial.side, &mut ws.system);
     to_rates(ws, map, state)

@@ -167,8 +167,25 @@ impl Worst {
 
     /// Takes in the position rows of a closure.
     pub(crate) fn add_closure(&mut self, layout: &Layout, c: usize, side: &Side, poses: &[LinkPose]) {
+        self.add_rows(layout, c, side, poses, |_| true);
+    }
+
+    /// Takes in those position rows of a closure that count.
+    pub(crate) fn add_rows(
+        &mut self,
+        layout: &Layout,
+        c: usize,
+        side: &Side,
+        poses: &[LinkPose],
+        counts: impl Fn(usize) -> bool,
+    ) {
         let mut value = [0.0; 6];
         position_values(layout, c, side, poses, &mut value);
+        for (r, value) in value.iter_mut().enumerate() {
+            if !counts(r) {
+                *value = 0.0;
+            }
+        }
         let angles = match layout.closures[c].kind {
             ClosureKind::Joint => angular_rows(layout.loops[layout.closures[c].index].kind),
             ClosureKind::Coordinates | ClosureKind::Rolling(_) => 0,

@@ -63,6 +63,7 @@ impl StepData {
                 };
             }
         }
+        self.kept.fill([true; 6]);
         closure_rows(layout, side, &state.poses, &mut self.rows);
         for (c, closure) in layout.closures.iter().enumerate() {
             for r in 0..closure.rows {
@@ -151,7 +152,8 @@ pub(crate) fn evaluate(
     let h = step.h;
     let inverse_h = 1.0 / h;
     let start = &state.side;
-    let mut gaps = Gaps { h, worst: Worst::default(), squares: Worst::default() };
+    let mut gaps =
+        Gaps { h, worst: Worst::default(), squares: Worst::default(), left_open: Worst::default() };
     for (i, link) in layout.links.iter().enumerate() {
         let w = &iterate.w[i];
         let Some(pose) = advance(map, &state.poses[i], w, h) else { return false };
@@ -281,6 +283,7 @@ pub(crate) fn evaluate(
     }
     trial.worst_body = worst;
     trial.worst_gap = gaps.worst;
+    trial.left_open = gaps.left_open;
     // Rotations are compared with displacements by the length, velocities with momenta by the speed.
     let scales = &step.scales;
     let (length2, rate2) = (scales.length * scales.length, gaps.squares);
@@ -306,6 +309,8 @@ struct Gaps {
     h: f64,
     worst: Worst,
     squares: Worst,
+    /// Rows out of use.
+    left_open: Worst,
 }
 
 impl Gaps {
@@ -369,8 +374,15 @@ fn closure_residuals(
                 let kind = layout.loops[closure.index].kind;
                 values(kind, &trial.side.loops[closure.index], &mut value);
                 for r in 0..closure.rows {
+                    let is_angle = r < angular_rows(kind);
+                    if !step.kept[c][r] {
+                        let open = if is_angle { &mut gaps.left_open.ang } else { &mut gaps.left_open.lin };
+                        *open = larger(*open, value[r].abs());
+                    }
                     value[r] *= inverse_h;
-                    gaps.rate(r < angular_rows(kind), value[r]);
+                    if step.kept[c][r] {
+                        gaps.rate(is_angle, value[r]);
+                    }
                 }
             }
             ClosureKind::Coordinates => {

@@ -3,7 +3,7 @@
 use super::coordinate::{is_angle, joint_displacement, joint_quaternion};
 use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
-use super::ldu::{Six, angular, linear, six, transport};
+use super::ldu::{RANK_TOLERANCE, Six, angular, linear, six, transport};
 use super::read_out::{assemble_node, project};
 use super::residual::closure_rows;
 use super::state::MaximalState;
@@ -66,7 +66,15 @@ pub(crate) fn consistent_start(
     made.t = state.t;
     made.q.copy_from_slice(&state.q);
     normalise(&ws.layout, &mut made.q);
-    close_loops(ws, made)?;
+    // Aligned data closes to rounding; redundant rows of other data stay open by what it is off.
+    set_row_tolerance(ws, 0.0);
+    if close_loops(ws, made).is_err() || open_by(ws, made) > CLOSED {
+        made.q.copy_from_slice(&state.q);
+        normalise(&ws.layout, &mut made.q);
+        set_row_tolerance(ws, 1.0);
+        close_loops(ws, made)?;
+    }
+    set_row_tolerance(ws, open_by(ws, made));
     // Loop joints: the branch with a positive scalar part, angles nearest to zero.
     for (l, joint) in ws.layout.loops.iter().enumerate() {
         let nq = joint.kind.nq();
@@ -108,6 +116,27 @@ pub(crate) fn consistent_start(
         }
     }
     Ok(())
+}
+
+/// Largest gap of a closure's row, in lengths of the mechanism.
+pub(crate) fn open_by(ws: &MaximalWorkspace, made: &MaximalState) -> f64 {
+    let mut open = Worst::default();
+    for c in 0..ws.layout.closures.len() {
+        open.add_closure(&ws.layout, c, &made.side, &made.poses);
+    }
+    open.as_length(ws.layout.length) / ws.layout.length
+}
+
+/// Rows open by less than this, in lengths of the mechanism, are closed.
+const CLOSED: f64 = 1e-9;
+
+/// Which rows of closures count as redundant, by what they are open. With placements off by `ε` of the size of the mechanism
+/// they are open by three to twelve times that, and their pivots are up to `7 ε²` of their size; needed rows have `4e-5`. (3.20)
+pub(crate) fn set_row_tolerance(ws: &mut MaximalWorkspace, open: f64) {
+    const LARGEST: f64 = 2e-7;
+    ws.layout.row_tolerance =
+        if open > CLOSED { (3.0 * open * open).clamp(2.0 * RANK_TOLERANCE, LARGEST) } else { RANK_TOLERANCE };
+    ws.ldu.kept.fill([true; 6]);
 }
 
 /// True if a warm start shows the positions and velocities that it came with, on this mechanism.
@@ -211,15 +240,19 @@ pub(crate) fn position_values(layout: &Layout, c: usize, side: &Side, poses: &[L
 fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(), StepError> {
     const MAX_ITERATIONS: usize = 100;
     const MAX_MOVE: f64 = 0.3;
+    // Data off by 1e-4 of the size of the mechanism leaves redundant rows open by up to twelve times that.
+    const MISALIGNED: f64 = 2e-3;
     let tolerance = 1e-14 * ws.layout.length;
     forward_kinematics(&ws.layout, &made.q, &mut made.poses);
     made.side.place(&ws.layout, &made.poses);
     let given = made.q.clone();
     let (mut best, mut best_q, mut since_best) = (f64::INFINITY, made.q.clone(), 0);
+    // Rows that follow from others stay open by the misalignment of the data.
     for _ in 0..MAX_ITERATIONS {
         let mut worst = Worst::default();
         for c in 0..ws.layout.closures.len() {
-            worst.add_closure(&ws.layout, c, &made.side, &made.poses);
+            let kept = &ws.ldu.kept[c];
+            worst.add_rows(&ws.layout, c, &made.side, &made.poses, |r| kept[r]);
         }
         let worst = worst.as_length(ws.layout.length);
         if worst < best {
@@ -254,8 +287,11 @@ fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(),
     forward_kinematics(&ws.layout, &made.q, &mut made.poses);
     made.side.place(&ws.layout, &made.poses);
     made.moved = given.iter().zip(&made.q).fold(0.0, |m, (a, b)| f64::max(m, (a - b).abs()));
-    // A redundant loop of slightly misaligned axes stays open by the misalignment.
-    if best > 1e-6 * ws.layout.length {
+    let mut open = Worst::default();
+    for c in 0..ws.layout.closures.len() {
+        open.add_closure(&ws.layout, c, &made.side, &made.poses);
+    }
+    if best > 1e-6 * ws.layout.length || open.as_length(ws.layout.length) > MISALIGNED * ws.layout.length {
         let (mut joint, mut gap) = (String::new(), 0.0);
         for c in 0..ws.layout.closures.len() {
             let mut worst = Worst::default();

@@ -77,6 +77,8 @@ pub(crate) struct StepData {
     pub(crate) input_slopes: Vec<f64>,
     /// Force directions of the closures at the start (joint rows), and of rolling constraints (centre-of-mass rows).
     pub(crate) rows: Vec<[Row; 6]>,
+    /// Rows of the closures in use, by the last factorization of the step; all of them before the first.
+    pub(crate) kept: Vec<[bool; 6]>,
     /// Signs of the limits watched: +1 lower, −1 upper, 0 none.
     pub(crate) limit_side: Vec<f64>,
     pub(crate) limit_side_loop: Vec<[f64; 3]>,
@@ -158,6 +160,8 @@ pub(crate) struct Trial {
     /// Largest body residual and constraint value.
     pub(crate) worst_body: Worst,
     pub(crate) worst_gap: Worst,
+    /// Largest value of the rows out of use.
+    pub(crate) left_open: Worst,
     /// Sum of the magnitudes of a link's terms: what its rows round to.
     pub(crate) sizes: Vec<Worst>,
     pub(crate) slopes: Rows,
@@ -192,6 +196,7 @@ impl MaximalWorkspace {
                 known: vec![0.0; layout.places.len()],
                 input_slopes: vec![1.0; layout.places.len()],
                 rows: vec![[Row::default(); 6]; nc],
+                kept: vec![[true; 6]; nc],
                 limit_side: vec![0.0; nv],
                 limit_side_loop: vec![[0.0; 3]; nl],
                 enforce_limits: enforce_limits && layout.limited,
@@ -216,6 +221,7 @@ impl MaximalWorkspace {
                 merit: 0.0,
                 worst_body: Worst::default(),
                 worst_gap: Worst::default(),
+                left_open: Worst::default(),
                 sizes: vec![Worst::default(); n],
                 slopes: [[0.0; 6]; 6],
             },

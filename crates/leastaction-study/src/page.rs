@@ -120,6 +120,12 @@ impl PageRecorder {
             warnings
                 .push(format!("the start was moved by up to {} to close the loops", figure(finished.moved)));
         }
+        if statistics.inconsistency > 0.0 {
+            warnings.push(format!(
+                "joints of loops that follow from others are open by up to {} m: the data is that far from aligned",
+                figure(statistics.inconsistency)
+            ));
+        }
         let redundant = finished.forces.as_ref().map(crate::forces::ForceLog::redundant).unwrap_or_default();
         if !redundant.is_empty() {
             warnings.push(format!("redundant: forces of {} are of minimum norm", redundant.join(", ")));

@@ -151,6 +151,12 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     if finished.moved > 1e-12 {
         lines.push(format!("  start          moved by up to {} to close the loops", figure(finished.moved)));
     }
+    if s.inconsistency > 0.0 {
+        lines.push(format!(
+            "  loops          joints that follow from others are open by up to {} m: the data is that far from aligned",
+            figure(s.inconsistency)
+        ));
+    }
     if let Some(forces) = &finished.forces {
         if let Some((joint, force, time)) = forces.largest() {
             lines.push(format!("  largest force  {} N at `{joint}`, t = {time:.6} s", figure(force)));

@@ -3,6 +3,7 @@
 use super::CurveMemory;
 use super::body::{Curve, spin};
 use super::rows::{add_joint_wrench, joint_wrench, larger};
+use super::slopes::weak;
 use crate::constraint::{Row, angular_rows, directions, values};
 use crate::forces::{add_half_kick, add_row, unwrapped};
 use crate::layout::{ClosureKind, Layout, LinkJoint};
@@ -24,13 +25,13 @@ impl CurveMemory {
         step: &StepData,
         u: &[f64],
     ) -> bool {
-        if self.x.rho.iter().any(|q| !(q.w > 0.0)) {
+        if !self.x.rho.iter().all(|q| q.w > 0.0) {
             return false;
         }
         self.place(layout, state);
         self.load(layout, state, step, u);
         self.add_constraints(layout, state);
-        self.close(layout, state, step.h);
+        self.close(layout, state);
         self.balance(layout, state, step.h)
     }
 
@@ -148,7 +149,7 @@ impl CurveMemory {
 
     /// Values of the closures' rows at nodes 1 to s.
     #[inline(always)]
-    fn close(&mut self, layout: &Layout, state: &MaximalState, h: f64) {
+    fn close(&mut self, layout: &Layout, state: &MaximalState) {
         for (c, closure) in layout.closures.iter().enumerate() {
             match &closure.kind {
                 ClosureKind::Joint => {
@@ -164,13 +165,13 @@ impl CurveMemory {
                     }
                 }
                 ClosureKind::Coordinates => {}
-                ClosureKind::Rolling(rolling) => self.roll(layout, state, c, rolling, h),
+                ClosureKind::Rolling(rolling) => self.roll(layout, state, c, rolling),
             }
         }
     }
 
     /// Rows of a velocity constraint: values where they have one, the weak form elsewhere. (8.20)
-    fn roll(&mut self, layout: &Layout, state: &MaximalState, c: usize, rolling: &Rolling, h: f64) {
+    fn roll(&mut self, layout: &Layout, state: &MaximalState, c: usize, rolling: &Rolling) {
         let (n, s) = (layout.links.len(), self.table.s);
         let (i, rows) = (layout.closures[c].index, layout.closures[c].rows);
         // A(pose^α) W^α, as displacements per step.
@@ -185,17 +186,11 @@ impl CurveMemory {
                 slip[al][r] = angular(&a[r]).dot(omega) + linear(&a[r]).dot(v);
             }
         }
-        let _ = h; // rates times h throughout
         for ga in 1..=s {
             for r in 0..rows {
-                let value = rolling.position(&self.nodes[ga - 1].poses[i], r).unwrap_or_else(|| {
-                    (0..s)
-                        .map(|k| {
-                            let psi: f64 = (0..=s).map(|al| self.table.weak[k][al] * slip[al][r]).sum();
-                            self.table.weak_inverse[ga][k] * psi
-                        })
-                        .sum()
-                });
+                let value = rolling
+                    .position(&self.nodes[ga - 1].poses[i], r)
+                    .unwrap_or_else(|| weak(&self.table, ga, |al| slip[al][r]));
                 self.nodes[ga - 1].closure[c][r] = value;
                 self.gap.lin = larger(self.gap.lin, value.abs());
             }

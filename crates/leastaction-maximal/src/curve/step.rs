@@ -3,17 +3,17 @@
 use super::chord::Outcome;
 use super::{CurveMemory, Exact};
 use crate::derivative::StepDerivative;
-use crate::geometry::LinkPose;
 use crate::integrator::{Input, StepError, StepReport};
 use crate::layout::{ClosureKind, Layout};
 use crate::ldu::{Rank, angular, linear, six};
 use crate::mechanism::Mechanism;
 use crate::read_out::{assemble_node, project};
-use crate::spatial::Quat;
 use crate::state::MaximalState;
 use crate::workspace::{MaximalWorkspace, Worst};
 use crate::{Maximal, forces, newton};
 
+/// Rows open by less than this, in lengths of the mechanism, are closed.
+const CLOSED: f64 = 1e-9;
 /// Deepest recursive halving of a step before order 2 is tried.
 const MAX_DEPTH: u32 = 3;
 
@@ -93,12 +93,17 @@ impl Maximal {
             return Err(StepError::NotFinite { time: state.t, what: "memory of the step" });
         };
         let mut outcome = self.solve_interval(ws, &mut memory, state, u, h, report);
+        let open = if outcome.converged { memory.inconsistency(&ws.layout) } else { 0.0 };
+        outcome.converged &= memory.follows(&ws.layout, state, open);
         if let (Some(derivative), true) = (&mut derivative, outcome.converged) {
             outcome.converged = derivative.capture_curve(ws, &memory, state, u);
         }
         report.iterations += outcome.iterations;
         if outcome.converged {
             report.residual = report.residual.max(outcome.residual);
+            if open > CLOSED * ws.layout.length {
+                report.inconsistency = report.inconsistency.max(open);
+            }
             accept(&ws.layout, &mut memory, state, h, report);
             ws.accepted += 1;
             ws.curve = Some(memory);
@@ -167,7 +172,7 @@ impl Maximal {
                 memory.exact = Some(exact);
                 outcome
             } else {
-                memory.solve_chord(layout, graph, state, step, u, self.tolerance, ldu)
+                newton::widest(|| memory.solve_chord(layout, graph, state, step, u, self.tolerance, ldu))
             };
             iterations += outcome.iterations.max(1);
             if outcome.converged {
@@ -234,8 +239,25 @@ impl CurveMemory {
         }
     }
 
+    /// True unless rows out of use, open by `open` at the end of the step, were much less so at its start.
+    fn follows(&self, layout: &Layout, state: &MaximalState, open: f64) -> bool {
+        if open <= CLOSED * layout.length {
+            return true;
+        }
+        let mut before = Worst::default();
+        for (c, closure) in layout.closures.iter().enumerate() {
+            if let ClosureKind::Joint = closure.kind {
+                before.add_rows(layout, c, &state.side, &state.poses, |r| !self.kept[c][r]);
+            }
+        }
+        open <= 10.0 * (before.as_length(layout.length) + CLOSED * layout.length)
+    }
+
     /// Largest gap of the rows out of use at the end of the step, as a length.
     fn inconsistency(&self, layout: &Layout) -> f64 {
+        if self.dropped == 0 {
+            return 0.0;
+        }
         let end = &self.nodes[self.table.s - 1];
         let mut worst = Worst::default();
         for (c, closure) in layout.closures.iter().enumerate() {
@@ -310,18 +332,8 @@ fn accept(
         }
     }
     report.dropped_rank = report.dropped_rank.max(memory.dropped);
-    if memory.dropped > 0 {
-        let open = memory.inconsistency(layout);
-        if open > 1e-12 * layout.length {
-            report.inconsistency = report.inconsistency.max(open);
-        }
-    }
     let end = &mut memory.nodes[s - 1];
-    for (pose, end) in state.poses.iter_mut().zip(&end.poses) {
-        // One Newton step towards length one: the error is of rounding size.
-        let scale = 1.5 - 0.5 * (end.q.w * end.q.w + end.q.v.norm2());
-        *pose = LinkPose { q: Quat { w: end.q.w * scale, v: end.q.v * scale }, x: end.x };
-    }
+    state.poses.copy_from_slice(&end.poses);
     std::mem::swap(&mut state.side, &mut end.side);
     let past = &mut state.curve;
     (past.before, past.h) = (state.interval, h);

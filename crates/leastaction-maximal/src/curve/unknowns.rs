@@ -137,7 +137,10 @@ impl Unknowns {
     #[inline(always)]
     pub(crate) fn pose(&self, n: usize, ga: usize, i: usize, start: &LinkPose) -> LinkPose {
         let at = (ga - 1) * n + i;
-        LinkPose { q: self.rho[at] * start.q, x: start.x + self.dx[at] }
+        let q = self.rho[at] * start.q;
+        // One Newton step towards length one: the error is of rounding size.
+        let s = 1.5 - 0.5 * (q.w * q.w + q.v.norm2());
+        LinkPose { q: Quat { w: q.w * s, v: q.v * s }, x: start.x + self.dx[at] }
     }
 }
 

@@ -4,13 +4,10 @@ use super::algebra::{ZERO, add_row, choose, dot, head, invert};
 use super::{Ldu, Rank};
 use crate::geometry::Side;
 use crate::graph::{Carried, Fill};
-use crate::layout::Layout;
+use crate::layout::{ClosureKind, Layout};
 
 /// Pivots below this times the size of their row and column are self-stress.
-pub(super) const RANK_TOLERANCE: f64 = 1e-10;
-/// A row is used if its pivot is above this times its own size: what follows from the others by data of five digits is left
-/// out. (8.11)
-const ROW_TOLERANCE: f64 = 1e-8;
+pub(crate) const RANK_TOLERANCE: f64 = 1e-10;
 
 impl Ldu {
     /// Carried closures of a pair with `N` coordinates: fill among them and their blocks at the parent.
@@ -94,9 +91,15 @@ impl Ldu {
         self.block_operations += 1 + 2 * u64::from(at.is_some()) + (2 * others.len() + fill.len()) as u64;
         let mut inverse = ZERO;
         let (m, size) = (&self.cc[c], &self.size[c]);
+        let of_joint = matches!(layout.closures[c].kind, ClosureKind::Joint);
         let rank = match self.rank {
-            Rank::Dropping => invert(m, rows, size, RANK_TOLERANCE, &mut inverse),
-            Rank::Choosing => choose(m, rows, size, ROW_TOLERANCE, &mut self.kept[c], &mut inverse),
+            Rank::Choosing if of_joint => {
+                choose(m, rows, size, layout.row_tolerance, &mut self.kept[c], &mut inverse)
+            }
+            Rank::Dropping if of_joint && layout.row_tolerance > RANK_TOLERANCE => {
+                choose(m, rows, size, layout.row_tolerance, &mut self.kept[c], &mut inverse)
+            }
+            Rank::Dropping | Rank::Choosing => invert(m, rows, size, RANK_TOLERANCE, &mut inverse),
             Rank::Full => invert(m, rows, size, 0.0, &mut inverse),
         };
         self.dropped += (rows - rank) as u32;

@@ -23,6 +23,7 @@ mod solve;
 mod transposed;
 
 pub(crate) use algebra::{Block, Six, add_wrench, angular, dot, linear, six, transport};
+pub(crate) use closure::RANK_TOLERANCE;
 
 use super::geometry::Side;
 use super::graph::{Graph, Op};
@@ -69,12 +70,12 @@ impl System {
 /// What is done with rows of a closure that depend on others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// Directions below the rank tolerance are dropped by a generalised inverse. (3.20)
+    /// Directions below the rank tolerance are dropped by a generalised inverse, unless the data is misaligned. (3.20)
     #[default]
     Dropping,
     /// Rows are chosen one by one, each by its pivot against its own size; the others are out of use. (8.11)
     Choosing,
-    /// Every row is used.
+    /// Every row that is there is used.
     Full,
 }
 

@@ -90,7 +90,7 @@ impl Ldu {
     /// Multipliers of a closure that its own pivot does not feel, one per row of the result, and how many there are.
     pub(crate) fn kernel(&self, layout: &Layout, c: usize) -> (Block, usize) {
         let mut out = [[0.0; 6]; 6];
-        let tolerance = super::closure::RANK_TOLERANCE;
+        let tolerance = layout.row_tolerance;
         let count = kernel(&self.cc[c], layout.closures[c].rows, &self.size[c], tolerance, &mut out);
         (out, count)
     }

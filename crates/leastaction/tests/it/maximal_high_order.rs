@@ -10,6 +10,8 @@ use leastaction::mechanism::{
     MechanismBuilder, ModelDescription, PerCoordinate, State,
 };
 
+use leastaction_maximal::reference::curve_step;
+
 use crate::no_alloc::allocations;
 use crate::support::{force_tree, mixed_tree, random_state, worst};
 
@@ -83,23 +85,24 @@ fn unicycle() -> (Mechanism, State) {
     (mechanism, start)
 }
 
-/// The rule: steps of 0.4 s in `4, 6, 8, 12, …` parts; all errors between 1e-11 and 1e-3 count, at least three; the order is the
-/// slope of the line through their logarithms.
+/// The rule: steps of 0.4 s in `4, 6, 8, 12, …` parts; the last four errors between 1e-9 and 1e-3 count (below, the spin of
+/// a thin rod shows its rounding), at least three; the order is the slope of the line through their logarithms.
 fn measured_order(name: &str, mechanism: &Mechanism, start: &State, order: u32, exact: &State) -> [f64; 2] {
     let mut points: [Vec<(f64, f64)>; 2] = Default::default();
     for steps in [4u32, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192] {
         let end = run(mechanism, &of_order(order), start, steps, 0.4 / f64::from(steps));
         let found = errors(mechanism, &end, exact);
         for (points, e) in points.iter_mut().zip(found) {
-            if (1e-11..=1e-3).contains(&e) {
+            if (1e-9..=1e-3).contains(&e) {
                 points.push((f64::from(steps).log2(), e.log2()));
             }
         }
-        if found.iter().all(|e| *e < 1e-11) {
+        if found.iter().all(|e| *e < 1e-9) {
             break;
         }
     }
     let slopes = points.map(|points| {
+        let points = &points[points.len().saturating_sub(4)..];
         assert!(points.len() >= 3, "{name}, order {order}: only {} errors", points.len());
         let n = points.len() as f64;
         let mean = points.iter().fold((0.0, 0.0), |m, p| (m.0 + p.0 / n, m.1 + p.1 / n));
@@ -165,6 +168,32 @@ fn steps_back_lead_back() {
     }
 }
 
+/// A step is that of dense Newton on equations made by differentiating the action.
+#[test]
+fn steps_are_those_of_the_slow_twin() {
+    for (mechanism, start) in [
+        started(build(chain(2)), 3, 1.0),
+        started(build(ball_chain(2)), 4, 0.5),
+        started(mixed_tree(1, 3), 5, 0.5),
+    ] {
+        for s in [1, 2, 3] {
+            let engine = Maximal { general: true, ..of_order(2 * s) };
+            let mut ws = engine.workspace(&mechanism).expect("served");
+            let mut state = engine.start(&mechanism, &mut ws, &start).expect("closed");
+            let twin = curve_step(&ws, &state, s as usize, 0.02).expect("the twin converges");
+            engine.step(&mechanism, &mut ws, &mut state, Input { u: &[] }, 0.02).expect("step");
+            for (ours, (q, x)) in ws.snapshot(&state).iter().zip(twin) {
+                let turn = (ours.q.conj() * q).v.norm();
+                assert!(
+                    turn < 1e-9 && (ours.x - x).norm() < 1e-10,
+                    "{}, s = {s}: {turn:e}",
+                    mechanism.name()
+                );
+            }
+        }
+    }
+}
+
 /// The two ways to solve a step find the same one.
 #[test]
 fn the_mass_matrix_and_the_exact_matrix_agree() {
@@ -221,18 +250,17 @@ fn rhombi_pass_through_their_folded_poses() {
 fn a_run_continues_bit_for_bit_from_its_checkpoint() {
     let mechanism = build(four_bar());
     let mut sim = Simulator::with(&mechanism, of_order(6), &mechanism.start_state()).expect("served");
-    for _ in 0..10 {
-        sim.step(&[], 0.01).expect("step");
-    }
+    let ten = |sim: &mut Simulator<&Mechanism>| {
+        for _ in 0..10 {
+            sim.step(&[], 0.01).expect("step");
+        }
+    };
+    ten(&mut sim);
     let middle = sim.checkpoint();
-    for _ in 0..10 {
-        sim.step(&[], 0.01).expect("step");
-    }
+    ten(&mut sim);
     let mut again = Simulator::with(&mechanism, of_order(6), &middle).expect("served");
     assert!(!again.warm_start_dropped());
-    for _ in 0..10 {
-        again.step(&[], 0.01).expect("step");
-    }
+    ten(&mut again);
     assert_eq!(again.state(), sim.state());
 }
 
@@ -282,5 +310,75 @@ fn limits_hold_at_any_order() {
         sim.step(&[], 0.01).expect("step");
         let q = sim.state().q[0];
         assert!((-0.5 - 1e-9..=0.5 + 1e-9).contains(&q), "{q}");
+    }
+}
+
+/// The four-bar with every placement off by `eps` of its size, scaled to `size` metres.
+fn misaligned_four_bar(eps: f64, size: f64) -> Mechanism {
+    let mut model = four_bar();
+    let mut seed = 7u64;
+    let mut off = || {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        eps * ((seed >> 33) as f64 / f64::from(1u32 << 30) - 1.0)
+    };
+    for body in &mut model.bodies {
+        body.com = body.com.map(|x| x * size);
+        body.mass *= size.powi(3);
+        body.inertia = body.inertia.map(|x| x * size.powi(5));
+    }
+    for joint in &mut model.joints {
+        for placement in [&mut joint.parent_placement, &mut joint.child_placement] {
+            placement.p = placement.p.map(|x| (x + off()) * size);
+            let [w, x, y, z] = placement.q;
+            let q = [w, x + off(), y + off(), z + off()];
+            let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+            placement.q = q.map(|x| x / norm);
+        }
+    }
+    build(model)
+}
+
+/// Largest change of the energy over 2000 steps, of the energy that is there to change; and what rows out of use are open by.
+fn energy_band(mechanism: &Mechanism, order: u32, h: f64) -> (f64, f64) {
+    let engine = of_order(order);
+    let mut ws = engine.workspace(mechanism).expect("served");
+    let mut state = engine.start(mechanism, &mut ws, &mechanism.start_state()).expect("closed");
+    let total = |(kinetic, potential): (f64, f64)| kinetic + potential;
+    let first = total(ws.energy(&state));
+    let (mut band, mut most, mut open) = (0.0f64, 0.0f64, 0.0f64);
+    for step in 0..2000 {
+        let report = engine
+            .step(mechanism, &mut ws, &mut state, Input { u: &[] }, h)
+            .unwrap_or_else(|e| panic!("{} order {order}, step {step}: {e}", mechanism.name()));
+        let energy = ws.energy(&state);
+        most = most.max(energy.0);
+        band = band.max((total(energy) - first).abs());
+        open = open.max(report.inconsistency);
+    }
+    (band / most, open)
+}
+
+/// Data with four to seven digits: redundant rows are left out, energy stays in its band, what is left open is told.
+#[test]
+fn loops_of_rounded_data_do_not_lock() {
+    for order in [2, 4] {
+        let (aligned, open) = energy_band(&misaligned_four_bar(0.0, 1.0), order, 0.01);
+        assert_eq!(open, 0.0);
+        for eps in [1e-7, 1e-6, 1e-5, 1e-4] {
+            let (band, open) = energy_band(&misaligned_four_bar(eps, 1.0), order, 0.01);
+            println!(
+                "order {order}, off by {eps:.0e}: energy within {band:.1e} ({aligned:.1e}), open by {open:.1e}"
+            );
+            // The mechanism itself is another one by eps.
+            assert!(band <= 3.0 * aligned + 30.0 * eps, "order {order}, {eps:e}: {band:e} {aligned:e}");
+            assert!((0.1 * eps..30.0 * eps).contains(&open), "order {order}, {eps:e}: {open:e}");
+        }
+    }
+    // Machines of other sizes and the same shape move alike in times that go with the root of the size.
+    for size in [1e-3f64, 10.0] {
+        let h = 0.01 * size.sqrt();
+        let (aligned, _) = energy_band(&misaligned_four_bar(0.0, size), 4, h);
+        let (band, _) = energy_band(&misaligned_four_bar(1e-5, size), 4, h);
+        assert!(band <= 3.0 * aligned + 3e-4, "{size} m: {band:e} {aligned:e}");
     }
 }
