@@ -23,7 +23,7 @@ from crosscheck_pinocchio import compare_pinocchio
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DUMP = ROOT / "target/release/examples/dump_dynamics"
 BAR = 1e-10
-COLUMNS = ["rnea", "mass", "aba", "poses", "com", "energy", "applied", "accel"]
+COLUMNS = ["rnea", "mass", "aba", "poses", "com", "energy", "applied", "forces", "accel"]
 
 
 def ours(path, states, floating):

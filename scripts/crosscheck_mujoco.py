@@ -45,6 +45,13 @@ def coordinates(model, joints, state):
     return qpos, b @ v, b, change
 
 
+def activate(model, data, controls, inputs, ours):
+    """Our input of an actuator with a state of its own is that state."""
+    for name, activated in zip(ours["inputs"], ours["activated"]):
+        if activated:
+            data.act[model.actuator_actadr[controls.index(name)]] = inputs[name]
+
+
 def compare_mujoco(path, _floating, ours):
     """Worst differences over the states; raises ValueError if MuJoCo refuses the file."""
     model = mujoco.MjModel.from_xml_path(str(path))
@@ -62,6 +69,7 @@ def compare_mujoco(path, _floating, ours):
         data.qpos[:], data.qvel[:] = qpos, qvel
         inputs = dict(zip(ours["inputs"], state["u"]))
         data.ctrl[:] = [inputs.get(name, 0.0) for name in controls]
+        activate(model, data, controls, inputs, ours)
         mujoco.mj_forward(model, data)
         mass = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, mass)
@@ -84,5 +92,7 @@ def compare_mujoco(path, _floating, ours):
         worst.see("energy", [state["potential"], state["kinetic"]], data.energy)
         applied = b.T @ (data.qfrc_passive + data.qfrc_actuator)
         worst.see("applied", state["applied"], applied, 1e-3)
+        forces = dict(zip(controls, data.actuator_force))
+        worst.see("forces", state["forces"], [forces[name] for name in ours["inputs"]], 1e-3)
         worst.see("accel", state["acceleration"], back(data.qacc_smooth))
     return worst

@@ -36,6 +36,11 @@ if command -v python3 > /dev/null; then
     LEASTACTION=$program python3 -B scripts/peers/test_peers.py
 fi
 
+section "python"
+# With the targets of the tests, so that nothing is compiled a second time with other features.
+cargo build --release --workspace --lib --tests
+scripts/python_test.sh "${CARGO_TARGET_DIR:-target}/release/lib_core.so" "$program"
+
 [ "${1:-}" = rust ] && exit 0
 
 section "experiments notice faults"

@@ -19,6 +19,8 @@ pub(crate) struct Printer {
     color: bool,
     /// What went wrong first on stdout.
     trouble: Option<io::Error>,
+    /// Text for a program that listens, in place of stdout.
+    kept: Option<String>,
 }
 
 impl Printer {
@@ -26,12 +28,25 @@ impl Printer {
     pub(crate) fn new(json: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let able = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        Self { json, color: wanted && able && io::stderr().is_terminal(), trouble: None }
+        Self { json, color: wanted && able && io::stderr().is_terminal(), trouble: None, kept: None }
+    }
+
+    /// A printer for a program that listens: it prints nothing.
+    pub(crate) fn silent() -> Self {
+        Self { json: true, color: false, trouble: None, kept: Some(String::new()) }
+    }
+
+    /// What it would have printed, as JSON; text that is none as it is.
+    pub(crate) fn said(self) -> Value {
+        let text = self.kept.unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
 
     /// Results must arrive: the first error is kept for [`finish`](Self::finish).
     fn write(&mut self, text: &str) {
-        if self.trouble.is_none() {
+        if let Some(kept) = &mut self.kept {
+            kept.push_str(text);
+        } else if self.trouble.is_none() {
             self.trouble = io::stdout().lock().write_all(text.as_bytes()).err();
         }
     }
@@ -155,7 +170,7 @@ impl Printer {
 }
 
 /// A problem for machines.
-pub(crate) fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
+pub fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
     let mut value = json!({
         "severity": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
         "element": diagnostic.element,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use leastaction_study::choice::Choice;
+use leastaction_study::choices;
 use leastaction_study::failure::Failure;
 use leastaction_study::field::{Field, Kind, Value};
 use leastaction_study::settings::{Group, SETTINGS, Settings};
@@ -26,6 +27,24 @@ pub(crate) const OUT: Field =
 pub(crate) const NO_REPORT: Field = Field::switch("no-report", "Write no report.html");
 /// Every iteration.
 pub(crate) const TRACE: Field = Field::switch("trace", "Show every iteration");
+
+/// Angles of recordings.
+pub(crate) const DEGREES: Field =
+    Field::switch("degrees", "Angles of the recording are in degrees where it has no units");
+/// Which way markers and forces count as up.
+pub(crate) const UP: Field =
+    Field::flag("up", "AXIS", Kind::Word(Up::WORDS), "Axis that points up in markers and forces")
+        .default("z");
+
+choices! {
+    /// Axes that point up.
+    Up {
+        /// As in models
+        Z = "z",
+        /// As in OpenSim
+        Y = "y",
+    }
+}
 
 /// One verb of the command.
 pub(crate) struct Verb {
@@ -105,7 +124,7 @@ fn argument(field: &Field) -> Arg {
     }
     match field.kind {
         Kind::Word(_) if field.many => arg.value_delimiter(','),
-        Kind::Vector | Kind::Assignment => arg.allow_hyphen_values(true),
+        Kind::Vector | Kind::Assignment | Kind::Gain => arg.allow_hyphen_values(true),
         // So that a negative number is refused as what it is, not as an unknown flag.
         Kind::Positive | Kind::Range(..) | Kind::Count(..) | Kind::RandomVelocity => {
             arg.allow_negative_numbers(true)

@@ -1,7 +1,7 @@
 //! [`Trajectory`]: times and what was recorded at them, and the [`Sampler`] that makes its rows.
 //!
 //! A trajectory is a table. Its columns have the same names in CSV files and as labels in NPZ files: `t`,
-//! `q.JOINT[.part]`, `v.JOINT[.part]`, `x.BODY.{px,py,pz,qw,qx,qy,qz}`, `u.INPUT`, `energy.…`, `momentum.…`, `gap`,
+//! `q.JOINT[.part]`, `v.JOINT[.part]`, `x.BODY.{px,py,pz,qw,qx,qy,qz}`, `u.INPUT`, `a.INPUT`, `energy.…`, `momentum.…`, `gap`,
 //! `iterations`, and `f.JOINT.{tx,ty,tz,fx,fy,fz}` where forces were asked for.
 
 use crate::dynamics::{Dynamics, Observables};
@@ -40,6 +40,7 @@ impl TrajectoryLayout {
             ("v", with("v", mechanism.v_labels())),
             ("x", with("x", poses.collect())),
             ("u", with("u", mechanism.inputs().to_vec())),
+            ("a", with("a", mechanism.inputs().to_vec())),
             ("energy", with("energy", parts(&["kinetic", "potential", "total"]))),
             ("momentum", with("momentum", parts(&["lx", "ly", "lz", "px", "py", "pz"]))),
             ("gap", vec!["gap".to_owned()]),
@@ -153,6 +154,8 @@ pub struct Recorded<'a> {
     pub t: f64,
     /// Inputs held from this time on.
     pub u: &'a [f64],
+    /// Mean force of every input over the step (or steps) that led here, as it acted; empty takes that of the state.
+    pub acted: &'a [f64],
     /// Largest gap of a joint.
     pub gap: f64,
     /// Iterations of the step that led here.
@@ -167,6 +170,9 @@ pub struct Sampler<'m> {
     layout: TrajectoryLayout,
     poses: std::ops::Range<usize>,
     row: Vec<f64>,
+    /// What acts on the laws, and their forces, where the method does not tell.
+    acting: Vec<f64>,
+    forces: Vec<f64>,
 }
 
 impl<'m> Sampler<'m> {
@@ -180,6 +186,8 @@ impl<'m> Sampler<'m> {
             dynamics: Dynamics::new(mechanism),
             poses: first_pose..first_pose + 7 * mechanism.nb(),
             row: Vec::with_capacity(layout.width()),
+            acting: vec![0.0; mechanism.nu()],
+            forces: vec![0.0; mechanism.nu()],
             layout,
         }
     }
@@ -211,6 +219,18 @@ impl<'m> Sampler<'m> {
             row.extend(turn.map(|x| sign * x));
         }
         row.extend_from_slice(recorded.u);
+        if recorded.acted.len() == self.forces.len() {
+            row.extend_from_slice(recorded.acted);
+        } else {
+            self.acting.copy_from_slice(recorded.u);
+            for (k, drive) in self.mechanism.drives().iter().enumerate() {
+                if drive.law.is_activated() {
+                    self.acting[k] = state.act.get(k).copied().unwrap_or(0.0);
+                }
+            }
+            self.mechanism.input_forces_into(&self.acting, &state.q, &state.v, &mut self.forces);
+            row.extend_from_slice(&self.forces);
+        }
         row.extend([observed.kinetic, observed.potential, observed.total()]);
         row.extend(observed.momentum.to_array());
         row.extend([recorded.gap, f64::from(recorded.iterations)]);

@@ -5,6 +5,7 @@
 
 pub mod comprehensive;
 pub mod highorder;
+pub mod joints;
 pub mod maximal;
 pub mod minimal;
 mod problem;
@@ -46,6 +47,7 @@ const ADAPTERS: &[(&str, Adapter)] = &[
     ("leastaction/comprehensive/1", comprehensive::read),
     ("leastaction/optimization/1", comprehensive::read_optimization),
     (highorder::SCHEMA, highorder::read),
+    ("leastaction/joints/1", joints::read),
     (maximal::SCHEMA, maximal::read),
     ("leastaction/minimal-variational/1", minimal::read),
 ];

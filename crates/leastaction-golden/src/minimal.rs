@@ -34,20 +34,20 @@ pub(super) fn read(value: &Value) -> Result<GoldenCase, Diagnostic> {
     })
 }
 
-fn number(value: &Value, pointer: &str) -> Result<f64, Diagnostic> {
+pub(super) fn number(value: &Value, pointer: &str) -> Result<f64, Diagnostic> {
     at(value, pointer)?
         .as_f64()
         .ok_or_else(|| Diagnostic::error(pointer, "it is not a number", "take an unchanged reference file"))
 }
 
-fn integer(value: &Value, pointer: &str) -> Result<usize, Diagnostic> {
+pub(super) fn integer(value: &Value, pointer: &str) -> Result<usize, Diagnostic> {
     at(value, pointer)?
         .as_u64()
         .map(|x| x as usize)
         .ok_or_else(|| Diagnostic::error(pointer, "it is not a count", "take an unchanged reference file"))
 }
 
-fn fixed<const K: usize>(value: &Value, pointer: &str) -> Result<[f64; K], Diagnostic> {
+pub(super) fn fixed<const K: usize>(value: &Value, pointer: &str) -> Result<[f64; K], Diagnostic> {
     numbers(value, pointer)?.try_into().map_err(|v: Vec<f64>| {
         Diagnostic::error(pointer, format!("it has {} numbers, not {K}", v.len()), "give all of them")
     })

@@ -79,5 +79,6 @@ pub fn golden_problem(value: &Value, mechanism: &Mechanism) -> Result<MotionProb
         limits,
         via: Vec::new(),
         passive: false,
+        tasks: Vec::new(),
     })
 }

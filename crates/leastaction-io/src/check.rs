@@ -70,7 +70,7 @@ impl Places {
 /// Names and places of what stands beside bodies and joints.
 fn elements(tree: &Tree<'_>) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
-    for key in ["gravity", "wind", "constraints", "couplings", "frames", "states", "inputs"] {
+    for key in ["gravity", "wind", "constraints", "couplings", "tendons", "frames", "states", "inputs"] {
         let Some(list) = tree.member(0, key) else { continue };
         found.insert(key.to_owned(), tree.nodes[list].at);
         for &entry in &tree.nodes[list].children {

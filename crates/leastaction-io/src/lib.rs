@@ -10,11 +10,13 @@ mod findings;
 mod frames;
 mod json;
 mod load;
+mod masses;
 pub mod mesh;
 pub mod mjcf;
 mod model_json;
 mod npz;
 mod npz_read;
+mod sdf;
 mod state_json;
 mod text_file;
 mod trajectory_csv;
@@ -32,10 +34,11 @@ pub use load::{Adapter, LoadError, LoadOptions, load_model, read_model};
 pub use model_json::{read_model_json, write_model_json};
 pub use npz::{NamedArray, NpzWriter, write_matrix_npz, write_npz};
 pub use npz_read::read_trajectory_npz;
-pub use state_json::{Clock, STATE_SCHEMA, StateError, StateFile};
+pub use sdf::read_sdf;
+pub use state_json::{Clock, RowMode, STATE_SCHEMA, StateError, StateFile};
 pub use text_file::{MAX_FILE_BYTES, read_text};
 pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
-pub use urdf::{UrdfBase, UrdfOptions, read_urdf, write_urdf};
+pub use urdf::{UrdfBase, UrdfOptions, View, read_urdf, write_urdf};
 #[doc(hidden)]
 pub use zip::Crc32;
 

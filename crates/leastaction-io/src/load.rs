@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::findings::nearest;
 use super::mjcf::{MjcfOptions, read_mjcf};
 use super::text_file::{MAX_FILE_BYTES, read_bytes};
-use super::{Diagnostic, Reading, SourceMap, UrdfOptions, read_model_json, read_urdf};
+use super::{Diagnostic, Reading, SourceMap, UrdfOptions, read_model_json, read_sdf, read_urdf};
 use crate::mechanism::{MODEL_SCHEMA, ModelDescription, Origin};
 
 /// Turns a JSON file of a foreign schema into a model; `None` if it does not know the schema.
@@ -67,7 +67,7 @@ pub enum LoadError {
         byte: u8,
     },
     /// Neither name nor content say what the file is.
-    #[error("`{}` is neither URDF, MJCF nor JSON: it begins with `{start}`", path.display())]
+    #[error("`{}` is neither URDF, MJCF, SDF nor JSON: it begins with `{start}`", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -83,12 +83,12 @@ impl LoadError {
         match self {
             Self::NotFound { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
             Self::NotFound { .. } => "check the path; a built-in model begins with `@`".into(),
-            Self::Folder { .. } => "name a file in it: `.urdf`, `.xml` (MJCF) or `.json`".into(),
+            Self::Folder { .. } => "name a file in it: `.urdf`, `.xml` (MJCF), `.sdf` or `.json`".into(),
             Self::Unreadable { .. } => "check the permissions of the file".into(),
             Self::TooLarge { .. } => "keep meshes and logs in files of their own".into(),
             Self::NotUtf8 { .. } => "save the file as UTF-8; meshes are not models".into(),
             Self::UnknownFormat { .. } => {
-                "give a URDF (`<robot>`), an MJCF (`<mujoco>`) or a JSON model (`{ \"schema\": … }`)".into()
+                "give a URDF (`<robot>`), an MJCF (`<mujoco>`), an SDF (`<sdf>`) or a JSON model (`{ \"schema\": … }`)".into()
             }
         }
     }
@@ -151,14 +151,18 @@ fn read_foreign(text: &str, path: &Path, adapter: Adapter) -> Option<Reading> {
 /// XML formats are told apart by the root element.
 fn read_xml(text: &str, path: &Path, options: &LoadOptions) -> Reading {
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let is_mjcf = match root_element(text) {
+    let root = root_element(text);
+    if root == "sdf" || (extension == "sdf" && !matches!(root, "robot" | "mujoco")) {
+        return read_sdf(text, path, &options.urdf);
+    }
+    let is_mjcf = match root {
         "mujoco" | "mujocoinclude" => true,
         "robot" => false,
         _ => matches!(extension.as_str(), "xml" | "mjcf"),
     };
     if is_mjcf {
-        let folders = options.urdf.search_paths.clone();
-        read_mjcf(text, path, &MjcfOptions { folders, ..MjcfOptions::default() })
+        let (folders, view) = (options.urdf.search_paths.clone(), options.urdf.view);
+        read_mjcf(text, path, &MjcfOptions { folders, view, ..MjcfOptions::default() })
     } else {
         read_urdf(text, path, &options.urdf)
     }

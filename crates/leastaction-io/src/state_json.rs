@@ -26,6 +26,12 @@ pub struct StateFile {
     /// Velocities by joint.
     #[serde(default)]
     pub v: BTreeMap<String, Coordinates>,
+    /// States of actuators that have one, by input.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub act: BTreeMap<String, f64>,
+    /// Values that inputs have from here on if nothing else is said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, f64>,
     /// Velocity, acceleration, jerk, … per joint: raw derivatives, not divided by factorials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub derivatives: BTreeMap<String, Vec<Coordinates>>,
@@ -35,9 +41,29 @@ pub struct StateFile {
     /// How `t` came about, so that later times are computed from the same numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// What joints with friction or limits do, by row; for readers, a run continues from `warm`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modes: BTreeMap<String, RowMode>,
     /// What the integrator continues from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm: Option<WarmStart>,
+}
+
+/// What a joint with friction or limits does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowMode {
+    /// `locked`, `sliding` or `free`.
+    pub mode: String,
+    /// Direction of sliding.
+    #[serde(default)]
+    pub sign: i8,
+    /// −1 at the lower limit, 1 at the upper, 0 at neither.
+    #[serde(default)]
+    pub side: i8,
+    /// Where it is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<f64>,
 }
 
 /// A time as `start + steps · step`: one rounding, however many steps.
@@ -122,9 +148,9 @@ impl StateFile {
     /// The state of a mechanism by joint names.
     #[must_use]
     pub fn of(mechanism: &Mechanism, state: &State) -> Self {
-        let StateDescription { t, q, v } = mechanism.describe_state(state);
+        let StateDescription { t, q, v, act, inputs } = mechanism.describe_state(state);
         let warm = state.warm.clone();
-        Self { schema: STATE_SCHEMA.into(), t, q, v, warm, ..Self::default() }
+        Self { schema: STATE_SCHEMA.into(), t, q, v, act, inputs, warm, ..Self::default() }
     }
 
     /// Reads a state file.
@@ -159,7 +185,9 @@ impl StateFile {
     /// # Errors
     /// If a joint does not exist or has another number of coordinates.
     pub fn state(&self, mechanism: &Mechanism, path: &Path) -> Result<State, StateError> {
-        let description = StateDescription { t: self.t, q: self.q.clone(), v: self.v.clone() };
+        let (q, v) = (self.q.clone(), self.v.clone());
+        let (act, inputs) = (self.act.clone(), self.inputs.clone());
+        let description = StateDescription { t: self.t, q, v, act, inputs };
         let state = mechanism
             .state_from(&description)
             .map_err(|reason| StateError::DoesNotFit { path: path.into(), reason })?;

@@ -83,7 +83,15 @@ fn random_points(mechanism: &Mechanism, n: usize) -> Vec<Point> {
             let mut q = neutral.clone();
             mechanism.retract(&neutral, &list(mechanism.nv()), &mut q);
             let [v, a, tau] = [0, 1, 2].map(|_| list(mechanism.nv()));
-            Point { q, v, a, tau, u: list(mechanism.nu()) }
+            // Half of them beyond the range, where there is one.
+            let mut u = list(mechanism.nu());
+            for (u, drive) in u.iter_mut().zip(mechanism.drives()) {
+                let [low, high] = drive.law.control_range;
+                if low.is_finite() && high.is_finite() {
+                    *u = 0.5 * (low + high) + (high - low) * *u;
+                }
+            }
+            Point { q, v, a, tau, u }
         })
         .collect()
 }
@@ -109,7 +117,9 @@ fn dump(mechanism: &Mechanism, points: &[Point]) -> Value {
         .map(|(b, at)| json!({"name": b.name, "mass": b.mass, "com": b.com.0, "grounded": at.node.is_none()}))
         .collect();
     let states: Vec<Value> = points.iter().map(|point| evaluate(mechanism, point)).collect();
+    let activated: Vec<bool> = mechanism.drives().iter().map(|drive| drive.law.is_activated()).collect();
     json!({
+        "activated": activated,
         "name": mechanism.name(), "nq": mechanism.nq(), "nv": mechanism.nv(), "inputs": mechanism.inputs(),
         "joints": joints, "bodies": bodies, "states": states,
     })
@@ -138,7 +148,9 @@ fn evaluate(mechanism: &Mechanism, point: &Point) -> Value {
             (mechanism.body(id).name.clone(), json!(list))
         })
         .collect();
+    let forces: Vec<f64> = (0..mechanism.nu()).map(|k| mechanism.input_force(k, u, q, v)).collect();
     json!({
+        "forces": forces,
         "q": q, "v": v, "a": a, "tau": tau, "u": u, "rnea": rnea, "aba": aba, "rnea_of_aba": back, "mass": mass,
         "applied": applied, "acceleration": acceleration, "kinetic": observed.kinetic,
         "potential": observed.potential, "com": observed.com.0, "poses": poses,

@@ -92,7 +92,7 @@ pub(crate) fn joint_forces<T: Real>(
         driven[c] += u[input] * gear;
     }
     for c in 0..6 {
-        out[c] = T::from_f64(driven[c].clamp(-joint.effort, joint.effort));
+        out[c] = T::from_f64(driven[c].clamp(joint.effort[0], joint.effort[1]));
     }
     if joint.rows.has_springs {
         let mut k = joint.rows.stiffness;
@@ -124,6 +124,10 @@ pub(crate) fn add_half_kick(
         for k in 0..3 {
             out[i][3 + k] += weight[k];
         }
+        for (input, point, wrench) in &link.pushes {
+            let torque = wrench.ang + (side.rot[i] * *point).cross(wrench.lin);
+            add_six(&mut out[i], torque, wrench.lin, u[*input] * half);
+        }
         for (input, wrench) in &link.thrusters {
             let s = u[*input] * half;
             add_six(&mut out[i], side.rot[i] * wrench.ang, side.rot[i] * wrench.lin, s);
@@ -151,6 +155,17 @@ pub(crate) fn add_half_kick(
                     add_row(out, &side.arm, joint.a.link, joint.b.link, &row, f[c] * half);
                 }
             }
+        }
+    }
+}
+
+/// Adds half a kick of the friction of sliding coordinates. Does not allocate.
+pub(crate) fn add_friction(layout: &Layout, side: &Side, friction: &[f64], half: f64, out: &mut [Six]) {
+    for (i, link) in layout.links.iter().enumerate() {
+        let kind = link.joint.kind;
+        for c in (0..kind.nv()).filter(|c| friction[link.v + c] != 0.0) {
+            let row = public_row(kind, &side.joints[i], c);
+            add_row(out, &side.arm, link.parent, Some(i), &row, friction[link.v + c] * half);
         }
     }
 }

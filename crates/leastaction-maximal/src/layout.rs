@@ -6,7 +6,8 @@
 
 use super::StepError;
 use super::nonholonomic::{Rolling, RollingKind};
-use crate::mechanism::{Body, Joint, JointRole, JointType, Mechanism};
+use super::servo::Servo;
+use crate::mechanism::{Actuator, Body, InputLaw, Joint, JointRole, JointType, Mechanism};
 use crate::spatial::{Inertia, Mat3, Pose, Quat, Sym3, Vec3, Wrench};
 
 /// One end of a joint: a link (or the ground) and the aligned joint frame in its centre-of-mass frame.
@@ -31,7 +32,7 @@ pub(crate) struct CoordinateRows {
     pub(crate) armature: [f64; 6],
     pub(crate) lower: [f64; 6],
     pub(crate) upper: [f64; 6],
-    /// Any damping, armature or stiffness: the coordinate may get an impulse row.
+    /// Any damping, armature, stiffness or servo: the coordinate may get an impulse row.
     pub(crate) has_rows: bool,
     /// Any stiffness.
     pub(crate) has_springs: bool,
@@ -57,7 +58,7 @@ impl CoordinateRows {
             upper,
             has_rows: any(&joint.stiffness) || any(&joint.damping) || any(&joint.armature),
             has_springs: any(&joint.stiffness),
-            has_limits: (0..nv).any(|c| lower[c].is_finite() || upper[c].is_finite()),
+            has_limits: any(&joint.friction) || (0..nv).any(|c| lower[c].is_finite() || upper[c].is_finite()),
         }
     }
 }
@@ -71,9 +72,12 @@ pub(crate) struct LinkJoint {
     pub(crate) a: End,
     pub(crate) b: End,
     pub(crate) rows: CoordinateRows,
-    /// Generalised forces: input, coordinate, gear.
+    /// Generalised forces known before a step: input, coordinate, gear.
     pub(crate) actuators: Vec<(usize, usize, f64)>,
-    pub(crate) effort: f64,
+    /// All inputs of the joint instead, if one of them depends on the motion.
+    pub(crate) servos: Vec<Servo>,
+    /// Range of the sum of the inputs on a coordinate.
+    pub(crate) effort: [f64; 2],
 }
 
 impl LinkJoint {
@@ -82,6 +86,24 @@ impl LinkJoint {
     pub(crate) fn is_plain_ball(&self) -> bool {
         self.kind == JointType::Spherical && !self.rows.has_rows && self.actuators.is_empty()
     }
+}
+
+const UNLIMITED: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+
+/// What acts on a joint: forces known before a step, or servos with everything that is cut together with them.
+fn inputs_of(mechanism: &Mechanism, joint: &Joint) -> (Vec<(usize, usize, f64)>, Vec<Servo>) {
+    let law = |input: usize| mechanism.drives()[input].law;
+    if !joint.actuators.iter().any(|a| law(a.input).is_servo()) {
+        return (joint.actuators.iter().map(|a| (a.input, a.coordinate, a.gear)).collect(), Vec::new());
+    }
+    let servo = |a: &Actuator| Servo {
+        input: a.input,
+        coordinate: a.coordinate,
+        gear: a.gear,
+        // Of the others the force is given.
+        law: if law(a.input).is_servo() { law(a.input) } else { InputLaw::PLAIN },
+    };
+    (Vec::new(), joint.actuators.iter().map(servo).collect())
 }
 
 /// A moving link.
@@ -108,6 +130,8 @@ pub(crate) struct Link {
     pub(crate) spin_drag: f64,
     /// Thrusters: input, wrench about the centre of mass in link axes.
     pub(crate) thrusters: Vec<(usize, Wrench)>,
+    /// Pushes: input, point relative to the centre of mass in link axes, wrench along world axes about the point.
+    pub(crate) pushes: Vec<(usize, Vec3, Wrench)>,
 }
 
 /// What a closure constrains.
@@ -156,8 +180,10 @@ pub(crate) struct Layout {
     pub(crate) length: f64,
     /// Largest `K/J` of a link per newton at each of its joints: see [`tension`](super::tension).
     pub(crate) stiffness_per_force: f64,
-    /// True if a joint has damping or a body drag.
+    /// True if a joint has damping or a servo, or a body drag.
     pub(crate) dissipative: bool,
+    /// By input: the number of tree coordinates it acts on.
+    pub(crate) places: Vec<usize>,
     pub(crate) limited: bool,
     /// Number of inputs.
     pub(crate) inputs: usize,
@@ -291,14 +317,18 @@ impl Layout {
         };
         let link_joint = |index: usize| -> LinkJoint {
             let j = &joints[index];
+            let (actuators, servos) = inputs_of(mechanism, j);
+            let mut rows = CoordinateRows::new(j);
+            rows.has_rows |= !servos.is_empty();
             LinkJoint {
                 kind: j.kind,
                 joint: index,
                 a: end(j.parent.map(|p| p.index()), &j.parent_frame),
                 b: end(Some(j.child.index()), &j.child_frame),
-                rows: CoordinateRows::new(j),
-                actuators: j.actuators.iter().map(|a| (a.input, a.coordinate, a.gear)).collect(),
-                effort: j.limits.map_or(f64::INFINITY, |l| l.effort),
+                rows,
+                actuators,
+                servos,
+                effort: j.limits.map_or(UNLIMITED, |l| l.effort_range),
             }
         };
         for link in &mut links {
@@ -330,6 +360,9 @@ impl Layout {
             }
             for t in &body.thrusters {
                 links[link].thrusters.push((t.input, at.wrench(t.wrench)));
+            }
+            for p in &body.pushes {
+                links[link].pushes.push((p.input, at.point(p.point), p.wrench));
             }
         }
 
@@ -415,8 +448,13 @@ impl Layout {
             gravity: mechanism.gravity(),
             wind: mechanism.wind(),
             dissipative: bodies.iter().any(|b| b.drag > 0.0)
-                || joints.iter().any(|j| j.damping.iter().any(|c| *c != 0.0)),
-            limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| j.rows.has_limits),
+                || joints.iter().any(|j| j.damping.iter().any(|c| *c != 0.0))
+                || mechanism.drives().iter().any(|drive| drive.law.is_servo()),
+            places: mechanism.drives().iter().map(|drive| drive.entries.len()).collect(),
+            limited: links.iter().map(|l| &l.joint).chain(&loops).any(|j| {
+                let rows = &j.rows;
+                rows.lower.iter().chain(&rows.upper).any(|limit| limit.is_finite())
+            }),
             inputs: mechanism.nu(),
             row_tolerance: super::ldu::RANK_TOLERANCE,
             links,
@@ -425,7 +463,30 @@ impl Layout {
             bodies: attachments,
         };
         layout.refuse_armature(mechanism)?;
+        layout.refuse_servos(mechanism)?;
         Ok(layout)
+    }
+
+    /// A servo couples the joints it acts on, which the elimination along the tree has no place for.
+    fn refuse_servos(&self, mechanism: &Mechanism) -> Result<(), StepError> {
+        for (input, drive) in mechanism.drives().iter().enumerate().filter(|(_, drive)| drive.law.is_servo())
+        {
+            let name = &mechanism.inputs()[input];
+            if drive.entries.len() > 1 {
+                return Err(unsupported(
+                    format!("input `{name}`, whose force on several joints depends on the motion"),
+                    "use the minimal integrator, or let it act on one joint",
+                ));
+            }
+        }
+        if let Some(joint) = self.loops.iter().find(|joint| !joint.servos.is_empty()) {
+            let name = &mechanism.joints()[joint.joint].name;
+            return Err(unsupported(
+                format!("the servo on the loop joint `{name}`"),
+                "give the joint the role `tree`, and another one of its loop the role `loop`",
+            ));
+        }
+        Ok(())
     }
 
     fn refuse_armature(&self, mechanism: &Mechanism) -> Result<(), StepError> {
@@ -477,7 +538,8 @@ impl Link {
                     has_limits: false,
                 },
                 actuators: Vec::new(),
-                effort: f64::INFINITY,
+                servos: Vec::new(),
+                effort: UNLIMITED,
             },
             q: 0,
             v: 0,
@@ -485,6 +547,7 @@ impl Link {
             drags: Vec::new(),
             spin_drag: 0.0,
             thrusters: Vec::new(),
+            pushes: Vec::new(),
         }
     }
 }

@@ -36,11 +36,13 @@ mod limits;
 mod linearized;
 mod newton;
 pub(crate) mod nonholonomic;
+mod parts;
 mod read_out;
 #[cfg(feature = "reference")]
 pub mod reference;
 mod residual;
 mod rotation_map;
+mod servo;
 mod start;
 mod state;
 mod tension;
@@ -62,7 +64,11 @@ pub use workspace::MaximalWorkspace;
 use leastaction_core::sabotage;
 use leastaction_core::{integrator, lobatto, mechanism, scalar, spatial};
 
-use crate::integrator::{Input, Integrator, JointForce, StepError, StepReport, expect_length, expect_state};
+use crate::integrator::rows::RowStates;
+use crate::integrator::{
+    Actuation, Input, Integrator, JointForce, RowReport, StepError, StepReport, expect_length, expect_rows,
+    expect_state, placed_start,
+};
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
 use ldu::{Six, angular, linear};
@@ -311,7 +317,7 @@ impl Maximal {
         state: &mut MaximalState,
         input: Input<'_>,
         h: f64,
-        mut derivative: Option<&mut StepDerivative>,
+        derivative: Option<&mut StepDerivative>,
     ) -> Result<StepReport, StepError> {
         expect_length("u", input.u.len(), mechanism.nu())?;
         if !(h.is_finite() && h != 0.0) {
@@ -324,6 +330,25 @@ impl Maximal {
         if ws.curve.is_some() {
             return self.advance_curve(mechanism, ws, state, input, h, derivative);
         }
+        let mut known = std::mem::take(&mut ws.inputs);
+        servo::known_forces(mechanism, input.u, &mut known, &mut ws.step.input_slopes);
+        ws.step.known.copy_from_slice(&known);
+        ws.actuation.fill(0.0);
+        ws.work = 0.0;
+        let outcome = self.composed(ws, state, &known, h, derivative);
+        ws.inputs = known;
+        outcome
+    }
+
+    /// One step under known forces and inputs of servos.
+    fn composed(
+        &self,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        u: &[f64],
+        h: f64,
+        mut derivative: Option<&mut StepDerivative>,
+    ) -> Result<StepReport, StepError> {
         let mut report = StepReport::default();
         let (fractions, t) = (self.composition.fractions(), state.t);
         ws.saved = false;
@@ -341,16 +366,9 @@ impl Maximal {
             state.inertia_step = h.abs();
         }
         for (stage, fraction) in fractions.iter().enumerate() {
-            if let Err(error) = self.substep(
-                ws,
-                state,
-                input.u,
-                fraction * h,
-                stage,
-                0,
-                &mut report,
-                derivative.as_deref_mut(),
-            ) {
+            if let Err(error) =
+                self.substep(ws, state, u, fraction * h, stage, 0, &mut report, derivative.as_deref_mut())
+            {
                 if ws.saved {
                     state.restore(&ws.layout, &ws.backup);
                 }
@@ -365,6 +383,48 @@ impl Maximal {
         history.newest = (history.newest + 1) % HISTORY;
         history.h = h;
         Ok(report)
+    }
+
+    /// One step of a tree with friction or limits, cut at events.
+    fn step_in_parts(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        expect_length("u", input.u.len(), mechanism.nu())?;
+        if !(h.is_finite() && h > 0.0) {
+            return Err(StepError::BadOption {
+                option: "step",
+                value: h.to_string(),
+                remedy: "friction and limits act forwards in time: give a positive number of seconds".into(),
+            });
+        }
+        let Some(mut driven) = ws.driven.take() else { return Ok(StepReport::default()) };
+        ws.saved = false;
+        ws.save(state);
+        if tension::matters(&ws.layout, state, h) {
+            tension::resolve(&ws.layout, state, &mut ws.scratch_rows, h);
+        }
+        state.inertia_step = h.abs();
+        let (time, mut rows) = (state.t, std::mem::take(&mut state.rows));
+        ws.step.set_modes(mechanism, &rows.list, &state.q);
+        let parts::Driven { driver, memory } = &mut *driven;
+        let mut parts = parts::MaximalParts { engine: self, mechanism, ws, start: state, memory, u: input.u };
+        let outcome = driver.step(mechanism, &mut parts, &mut rows, input.u, h, time);
+        match &outcome {
+            Ok(_) => {
+                state.t = time + h;
+                state.rows = rows;
+            }
+            Err(_) => {
+                state.restore(&ws.layout, &ws.backup);
+            }
+        }
+        ws.driven = Some(driven);
+        outcome
     }
 
     /// What is constant over a step from `state`, in the workspace.
@@ -388,12 +448,15 @@ impl Maximal {
             &step.implicit_loop,
             &mut step.incoming,
         );
+        if step.driven {
+            forces::add_friction(&ws.layout, &state.side, &step.friction, 0.5 * h, &mut step.incoming);
+        }
         residual::incoming_about_points(&state.side, &step.incoming, &mut step.incoming_point);
         step.scales = newton::scales(&ws.layout, &step.incoming, &state.poses, h);
     }
 
     /// Moves the state to the end of the solved interval.
-    fn accept(
+    pub(crate) fn accept(
         &self,
         ws: &mut MaximalWorkspace,
         state: &mut MaximalState,
@@ -421,6 +484,7 @@ impl Maximal {
             state.momentum[i] = ldu::six(ang, lin);
         }
         read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
+        ws.work += servo::add_actuation(layout, step, &state.side, trial, &state.q, &mut ws.actuation);
         std::mem::swap(&mut state.side, &mut trial.side);
         std::mem::swap(&mut state.poses, &mut trial.poses);
         let first = ws.accepted == 0;
@@ -443,6 +507,9 @@ impl Maximal {
             &step.implicit_loop,
             &mut state.momentum,
         );
+        if step.driven {
+            forces::add_friction(layout, &state.side, &step.friction, 0.5 * h, &mut state.momentum);
+        }
         let history = &mut state.history;
         let next = (history.newest + 1) % HISTORY;
         let (n, nc) = (iterate.w.len(), iterate.lam.len());
@@ -511,7 +578,63 @@ impl Integrator for Maximal {
                 remedy: "give a number between 0 and 1, such as 1e-12".into(),
             });
         }
-        Ok(MaximalWorkspace::new(layout, self.shape(), mechanism.nq(), mechanism.nv(), self.enforce_limits))
+        expect_rows(mechanism, "maximal")?;
+        let refuse = |what: String, remedy: &str| {
+            Err(StepError::Unsupported { integrator: "maximal", what, remedy: remedy.to_owned() })
+        };
+        if let Some(follower) = mechanism.followers().first() {
+            let what = format!("joint `{}`, which follows others", mechanism.joint(follower.joint).name);
+            return refuse(
+                what,
+                "use the minimal integrator, or leave it out with `--ignore mimic,couplings`",
+            );
+        }
+        if let Some(tendon) = mechanism.tendons().first() {
+            let what = format!("tendon `{}`", tendon.name);
+            return refuse(what, "use the minimal integrator, or leave it out with `--ignore couplings`");
+        }
+        let rubs = mechanism.joints().iter().find(|joint| joint.friction != [0.0; 6]);
+        if let Some(joint) = rubs.filter(|_| !layout.closures.is_empty()) {
+            let what = format!("friction of joint `{}` in a mechanism with loops or rolling", joint.name);
+            return refuse(what, "leave it out with `--friction off` or `--ignore friction`");
+        }
+        let driven = parts::Driven::new(mechanism, &layout);
+        if composed && driven.is_some() {
+            return Err(StepError::BadOption {
+                option: "order",
+                value: "4".into(),
+                remedy:
+                    "its composition has a negative substep, which friction and limits do not allow; use \
+                         order 2, or `--friction off --limits monitor`"
+                        .into(),
+            });
+        }
+        if self.shape().1 > 0 {
+            let only_order_2 = |what: &str| {
+                let remedy =
+                    format!("{what} are stepped at order 2 in poses; use order 2 or the minimal integrator");
+                Err(StepError::BadOption { option: "order", value: self.order.to_string(), remedy })
+            };
+            if driven.is_some() {
+                return only_order_2("friction and limits of joints");
+            }
+            if mechanism.drives().iter().any(|drive| !drive.plain) {
+                return only_order_2("servos and inputs with a law of their own");
+            }
+            if layout.links.iter().any(|link| !link.pushes.is_empty()) {
+                return only_order_2("pushes along world axes");
+            }
+        }
+        let enforce = self.enforce_limits && driven.is_none();
+        let mut ws = MaximalWorkspace::new(layout, self.shape(), mechanism.nq(), mechanism.nv(), enforce);
+        for (k, row) in mechanism.rows().iter().enumerate() {
+            if let (Some(at), true) = (row.coordinate(), driven.is_some()) {
+                ws.row_of[at.v] = Some(k);
+            }
+        }
+        ws.step.driven = driven.is_some();
+        ws.driven = driven;
+        Ok(ws)
     }
 
     fn start(
@@ -521,7 +644,16 @@ impl Integrator for Maximal {
         state: &State,
     ) -> Result<MaximalState, StepError> {
         expect_state(mechanism, state)?;
-        let mut made = MaximalState::new(&workspace.layout, self.shape(), mechanism.nq(), mechanism.nv());
+        let placed = if workspace.step.driven { Some(placed_start(mechanism, state)?) } else { None };
+        let state = placed.as_ref().unwrap_or(state);
+        let fresh = |workspace: &mut MaximalWorkspace| {
+            let mut made = MaximalState::new(&workspace.layout, self.shape(), mechanism.nq(), mechanism.nv());
+            if workspace.step.driven {
+                made.rows = RowStates::new(mechanism);
+            }
+            made
+        };
+        let mut made = fresh(workspace);
         if let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) {
             if made.read_numbers(&workspace.layout, &warm.data)
                 && start::reproduces(mechanism, workspace, &made, state)
@@ -534,7 +666,7 @@ impl Integrator for Maximal {
                 }
                 return Ok(made);
             }
-            made = MaximalState::new(&workspace.layout, self.shape(), mechanism.nq(), mechanism.nv());
+            made = fresh(workspace);
             made.warm_start_dropped = true;
         }
         start::consistent_start(mechanism, workspace, state, &mut made)?;
@@ -549,7 +681,18 @@ impl Integrator for Maximal {
         input: Input<'_>,
         h: f64,
     ) -> Result<StepReport, StepError> {
+        if ws.driven.is_some() {
+            return self.step_in_parts(mechanism, ws, state, input, h);
+        }
         self.advance(mechanism, ws, state, input, h, None)
+    }
+
+    fn rows<'a>(&self, workspace: &'a MaximalWorkspace, state: &'a MaximalState) -> RowReport<'a> {
+        RowReport {
+            states: &state.rows.list,
+            impulses: &state.rows.impulses,
+            events: workspace.driven.as_ref().map_or(&[], |driven| driven.driver.events()),
+        }
     }
 
     fn read_out(
@@ -569,6 +712,10 @@ impl Integrator for Maximal {
     fn gap(&self, _mechanism: &Mechanism, workspace: &mut MaximalWorkspace, state: &MaximalState) -> f64 {
         let gap = read_out::largest_gap(&workspace.layout, state);
         gap.ang.max(gap.lin)
+    }
+
+    fn actuation<'w>(&self, workspace: &'w MaximalWorkspace) -> Option<Actuation<'w>> {
+        Some(Actuation { impulse: &workspace.actuation, work: workspace.work })
     }
 
     fn joint_forces(&self, workspace: &mut MaximalWorkspace, out: &mut Vec<JointForce>) {

@@ -22,6 +22,13 @@ impl LinearizedStep for Maximal {
         keep: bool,
         out: &mut StepLinearization,
     ) -> Result<(), StepError> {
+        if let Some(row) = mechanism.rows().iter().find(|row| row.rubs) {
+            return Err(StepError::Unsupported {
+                integrator: "the derivative of a step of maximal",
+                what: format!("friction of `{}`", row.name),
+                remedy: "use `--friction off`".into(),
+            });
+        }
         slope.keep_coordinates(keep);
         self.differentiate(mechanism, workspace, state, input, h, slope)?;
         slope.matrix_into(out);

@@ -425,7 +425,7 @@ fn to_rates(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState) -
                 }
                 let row = super::constraint::coordinate_row(link.joint.kind, &state.side.joints[i], c);
                 let n = super::ldu::six(row.ang_b, row.lin);
-                let s = ws.trial.impulse[at] - ws.step.law[at].alpha * h * ws.system.rate[at];
+                let s = ws.trial.impulse[at] - ws.trial.alpha[at] * h * ws.system.rate[at];
                 ws.system.limit[at] = sigma * (dot(&n, &ws.system.wrench[i]) - s);
             }
         }

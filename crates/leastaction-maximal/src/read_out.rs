@@ -8,10 +8,12 @@ use super::forces::{about_point, add_row, node_block};
 use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{Six, angular, linear};
+use super::parts::rates;
 use super::residual::{closure_rows, row_size};
-use super::start::{position_values, public_rates};
+use super::start::position_values;
 use super::state::MaximalState;
 use super::workspace::{MaximalWorkspace, StepData, Trial, Worst};
+use crate::integrator::RowState;
 use crate::mechanism::{BodyId, JointId, Mechanism, State};
 use crate::spatial::{Mat3, Momentum, Pose, Quat, Vec3, Wrench};
 
@@ -33,10 +35,12 @@ pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side, inertia: 
             system.force[at] = 0.0;
             ldu.stiffness[at] = [0.0; 6];
             ldu.stiffness[at][c] = link.joint.rows.armature[c];
-            ldu.limit[at] = [0.0, 1.0];
+            // What is held does not move.
+            ldu.limit[at] = if step.held[at].is_nan() { [0.0, 1.0] } else { [1.0, 0.0] };
+            system.limit[at] = 0.0;
         }
     }
-    ldu.limits_active = false;
+    ldu.limits_active = step.driven && step.enforce_limits;
     if layout.closures.is_empty() {
         return;
     }
@@ -70,6 +74,9 @@ pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side, inertia: 
 
 /// Projects the carried momentum: `[Ω; v]` of the joint points in `system.body`, joint rates in `system.rate`.
 pub(crate) fn project(ws: &mut MaximalWorkspace, state: &MaximalState) {
+    if ws.step.driven && !state.rows.list.is_empty() {
+        ws.hold(&state.rows.list);
+    }
     assemble_node(ws, state);
     for i in 0..ws.layout.links.len() {
         ws.system.body[i] = about_point(&state.momentum[i], state.side.arm[i]);
@@ -89,12 +96,7 @@ pub(crate) fn read_out(
     out.t = state.t;
     out.q.copy_from_slice(&state.q);
     project(ws, state);
-    for (i, link) in ws.layout.links.iter().enumerate() {
-        let nv = link.joint.kind.nv();
-        let mut v = [0.0; 6];
-        public_rates(&ws.layout, &state.side, i, &ws.system.rate[link.v..link.v + nv], &mut v);
-        out.v[link.v..link.v + nv].copy_from_slice(&v[..nv]);
-    }
+    rates(&ws.layout, &state.side, &ws.system.rate, &mut out.v);
 }
 
 /// End impulses `e = f0 + β dy` of the coordinate rows, added to the outgoing momenta. (3.22)
@@ -106,9 +108,9 @@ pub(crate) fn add_end_impulses(layout: &Layout, step: &StepData, trial: &Trial, 
         }
         for c in 0..joint.kind.nv() {
             let law = &step.law[link.v + c];
-            if law.alpha != 0.0 {
+            if law.alpha != 0.0 || !joint.servos.is_empty() {
                 let row = coordinate_row(joint.kind, &trial.side.joints[i], c);
-                let e = law.f0 + law.beta * trial.dy[link.v + c];
+                let e = law.f0 + law.beta * trial.dy[link.v + c] + trial.driven[link.v + c];
                 add_row(momentum, &trial.side.arm, link.parent, Some(i), &row, e);
             }
         }
@@ -141,6 +143,17 @@ pub(crate) fn largest_gap(layout: &Layout, state: &MaximalState) -> Worst {
         worst.add_closure(layout, c, &state.side, &state.poses);
     }
     worst
+}
+
+impl MaximalWorkspace {
+    /// Holds the rows that are locked.
+    fn hold(&mut self, rows: &[RowState]) {
+        for (held, row) in self.step.held.iter_mut().zip(&self.row_of) {
+            let state = row.map(|k| &rows[k]).filter(|state| state.locked);
+            *held = state.map_or(f64::NAN, |state| state.hold);
+        }
+        self.step.enforce_limits = rows.iter().any(|state| state.locked);
+    }
 }
 
 impl Worst {

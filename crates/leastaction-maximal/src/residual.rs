@@ -13,7 +13,7 @@ use super::constraint::{angular_rows, coordinate_row, directions, particular, va
 use super::coordinate::{increments, is_angle};
 use super::forces::{about_point, is_stiff, point_block};
 use super::geometry::{LinkPose, Side};
-use super::layout::{ClosureKind, Layout};
+use super::layout::{ClosureKind, Layout, LinkJoint};
 use super::ldu::{Ldu, Six, System, add_wrench, angular, dot, linear};
 use super::limits::{LIMIT_SCALE, fischer_burmeister, limit_distance, limit_side};
 use super::rotation_map::RotationMap;
@@ -38,7 +38,9 @@ impl StepData {
                 self.implicit[v] = is_stiff(layout, side, joint, &side.joints[i], c, h);
                 let y = if joint.kind.nq() == joint.kind.nv() { state.q[link.q + c] } else { 0.0 };
                 self.law[v] = super::forces::ImpulseLaw::new(joint, c, y, h, self.implicit[v]);
-                self.limit_side[v] = if self.enforce_limits {
+                self.limit_side[v] = if self.driven {
+                    f64::from(u8::from(!self.held[v].is_nan()))
+                } else if self.enforce_limits {
                     limit_side(joint.rows.lower[c], joint.rows.upper[c], y)
                 } else {
                     0.0
@@ -226,12 +228,20 @@ pub(crate) fn evaluate(
                 let at = link.v + c;
                 trial.dy[at] = dy[c];
                 trial.impulse[at] = step.law[at].f0 - step.law[at].alpha * dy[c];
+                trial.alpha[at] = step.law[at].alpha;
+                if !link.joint.servos.is_empty() {
+                    servo_impulse(&link.joint, step, c, state.q[link.q + c], at, trial);
+                }
                 let side = step.limit_side[at];
                 if side != 0.0 {
                     let rows = &link.joint.rows;
                     let y = state.q[link.q + c] + dy[c];
                     let a = limit_distance(side, rows.lower[c], rows.upper[c], y) * inverse_h;
-                    trial.limit[at] = fischer_burmeister(a, LIMIT_SCALE * iterate.limit[at]);
+                    trial.limit[at] = if step.driven {
+                        [(y - step.held[at]) * inverse_h, 1.0, 0.0]
+                    } else {
+                        fischer_burmeister(a, LIMIT_SCALE * iterate.limit[at])
+                    };
                     gaps.rate(is_angle(kind, c), trial.limit[at][0]);
                 }
             }
@@ -281,6 +291,17 @@ pub(crate) fn evaluate(
     let velocities = (rate2.ang * length2 + rate2.lin) / (scales.speed * scales.speed);
     trial.merit = (momenta + velocities).sqrt();
     trial.merit.is_finite()
+}
+
+/// Adds the servos of a coordinate to its row. (3.60)
+#[inline(never)]
+fn servo_impulse(joint: &LinkJoint, step: &StepData, c: usize, y: f64, at: usize, trial: &mut Trial) {
+    let (half, dy) = (0.5 * step.h, trial.dy[at]);
+    let (middle, rate) = (y + 0.5 * dy, dy / step.h);
+    trial.driven[at] = half * joint.servo_force(c, middle, rate, &step.known);
+    trial.impulse[at] += trial.driven[at];
+    let [by_y, by_rate] = joint.servo_slopes(c, middle, rate, &step.known);
+    trial.alpha[at] -= half * (0.5 * by_y + by_rate / step.h);
 }
 
 /// Values of the constraint rows while they are evaluated: the largest, and the sum of their squares as rates.
@@ -498,7 +519,7 @@ pub(crate) fn assemble(
             let nv = link.joint.kind.nv();
             for c in 0..nv {
                 let at = link.v + c;
-                let alpha = step.law[at].alpha * h;
+                let alpha = trial.alpha[at] * h;
                 system.force[at] = trial.impulse[at];
                 ldu.stiffness[at] = [0.0; 6];
                 if c < 3 && matches!(link.joint.kind, JointType::Spherical | JointType::Floating) {

@@ -26,7 +26,7 @@ pub(crate) fn forward_kinematics(layout: &Layout, q: &[f64], poses: &mut [LinkPo
 }
 
 /// Velocities `[Ω; v]` of the joint points from joint rates in the engine's basis.
-fn velocities(layout: &Layout, side: &Side, v: &[f64], out: &mut [Six]) {
+pub(crate) fn velocities(layout: &Layout, side: &Side, v: &[f64], out: &mut [Six]) {
     let mut columns = [[0.0; 6]; 6];
     for (i, link) in layout.links.iter().enumerate() {
         let joint = &link.joint;

@@ -5,6 +5,7 @@ use super::forces::unwrapped;
 use super::geometry::{LinkPose, Side};
 use super::layout::Layout;
 use super::ldu::Six;
+use crate::integrator::rows::RowStates;
 use crate::spatial::{Mat3, Quat, Vec3};
 
 /// How many past steps the guess is extrapolated from.
@@ -39,6 +40,8 @@ pub struct MaximalState {
     pub(crate) moved: f64,
     /// True if the start had a warm part that did not belong to its positions and velocities.
     pub(crate) warm_start_dropped: bool,
+    /// What rows with friction or limits do; empty where nothing is driven.
+    pub(crate) rows: RowStates,
 }
 
 /// Interval velocities `[ω; v]`, joint wrenches and multipliers of past steps, per composition stage.
@@ -113,6 +116,7 @@ impl MaximalState {
             inertia_step: 0.0,
             moved: 0.0,
             warm_start_dropped: false,
+            rows: RowStates::default(),
         }
     }
 
@@ -157,12 +161,20 @@ impl MaximalState {
         if self.stiffened {
             out.extend(self.inertia.iter().flat_map(|j| j.0).flatten());
         }
+        self.rows.write(&mut out);
         out
     }
 
     /// Reads what [`to_numbers`](Self::to_numbers) wrote; false if the numbers do not fit.
     pub(crate) fn read_numbers(&mut self, layout: &Layout, data: &[f64]) -> bool {
-        let expected = self.to_numbers().len();
+        let of_rows = self.rows.numbers();
+        let expected = self.to_numbers().len() - of_rows;
+        let Some((data, tail)) = data.split_at_checked(data.len().wrapping_sub(of_rows)) else {
+            return false;
+        };
+        if !self.rows.read(tail) {
+            return false;
+        }
         let stiffened = data.len() == expected + 9 * self.inertia.len() && data.len() > expected;
         if !(data.len() == expected || stiffened) || data.iter().any(|x| !x.is_finite()) {
             return false;
@@ -207,6 +219,7 @@ impl MaximalState {
     pub(crate) fn save(&mut self, other: &Self) {
         self.t = other.t;
         self.interval = other.interval;
+        self.rows.copy_from(&other.rows);
         self.poses.copy_from_slice(&other.poses);
         self.momentum.copy_from_slice(&other.momentum);
         self.q.copy_from_slice(&other.q);

@@ -8,6 +8,7 @@ use super::graph::Graph;
 use super::layout::Layout;
 use super::ldu::{Ldu, Six, System};
 use super::nonholonomic::Rows;
+use super::parts::Driven;
 use super::state::MaximalState;
 
 /// Memory of the maximal integrator for one mechanism. Holds no truth: dropping it loses nothing.
@@ -43,10 +44,19 @@ pub struct MaximalWorkspace {
     /// Intervals accepted within the present step.
     pub(crate) accepted: u32,
     pub(crate) scratch_rows: Vec<[Row; 6]>,
+    /// Inputs of the step as [`StepData::known`] has them, and the impulse of every input over the last step.
+    pub(crate) inputs: Vec<f64>,
+    pub(crate) actuation: Vec<f64>,
+    /// Work of all inputs over it.
+    pub(crate) work: f64,
     /// What steps of an order above 2 need.
     pub(crate) curve: Option<Box<CurveMemory>>,
     /// Merits of the last solve, newest last.
     pub(crate) merits: [f64; 8],
+    /// What cuts steps at events, where coordinates have friction or limits and the mechanism is a tree.
+    pub(crate) driven: Option<Box<Driven>>,
+    /// The row of each velocity coordinate.
+    pub(crate) row_of: Vec<Option<usize>>,
 }
 
 /// What stays constant while a step is solved.
@@ -62,6 +72,9 @@ pub(crate) struct StepData {
     pub(crate) law_loop: Vec<[ImpulseLaw; 3]>,
     pub(crate) implicit: Vec<bool>,
     pub(crate) implicit_loop: Vec<[bool; 3]>,
+    /// Inputs of the step: forces where they are known before it, with their derivatives by the inputs.
+    pub(crate) known: Vec<f64>,
+    pub(crate) input_slopes: Vec<f64>,
     /// Force directions of the closures at the start (joint rows), and of rolling constraints (centre-of-mass rows).
     pub(crate) rows: Vec<[Row; 6]>,
     /// Rows of the closures in use, by the last factorization of the step; all of them before the first.
@@ -70,6 +83,12 @@ pub(crate) struct StepData {
     pub(crate) limit_side: Vec<f64>,
     pub(crate) limit_side_loop: Vec<[f64; 3]>,
     pub(crate) enforce_limits: bool,
+    /// True if the driver of friction and limits says which coordinates are held.
+    pub(crate) driven: bool,
+    /// Where coordinates are held by the driver of friction and limits; not a number where they are not.
+    pub(crate) held: Vec<f64>,
+    /// Friction of sliding coordinates.
+    pub(crate) friction: Vec<f64>,
 }
 
 /// What residuals are measured by: all of it from the model, the state and the step, so that a mechanism of another size,
@@ -129,6 +148,9 @@ pub(crate) struct Trial {
     pub(crate) closure: Vec<Six>,
     /// Start impulses of the coordinate rows, Fischer–Burmeister values and slopes of the limits.
     pub(crate) impulse: Vec<f64>,
+    /// Their slopes `−ds/d(dy)`, and the part of servos.
+    pub(crate) alpha: Vec<f64>,
+    pub(crate) driven: Vec<f64>,
     pub(crate) limit: Vec<[f64; 3]>,
     pub(crate) limit_loop: Vec<[[f64; 3]; 3]>,
     /// Increments of the coordinates.
@@ -171,11 +193,16 @@ impl MaximalWorkspace {
                 law_loop: vec![[ImpulseLaw::default(); 3]; nl],
                 implicit: vec![false; nv],
                 implicit_loop: vec![[false; 3]; nl],
+                known: vec![0.0; layout.places.len()],
+                input_slopes: vec![1.0; layout.places.len()],
                 rows: vec![[Row::default(); 6]; nc],
                 kept: vec![[true; 6]; nc],
                 limit_side: vec![0.0; nv],
                 limit_side_loop: vec![[0.0; 3]; nl],
                 enforce_limits: enforce_limits && layout.limited,
+                driven: false,
+                held: vec![f64::NAN; nv],
+                friction: vec![0.0; nv],
             },
             trial: Trial {
                 poses: vec![LinkPose::identity(); n],
@@ -185,6 +212,8 @@ impl MaximalWorkspace {
                 particular: vec![[0.0; 6]; n],
                 closure: vec![[0.0; 6]; nc],
                 impulse: vec![0.0; nv],
+                alpha: vec![0.0; nv],
+                driven: vec![0.0; nv],
                 limit: vec![[0.0; 3]; nv],
                 limit_loop: vec![[[0.0; 3]; 3]; nl],
                 dy: vec![0.0; nv],
@@ -208,7 +237,12 @@ impl MaximalWorkspace {
             node_time: 0.0,
             accepted: 0,
             scratch_rows: vec![[Row::default(); 6]; nc],
+            inputs: vec![0.0; layout.places.len()],
+            work: 0.0,
+            actuation: vec![0.0; layout.places.len()],
             merits: [0.0; 8],
+            driven: None,
+            row_of: vec![None; nv],
             curve: (degree > 0).then(|| Box::new(CurveMemory::new(&layout, degree, nq, nv))),
             iterate,
             layout,

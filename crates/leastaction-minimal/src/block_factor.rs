@@ -111,6 +111,8 @@ pub(crate) struct NewtonFactor {
     /// Arms of the segment at hand, and its K about its parent's origin.
     arms: Vec<Vec3>,
     moved: Vec<f64>,
+    /// Coordinates that are held: they pass K on and do not move.
+    pub(crate) locked: Vec<bool>,
 }
 
 /// Memory for right-hand sides of one scalar type.
@@ -141,6 +143,7 @@ impl NewtonFactor {
             reduced: vec![0.0; most * sizes.nx],
             arms: Vec::with_capacity(sizes.points),
             moved: vec![0.0; if segments.origins > 0 { sizes.nx * sizes.ny } else { 0 }],
+            locked: vec![false; segments.n],
         }
     }
 
@@ -245,6 +248,10 @@ impl NewtonFactor {
         let Evaluated { segments, scheme, residual, .. } = at;
         let Sizes { s, nx, ny, g, .. } = self.sizes;
         let (k, size) = (place.k, nx * ny);
+        if self.locked[segments.list[i].coordinate] {
+            self.hold(at, i, place);
+            return Ok(());
+        }
         let block = &self.blocks[place.slot * size..(place.slot + 1) * size];
         // T, C^y into their place.
         self.data[place.t..place.t + k * nx].copy_from_slice(&self.rows.t[..k * nx]);
@@ -335,6 +342,32 @@ impl NewtonFactor {
             }
         }
         Ok(())
+    }
+
+    /// A joint that does not move: `K_p += K`, and everything a right-hand side meets is zero.
+    #[inline(never)]
+    fn hold<const N: usize>(&mut self, at: Evaluated<'_, N>, i: usize, place: Place) {
+        let Sizes { nx, ny, .. } = self.sizes;
+        let (k, size) = (place.k, nx * ny);
+        for (first, length) in
+            [(place.t, nx), (place.x, nx), (place.u, ny), (place.cy, ny), (place.inverse, k)]
+        {
+            self.data[first..first + k * length].fill(0.0);
+        }
+        if place.parent == GROUND {
+            return;
+        }
+        let to = self.places[place.parent].slot;
+        if let Some(origin) = at.segments.list[i].origin {
+            self.pass_about_parent(at, place, to, origin);
+            return;
+        }
+        let (block, parent) = two_blocks(&mut self.blocks, size, place.slot, to);
+        if place.opens {
+            parent.copy_from_slice(block);
+        } else {
+            axpy(1.0, block, parent);
+        }
     }
 
     /// `K_p += Rᵀ (K + U X) R`, with R what moves x from the parent's origin to the segment's own: `x = R x_p`.

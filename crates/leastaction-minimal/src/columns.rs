@@ -54,6 +54,9 @@ pub(super) struct ColumnMemory<T> {
     pub(super) rhs: Vec<T>,
     /// Change of the actuator force of each coordinate, and of the impulses on segments by node; empty without inputs.
     pub(super) effort: Vec<T>,
+    /// Change of rows and momenta by the inputs of servos; empty without.
+    pub(super) driven: Vec<T>,
+    pub(super) driven_momentum: Vec<T>,
     pub(super) impulse: Vec<[T; 6]>,
     /// Result: increments by coordinate, then node; momentum after the step (balls: in the anchor's axes).
     pub(super) delta: Vec<T>,
@@ -104,6 +107,8 @@ impl StepSlope {
             shift: vec![T::zero(); n],
             rhs: vec![T::zero(); n * s],
             effort: Vec::new(),
+            driven: Vec::new(),
+            driven_momentum: Vec::new(),
             impulse: Vec::new(),
             delta: vec![T::zero(); n * s],
             momentum: vec![T::zero(); n],

@@ -38,6 +38,8 @@ pub(crate) struct DenseFactor<const N: usize> {
     composite: Vec<Sym<N>>,
     /// `(1/h) w^β b^{βα} b^{βγ}` by `[α][γ][β]`.
     coupling: Vec<[f64; N]>,
+    /// Coordinates that are held.
+    pub(crate) locked: Vec<bool>,
 }
 
 impl<const N: usize> DenseFactor<N> {
@@ -59,6 +61,7 @@ impl<const N: usize> DenseFactor<N> {
             swaps: vec![0; size],
             composite: vec![[Lanes::default(); 6]; segments.list.len()],
             coupling,
+            locked: vec![false; segments.n],
         }))
     }
 
@@ -73,6 +76,9 @@ impl<const N: usize> DenseFactor<N> {
         residual: &Residual<f64, N>,
     ) -> Result<(), usize> {
         self.assemble(segments, scheme, residual);
+        if self.locked.iter().any(|locked| *locked) {
+            self.hold(segments.n, scheme.s);
+        }
         self.eliminate(segments.n * scheme.s).map_err(|column| {
             let c = column / scheme.s;
             segments.list.iter().position(|segment| segment.coordinate == c).unwrap_or(0)
@@ -86,6 +92,7 @@ impl<const N: usize> DenseFactor<N> {
             self.composite[i] =
                 if segment.massless { [Lanes::default(); 6] } else { own(residual, segments, i) };
         }
+        self.place_tendons(segments, scheme, residual);
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let rot = self.composite[i];
             let c = segment.coordinate;
@@ -127,6 +134,19 @@ impl<const N: usize> DenseFactor<N> {
         }
     }
 
+    /// Rows and columns of held coordinates become those of the unit matrix.
+    fn hold(&mut self, n: usize, s: usize) {
+        for c in (0..n).filter(|c| self.locked[*c]) {
+            for i in c * s..(c + 1) * s {
+                for j in 0..n * s {
+                    let one = f64::from(u8::from(i == j));
+                    self.matrix[i * n * s + j] = one;
+                    self.matrix[j * n * s + i] = one;
+                }
+            }
+        }
+    }
+
     /// Writes the block of one pair of coordinates.
     #[inline(always)]
     fn place(
@@ -149,7 +169,26 @@ impl<const N: usize> DenseFactor<N> {
                 if ga == al {
                     x += residual.weights[al] * pair.qq.0[al];
                 }
-                out[ga - 1] = x;
+                out[ga - 1] += x;
+            }
+        }
+    }
+
+    /// Tendons, whose forces couple all their coordinates.
+    fn place_tendons(&mut self, segments: &Segments, scheme: &Scheme<N>, residual: &Residual<f64, N>) {
+        let (s, n) = (scheme.s, segments.n);
+        for tendon in &segments.tendons {
+            for (i, a) in &tendon.terms {
+                for (j, b) in &tendon.terms {
+                    for al in 0..s {
+                        let out = &mut self.matrix[(i * s + al) * n * s + j * s..][..s];
+                        for ga in 1..=s {
+                            let stiff = if ga == al { residual.weights[al] * tendon.stiffness } else { 0.0 };
+                            let damped = tendon.damping * scheme.w[al] * scheme.b[al][ga];
+                            out[ga - 1] -= a * b * (stiff + damped);
+                        }
+                    }
+                }
             }
         }
     }
@@ -164,7 +203,9 @@ impl<const N: usize> DenseFactor<N> {
     ) {
         let law = &segments.laws[c];
         let (s, n) = (scheme.s, segments.n);
-        if law.armature == 0.0 && law.damping == 0.0 && law.stiffness == 0.0 {
+        let servos = &residual.servos;
+        let driven = !segments.servos.is_empty() && segments.driven.binary_search(&c).is_ok();
+        if law.armature == 0.0 && law.damping == 0.0 && law.stiffness == 0.0 && !driven {
             return;
         }
         for al in 0..s {
@@ -172,8 +213,12 @@ impl<const N: usize> DenseFactor<N> {
             for ga in 1..=s {
                 let coupling: f64 = self.coupling[al * s + ga - 1].iter().sum();
                 out[ga - 1] += law.armature * coupling / residual.h
-                    - law.damping * scheme.w[al] * scheme.b[al][ga]
-                    - if ga == al { residual.weights[al] * law.stiffness } else { 0.0 };
+                    - (law.damping - servos.by_rate[c].0[al]) * scheme.w[al] * scheme.b[al][ga]
+                    - if ga == al {
+                        residual.weights[al] * (law.stiffness - servos.by_position[c].0[al])
+                    } else {
+                        0.0
+                    };
             }
         }
     }

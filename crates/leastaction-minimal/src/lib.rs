@@ -39,6 +39,7 @@ mod linearize;
 mod linearized;
 mod mass_factor;
 mod options;
+mod parts;
 #[cfg(feature = "reference")]
 pub mod reference;
 pub(crate) mod residual;
@@ -47,11 +48,14 @@ mod sample;
 mod scale;
 pub(crate) mod scheme;
 pub(crate) mod segments;
+pub(crate) mod servo;
 mod shift;
 pub(crate) mod six;
 pub(crate) mod state;
 mod step;
 mod stiffness;
+pub(crate) mod tendon;
+mod ties;
 pub(crate) mod wrench;
 
 pub use leastaction_core::lobatto::{Lobatto, MAX_DEGREE};
@@ -65,7 +69,10 @@ pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 use leastaction_core::sabotage;
 use leastaction_core::{integrator, lobatto, mechanism, scalar, spatial};
 
-use crate::integrator::{Input, Integrator, StepError, StepReport, expect_length};
+use crate::integrator::{
+    Actuation, Input, Integrator, RowEvent, RowReport, StepError, StepReport, expect_length, expect_state,
+    placed_start,
+};
 use crate::mechanism::{BodyId, Mechanism, State};
 use std::sync::Arc;
 use step::Solver;
@@ -129,6 +136,8 @@ trait Engine: std::fmt::Debug + Send {
         h: f64,
     ) -> Result<StepReport, StepError>;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
+    fn actuation(&self) -> Actuation<'_>;
+    fn events(&self) -> &[RowEvent];
     fn sample(
         &mut self,
         mechanism: &Mechanism,
@@ -171,6 +180,12 @@ impl<const N: usize> Engine for Solver<N> {
     }
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
         Self::public_velocity(self, mechanism, state, v);
+    }
+    fn actuation(&self) -> Actuation<'_> {
+        Self::actuation(self)
+    }
+    fn events(&self) -> &[RowEvent] {
+        Self::events(self)
     }
     fn sample(
         &mut self,
@@ -274,6 +289,8 @@ impl Integrator for Minimal {
         workspace: &mut MinimalWorkspace,
         state: &State,
     ) -> Result<MinimalState, StepError> {
+        expect_state(mechanism, state)?;
+        let state = &placed_start(mechanism, state)?;
         let mut out = MinimalState::new(mechanism, self.degree(), state)?;
         let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == self.label()) else {
             workspace.0.legendre(mechanism, state, &mut out);
@@ -313,8 +330,16 @@ impl Integrator for Minimal {
         workspace.0.public_velocity(mechanism, state, &mut out.v);
     }
 
+    fn actuation<'w>(&self, workspace: &'w MinimalWorkspace) -> Option<Actuation<'w>> {
+        Some(workspace.0.actuation())
+    }
+
     fn warm_start(&self, _mechanism: &Mechanism, state: &MinimalState) -> Vec<f64> {
         state.to_warm()
+    }
+
+    fn rows<'a>(&self, workspace: &'a MinimalWorkspace, state: &'a MinimalState) -> RowReport<'a> {
+        RowReport { states: &state.rows.list, impulses: &state.rows.impulses, events: workspace.0.events() }
     }
 
     fn warm_start_dropped(&self, state: &MinimalState) -> bool {
@@ -409,6 +434,7 @@ impl Minimal {
     ) -> Result<(), StepError> {
         expect_length("u", input.u.len(), mechanism.nu())?;
         expect_step(h)?;
+        expect_smooth(mechanism)?;
         (out.nv, out.nu) = (mechanism.nv(), mechanism.nu());
         let coordinates = out.coordinates;
         workspace.0.linearize(mechanism, &self.options, state, input.u, h, coordinates, &mut out.matrix)
@@ -426,4 +452,22 @@ fn expect_step(h: f64) -> Result<(), StepError> {
     }
     let remedy = "take a finite step other than zero".into();
     Err(StepError::BadOption { option: "step", value: h.to_string(), remedy })
+}
+
+/// Refuses the derivative of a step with rows or followers.
+fn expect_smooth(mechanism: &Mechanism) -> Result<(), StepError> {
+    let row = mechanism.rows().first().map(|row| format!("friction or limits of `{}`", row.name));
+    let follower = mechanism
+        .followers()
+        .first()
+        .map(|f| format!("joint `{}`, which follows others,", mechanism.joint(f.joint).name));
+    let tendon = mechanism.tendons().first().map(|tendon| format!("tendon `{}`", tendon.name));
+    match row.or(follower).or(tendon) {
+        None => Ok(()),
+        Some(what) => Err(StepError::Unsupported {
+            integrator: "the derivative of a step of minimal",
+            what,
+            remedy: "use `--friction off`, `--limits monitor` and `--ignore mimic,couplings`".into(),
+        }),
+    }
 }

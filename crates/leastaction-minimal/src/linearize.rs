@@ -13,8 +13,9 @@ use super::options::MinimalOptions;
 use super::segments::Motion;
 use super::state::{MinimalState, split_position};
 use super::step::{Failure, Solver};
+use super::tendon::invert;
 use crate::integrator::StepError;
-use crate::mechanism::{JointType, Mechanism};
+use crate::mechanism::{JointType, Mechanism, cut};
 use crate::spatial::{Mat3, Quat, Vec3, Wrench};
 
 /// Columns that go through the sweeps together.
@@ -80,9 +81,18 @@ struct Ends {
     balls: Vec<(Mat3, Mat3, Vec3)>,
 }
 
+/// Servos on several joints: what a unit of each force does to the state after the step, and the inverse of how they answer.
+struct Coupled {
+    outputs: Vec<f64>,
+    inverse: Vec<f64>,
+}
+
 /// What a unit of one input changes.
 pub(super) struct InputChange {
+    /// Efforts that change alike at all points, by coordinate.
     pub(super) efforts: Vec<(usize, f64)>,
+    /// Rows that a servo's input changes: coordinate, row (the last is the momentum after the step), change.
+    pub(super) rows: Vec<(usize, usize, f64)>,
     pub(super) impulses: Vec<Wrench>,
 }
 
@@ -254,11 +264,19 @@ impl<const N: usize> Solver<N> {
 
     /// What a unit of input `j` changes: efforts by coordinate, impulses by segment and node.
     pub(super) fn input_change(&mut self, j: usize) -> InputChange {
-        let mut efforts = Vec::new();
+        let (mut efforts, mut rows) = (Vec::new(), Vec::new());
+        let slope = self.input_slopes[j];
         for a in self.segments.actuators.iter().filter(|a| a.input == j) {
-            let limit = self.segments.laws[a.coordinate].effort;
-            if self.residual.efforts[a.coordinate].0[0].abs() < limit {
-                efforts.push((a.coordinate, a.gear));
+            if self.segments.driven.contains(&a.coordinate) {
+                self.servo_rows(a.coordinate, |_| a.gear * slope, &mut rows);
+            } else if cut(self.residual.efforts[a.coordinate].0[0], self.segments.laws[a.coordinate].effort).1
+            {
+                efforts.push((a.coordinate, a.gear * slope));
+            }
+        }
+        for (k, servo) in self.segments.servos.iter().enumerate().filter(|(_, servo)| servo.input == j) {
+            for (c, gear) in servo.entries.iter().copied() {
+                self.servo_rows(c, |g| gear * self.residual.servos.slopes[k][g].by_input, &mut rows);
             }
         }
         let mut impulses = vec![[Wrench::zero(); N]; self.segments.list.len()];
@@ -272,8 +290,20 @@ impl<const N: usize> Solver<N> {
             &mut impulses,
         );
         let nodes = self.scheme.s + 1;
-        let impulses = impulses.iter().flat_map(|nodes_of| nodes_of[..nodes].to_vec()).collect();
-        InputChange { efforts, impulses }
+        let impulses = impulses.iter().flat_map(|nodes_of| nodes_of[..nodes].to_vec());
+        InputChange { efforts, rows, impulses: impulses.map(|f| f.scale(slope)).collect() }
+    }
+
+    /// Rows of a coordinate whose effort changes by `by(g)` at the points where it is not cut.
+    fn servo_rows(&self, c: usize, by: impl Fn(usize) -> f64, rows: &mut Vec<(usize, usize, f64)>) {
+        for row in 0..=self.scheme.s {
+            let free = &self.residual.servos.free[c];
+            let change = (0..self.scheme.points)
+                .filter(|g| free[*g])
+                .map(|g| self.residual.weights[g] * self.scheme.values[row][g] * by(g))
+                .sum();
+            rows.push((c, row, change));
+        }
     }
 
     /// All columns, batch by batch.
@@ -282,16 +312,104 @@ impl<const N: usize> Solver<N> {
         let width = 2 * n + nu;
         out.clear();
         out.resize(2 * n * width, 0.0);
+        let coupled = self.coupled_columns(ends, memory);
         for first in (0..width).step_by(BATCH) {
             self.set_columns(ends, memory, first, width);
             memory.slope.solve(&mut memory.columns);
+            let forces = coupled.as_ref().map(|coupled| self.coupled_forces(coupled, memory));
             self.outputs(ends, memory);
+            if let (Some(coupled), Some(forces)) = (&coupled, forces) {
+                for (j, force) in forces.iter().enumerate() {
+                    for c in 0..n {
+                        memory.dq[c] += *force * coupled.outputs[2 * n * j + c];
+                        memory.ds[c] += *force * coupled.outputs[2 * n * j + n + c];
+                    }
+                }
+            }
             let count = BATCH.min(width - first);
             for c in 0..n {
                 out[c * width + first..][..count].copy_from_slice(&memory.dq[c].0[..count]);
                 out[(n + c) * width + first..][..count].copy_from_slice(&memory.ds[c].0[..count]);
             }
         }
+    }
+
+    /// Forces of the servos on several joints, by lane, that the columns at hand bring about. (2.61)
+    fn coupled_forces(&self, coupled: &Coupled, memory: &LinearizeMemory) -> Vec<Columns> {
+        let (s, m) = (self.scheme.s, self.tendons.count(&self.scheme));
+        let columns = &memory.columns;
+        let answers: Vec<Columns> = (0..m)
+            .map(|j| {
+                Lanes(std::array::from_fn(|lane| {
+                    let x = |c: usize, ga: usize| columns.delta[c * s + ga - 1].0[lane];
+                    let shift = |c: usize| columns.shift[c].0[lane];
+                    self.tendons.answer(&self.segments, &self.scheme, &self.residual, j, x, shift)
+                }))
+            })
+            .collect();
+        (0..m)
+            .map(|j| {
+                let mut sum = Columns::default();
+                (0..m).for_each(|i| sum += answers[i] * coupled.inverse[j * m + i]);
+                sum
+            })
+            .collect()
+    }
+
+    /// What a unit of force of each servo on several joints does at each point; none if there are no such servos.
+    fn coupled_columns(&self, ends: &Ends, memory: &mut LinearizeMemory) -> Option<Coupled> {
+        if self.tendons.is_empty() {
+            return None;
+        }
+        let (n, s, m) = (self.segments.n, self.scheme.s, self.tendons.count(&self.scheme));
+        let mut coupled = Coupled { outputs: vec![0.0; 2 * n * m], inverse: vec![0.0; m * m] };
+        for first in (0..m).step_by(BATCH) {
+            let columns = &mut memory.columns;
+            columns.effort.clear();
+            columns.impulse.clear();
+            columns.driven.clear();
+            columns.driven.resize(n * s, Columns::default());
+            columns.driven_momentum.clear();
+            columns.driven_momentum.resize(n, Columns::default());
+            columns.shift.fill(Columns::default());
+            let count = BATCH.min(m - first);
+            for lane in 0..count {
+                self.tendons.rows(
+                    &self.segments,
+                    &self.scheme,
+                    &self.residual,
+                    first + lane,
+                    |c, row, by| {
+                        let to = if row < s {
+                            &mut columns.driven[c * s + row]
+                        } else {
+                            &mut columns.driven_momentum[c]
+                        };
+                        to.0[lane] += by;
+                    },
+                );
+            }
+            columns.rhs.copy_from_slice(&columns.driven);
+            memory.slope.solve(&mut memory.columns);
+            let columns = &memory.columns;
+            for lane in 0..count {
+                let x = |c: usize, ga: usize| columns.delta[c * s + ga - 1].0[lane];
+                for i in 0..m {
+                    let answer =
+                        self.tendons.answer(&self.segments, &self.scheme, &self.residual, i, x, |_| 0.0);
+                    coupled.inverse[i * m + first + lane] = f64::from(u8::from(i == first + lane)) - answer;
+                }
+            }
+            self.outputs(ends, memory);
+            for lane in 0..count {
+                for c in 0..n {
+                    coupled.outputs[2 * n * (first + lane) + c] = memory.dq[c].0[lane];
+                    coupled.outputs[2 * n * (first + lane) + n + c] = memory.ds[c].0[lane];
+                }
+            }
+        }
+        invert(&mut coupled.inverse, &mut vec![0; m], m);
+        Some(coupled)
     }
 
     /// What varies in the columns `first..first + BATCH`.
@@ -302,6 +420,8 @@ impl<const N: usize> Solver<N> {
         ds.fill(Columns::default());
         columns.effort.clear();
         columns.impulse.clear();
+        columns.driven.clear();
+        columns.driven_momentum.clear();
         for lane in 0..BATCH.min(width - first) {
             let column = first + lane;
             if column < n {
@@ -310,10 +430,21 @@ impl<const N: usize> Solver<N> {
                 ds[column - n].0[lane] = 1.0;
             } else {
                 columns.effort.resize(n, Columns::default());
+                if !self.segments.servos.is_empty() {
+                    columns.driven.resize(n * s, Columns::default());
+                    columns.driven_momentum.resize(n, Columns::default());
+                }
                 columns.impulse.resize(self.segments.list.len() * (s + 1), [Columns::default(); 6]);
                 let change = &ends.inputs[column - 2 * n];
                 for (c, gear) in &change.efforts {
                     columns.effort[*c].0[lane] += gear;
+                }
+                for (c, row, by) in &change.rows {
+                    if *row < s {
+                        columns.driven[c * s + row].0[lane] += by;
+                    } else {
+                        columns.driven_momentum[*c].0[lane] += by;
+                    }
                 }
                 for (to, f) in columns.impulse.iter_mut().zip(&change.impulses) {
                     for (to, f) in to.iter_mut().zip(f.to_array()) {
@@ -331,6 +462,9 @@ impl<const N: usize> Solver<N> {
         columns.rhs.fill(Columns::default());
         for (rhs, dp) in columns.rhs.iter_mut().step_by(s).zip(dp.iter()) {
             *rhs = *dp;
+        }
+        for (rhs, driven) in columns.rhs.iter_mut().zip(&columns.driven) {
+            *rhs += *driven;
         }
     }
 
@@ -354,6 +488,9 @@ impl<const N: usize> Solver<N> {
             } else {
                 dq[c] = columns.shift[c] + columns.delta[c * s + s - 1];
                 ds[c] = columns.momentum[c];
+                if let Some(driven) = columns.driven_momentum.get(c) {
+                    ds[c] += *driven;
+                }
             }
         }
         if let Some(slope) = &ends.slope_after {

@@ -30,6 +30,8 @@ pub(crate) struct MassFactor {
     pivots: Vec<f64>,
     /// `D⁻¹` of balls.
     ball_pivots: Vec<Mat3>,
+    /// Turns and slides that are held: they pass their inertia on, and their part of a solution is zero.
+    pub(crate) locked: Vec<bool>,
 }
 
 /// Memory for right-hand sides of one scalar type.
@@ -61,6 +63,7 @@ impl MassFactor {
             spread_scaled: vec![Wrench::zero(); n],
             pivots: vec![0.0; n],
             ball_pivots: vec![Mat3::identity(); segments.balls],
+            locked: vec![false; n],
         }
     }
 
@@ -105,6 +108,14 @@ impl MassFactor {
                         reduced = reduced.minus_outer(self.spread[c + a], self.spread_scaled[c + a]);
                     }
                     self.pass(segment, &reduced);
+                }
+            } else if self.locked[c] {
+                self.spread[c] = Wrench::zero();
+                self.spread_scaled[c] = Wrench::zero();
+                self.pivots[c] = 0.0;
+                if parent != GROUND {
+                    let whole = self.articulated[i];
+                    self.pass(segment, &whole);
                 }
             } else {
                 let u = self.articulated[i].mul(self.columns[c]);

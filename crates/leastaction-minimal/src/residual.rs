@@ -20,7 +20,9 @@ use super::ball::BallNode;
 use super::lanes::Lanes;
 use super::scheme::Scheme;
 use super::segments::{GROUND, Motion, Segment, Segments};
+use super::servo::ServoForces;
 use super::wrench::{BodyForces, Impulses, WrenchDerivatives};
+use crate::mechanism::cut;
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
 
@@ -80,8 +82,14 @@ pub(crate) struct Residual<T, const N: usize> {
     /// Impulse of body wrenches other than gravity, then composite Γ with gravity.
     pub(crate) impulses: Vec<Wrench<Lanes<T, N>>>,
     pub(crate) balls: Vec<BallNode<T, N>>,
-    /// Force of actuators per coordinate, within the effort limits.
+    /// Force of actuators per coordinate, within the effort limits, and of sliding friction.
     pub(crate) efforts: Vec<Lanes<T, N>>,
+    /// What servos do, if there are any.
+    pub(crate) servos: ServoForces<T, N>,
+    /// Force of tendons per coordinate; empty where there are none.
+    pub(crate) pulls: Vec<Lanes<T, N>>,
+    /// Friction of sliding joints per coordinate; empty where no joint rubs.
+    pub(crate) resistance: Vec<f64>,
     /// Result: lane α < s is `r^α`, lane s is the momentum after the step.
     pub(crate) rows: Vec<Lanes<T, N>>,
     /// The momentum after the step once more, by the impulses over it (2.6).
@@ -114,6 +122,9 @@ impl<T: Real, const N: usize> Residual<T, N> {
             impulses: vec![Wrench::zero(); m],
             balls: vec![BallNode::default(); segments.balls],
             efforts: vec![Lanes::default(); n],
+            servos: ServoForces::new(segments),
+            pulls: if segments.tendons.is_empty() { Vec::new() } else { vec![Lanes::default(); n] },
+            resistance: Vec::new(),
             rows: vec![Lanes::default(); n],
             carried: vec![T::zero(); n],
         }
@@ -124,8 +135,8 @@ impl<T: Real, const N: usize> Residual<T, N> {
         self.h = h;
         self.weights = scheme.w.map(|w| w * h);
         self.rate_columns = std::array::from_fn(|g| std::array::from_fn(|a| scheme.b[a][g] / h));
-        if segments.actuators.is_empty() {
-            return;
+        if !self.resistance.is_empty() {
+            self.efforts.fill(Lanes::default());
         }
         for a in &segments.actuators {
             self.efforts[a.coordinate] = Lanes::default();
@@ -133,13 +144,15 @@ impl<T: Real, const N: usize> Residual<T, N> {
         for a in &segments.actuators {
             self.efforts[a.coordinate] += u[a.input] * a.gear;
         }
+        self.servos.keep_constant(segments, &self.efforts);
         for a in &segments.actuators {
-            let limit = segments.laws[a.coordinate].effort;
+            let range = segments.laws[a.coordinate].effort;
             for x in &mut self.efforts[a.coordinate].0 {
-                if x.value().abs() > limit {
-                    *x = T::from_f64(limit.copysign(x.value()));
-                }
+                *x = cut(*x, range).0;
             }
+        }
+        for (effort, torque) in self.efforts.iter_mut().zip(&self.resistance) {
+            *effort += Lanes::splat(T::from_f64(*torque));
         }
     }
 
@@ -152,8 +165,31 @@ impl<T: Real, const N: usize> Residual<T, N> {
         point: &Point<T, N>,
     ) {
         self.outward(segments, scheme, point);
+        if !segments.servos.is_empty() {
+            let Self { servos, rates, efforts, .. } = self;
+            servos.evaluate(segments, scheme, point, rates, efforts);
+        }
         forces.set_impulses(segments, point, self);
+        if !self.pulls.is_empty() {
+            self.pull(segments, scheme, point);
+        }
         self.inward(segments, scheme, point);
+    }
+
+    /// Springs and dampers on sums of coordinates.
+    #[inline(never)]
+    fn pull(&mut self, segments: &Segments, scheme: &Scheme<N>, point: &Point<T, N>) {
+        self.pulls.fill(Lanes::default());
+        for tendon in &segments.tendons {
+            let mut force = Lanes::splat(T::from_f64(tendon.stiffness * tendon.rest));
+            for (c, a) in &tendon.terms {
+                let q = at_points(scheme, point.delta[*c]) + Lanes::splat(point.base[*c]);
+                force -= q * (a * tendon.stiffness) + self.rates[*c] * (a * tendon.damping);
+            }
+            for (c, a) in &tendon.terms {
+                self.pulls[*c] += force * *a;
+            }
+        }
     }
 
     /// Poses, columns, velocities and momenta of all segments.
@@ -351,7 +387,8 @@ impl<T: Real, const N: usize> Residual<T, N> {
     ) -> Lanes<T, N> {
         let law = &segments.laws[c];
         let q = at_points(scheme, point.delta[c]) + Lanes::splat(point.base[c] - T::from_f64(law.rest));
-        self.efforts[c] - self.rates[c] * law.damping - q * law.stiffness
+        let force = self.efforts[c] - self.rates[c] * law.damping - q * law.stiffness;
+        if self.pulls.is_empty() { force } else { force + self.pulls[c] }
     }
 }
 

@@ -254,8 +254,9 @@ impl JointRows {
                     }
                 }
             } else {
-                let by_rate = conjugate * law.armature - w * law.damping;
-                let by_value = -w * law.stiffness;
+                let servos = &residual.servos;
+                let by_rate = conjugate * law.armature - w * (law.damping - servos.by_rate[c].0[g]);
+                let by_value = -w * (law.stiffness - servos.by_position[c].0[g]);
                 for ga in 1..=s {
                     out.q[ga - 1] += by_rate * residual.rate_columns[ga][g] + by_value * scheme.values[ga][g];
                 }

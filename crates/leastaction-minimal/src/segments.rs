@@ -16,7 +16,7 @@
 //! has its translation (parent joint axes) before its rotation.
 
 use crate::integrator::{StepError, expect_tree};
-use crate::mechanism::{JointId, JointType, Mechanism};
+use crate::mechanism::{InputLaw, JointId, JointType, Mechanism};
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
 /// No parent: the joint is on the ground.
@@ -91,12 +91,39 @@ pub(crate) struct Thruster {
     pub(crate) wrench: Wrench,
 }
 
+/// A wrench along world axes at a point of a segment, times an input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Push {
+    pub(crate) segment: usize,
+    pub(crate) input: usize,
+    pub(crate) point: Vec3,
+    pub(crate) wrench: Wrench,
+}
+
 /// An input on a coordinate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Actuator {
     pub(crate) coordinate: usize,
     pub(crate) input: usize,
     pub(crate) gear: f64,
+}
+
+/// An input whose force depends on the motion, and the coordinates that make up its length.
+#[derive(Clone, Debug)]
+pub(crate) struct Servo {
+    pub(crate) input: usize,
+    pub(crate) law: InputLaw,
+    /// Coordinate and gear.
+    pub(crate) entries: Vec<(usize, f64)>,
+}
+
+/// Spring and damper on a sum of coordinates.
+#[derive(Clone, Debug)]
+pub(crate) struct Tendon {
+    pub(crate) terms: Vec<(usize, f64)>,
+    pub(crate) stiffness: f64,
+    pub(crate) rest: f64,
+    pub(crate) damping: f64,
 }
 
 /// Laws of one coordinate.
@@ -106,7 +133,8 @@ pub(crate) struct Law {
     pub(crate) stiffness: f64,
     pub(crate) rest: f64,
     pub(crate) armature: f64,
-    pub(crate) effort: f64,
+    /// Range of the sum of the actuator forces.
+    pub(crate) effort: [f64; 2],
 }
 
 /// Where a node of the public tree went.
@@ -124,9 +152,16 @@ pub(crate) struct Segments {
     pub(crate) list: Vec<Segment>,
     /// By coordinate.
     pub(crate) laws: Vec<Law>,
+    /// Inputs whose force is known before the step.
     pub(crate) actuators: Vec<Actuator>,
+    /// Inputs whose force depends on it.
+    pub(crate) servos: Vec<Servo>,
+    /// Coordinates with a servo.
+    pub(crate) driven: Vec<usize>,
+    pub(crate) tendons: Vec<Tendon>,
     pub(crate) drags: Vec<Drag>,
     pub(crate) thrusters: Vec<Thruster>,
+    pub(crate) pushes: Vec<Push>,
     pub(crate) nodes: Vec<NodeMap>,
     pub(crate) gravity: Vec3,
     pub(crate) wind: Vec3,
@@ -167,10 +202,14 @@ impl Segments {
         let tree = mechanism.tree();
         let mut out = Self {
             list: Vec::new(),
-            laws: vec![Law { effort: f64::INFINITY, ..Law::default() }; mechanism.nv()],
+            laws: vec![Law::default(); mechanism.nv()],
             actuators: Vec::new(),
+            servos: Vec::new(),
+            driven: Vec::new(),
+            tendons: Vec::new(),
             drags: Vec::new(),
             thrusters: Vec::new(),
+            pushes: Vec::new(),
             nodes: Vec::new(),
             gravity: mechanism.gravity(),
             wind: mechanism.wind(),
@@ -187,8 +226,10 @@ impl Segments {
                 Some(p) => (out.nodes[p].segment, out.nodes[p].pose),
             };
             before = before * node.placement;
-            let forced =
-                joint.stiffness != [0.0; 6] || joint.damping != [0.0; 6] || !joint.actuators.is_empty();
+            let forced = joint.stiffness != [0.0; 6]
+                || joint.damping != [0.0; 6]
+                || joint.friction != [0.0; 6]
+                || !joint.actuators.is_empty();
             let mut coordinate = node.v;
             for (motion, turn) in sequence(node.kind) {
                 let turn = Pose::new(*turn, Vec3::zero());
@@ -224,11 +265,18 @@ impl Segments {
             out.nodes.push(map);
             out.add_laws(mechanism, node, &map)?;
         }
+        out.add_tendons(mechanism);
         out.place_origins();
+        out.add_servos(mechanism);
         for drag in &tree.drags {
             let at = out.nodes[drag.node];
             let point = at.pose.point(drag.point);
             out.drags.push(Drag { segment: at.segment, point, coefficient: drag.coefficient });
+        }
+        for push in &tree.pushes {
+            let at = out.nodes[push.node];
+            let (point, wrench) = (at.pose.point(push.point), push.wrench);
+            out.pushes.push(Push { segment: at.segment, input: push.input, point, wrench });
         }
         for thruster in &tree.thrusters {
             let at = out.nodes[thruster.node];
@@ -245,7 +293,7 @@ impl Segments {
         map: &NodeMap,
     ) -> Result<(), StepError> {
         let joint = mechanism.joint(node.joint);
-        let effort = joint.limits.map_or(f64::INFINITY, |l| l.effort);
+        let effort = joint.limits.map_or([f64::NEG_INFINITY, f64::INFINITY], |l| l.effort_range);
         for c in 0..node.nv {
             self.laws[node.v + c] = Law {
                 damping: joint.damping[c],
@@ -257,11 +305,14 @@ impl Segments {
         }
         for actuator in &joint.actuators {
             let (coordinate, input, gear) = (actuator.coordinate, actuator.input, actuator.gear);
+            if mechanism.drives()[input].law.is_servo() {
+                continue;
+            }
             if node.kind != JointType::Floating || coordinate < 3 {
                 // A floating joint has its rotation last here.
                 let shift = if node.kind == JointType::Floating { 3 } else { 0 };
                 self.actuators.push(Actuator { coordinate: node.v + shift + coordinate, input, gear });
-            } else if node.parent.is_none() && effort == f64::INFINITY {
+            } else if node.parent.is_none() && effort == [f64::NEG_INFINITY, f64::INFINITY] {
                 // A force along an axis of the child frame, against the ground: a thruster.
                 let mut force = Vec3::zero();
                 force[coordinate - 3] = gear;
@@ -276,6 +327,30 @@ impl Segments {
             }
         }
         Ok(())
+    }
+
+    /// Inputs whose law depends on the motion; they act on plain coordinates only, which have the same number here.
+    fn add_servos(&mut self, mechanism: &Mechanism) {
+        for (input, drive) in mechanism.drives().iter().enumerate().filter(|(_, drive)| drive.law.is_servo())
+        {
+            let entries: Vec<(usize, f64)> =
+                drive.entries.iter().map(|entry| (entry.v, entry.gear)).collect();
+            self.driven.extend(entries.iter().map(|(c, _)| *c));
+            self.servos.push(Servo { input, law: drive.law, entries });
+        }
+        self.driven.sort_unstable();
+        self.driven.dedup();
+    }
+
+    fn add_tendons(&mut self, mechanism: &Mechanism) {
+        for tendon in mechanism.tendons().iter().filter(|t| t.stiffness > 0.0 || t.damping > 0.0) {
+            let terms: Vec<(usize, f64)> = tendon.terms.iter().map(|(at, a)| (at.v, *a)).collect();
+            for segment in &mut self.list {
+                segment.forced |= terms.iter().any(|(c, _)| *c == segment.coordinate);
+            }
+            let (stiffness, rest, damping) = (tendon.stiffness, tendon.rest, tendon.damping);
+            self.tendons.push(Tendon { terms, stiffness, rest, damping });
+        }
     }
 
     /// Measures the depth, and gives every [`REACH`]-th segment on the way out an origin of its own.

@@ -83,7 +83,8 @@ impl ShiftColumns {
         for node in 0..z.points {
             let mu = momentum_at(&residual.momenta[i], node).as_wrench();
             let (s, s_dot) = axis(0, node);
-            let force = s_dot.dot(add_dual(mu, s)) + segments.laws[first].stiffness;
+            let stiffness = segments.laws[first].stiffness - residual.servos.by_position[first].0[node];
+            let force = s_dot.dot(add_dual(mu, s)) + stiffness;
             for row in 0..=z.s {
                 let w = residual.weights[node] * scheme.values[row][node];
                 self.rows[row][0] -= w * force;

@@ -1,6 +1,7 @@
 //! [`MinimalState`]: position and momentum, and what the next step's guess is made from.
 
 use super::segments::{Motion, Segments};
+use crate::integrator::rows::RowStates;
 use crate::integrator::{StepError, expect_state};
 use crate::mechanism::{JointType, Mechanism, State, WarmStart};
 use crate::spatial::{Mat3, Quat, Vec3};
@@ -25,6 +26,8 @@ pub struct MinimalState {
     pub(crate) caution: f64,
     /// True if a warm start came with the start but did not agree with its positions and velocities.
     pub(crate) warm_start_dropped: bool,
+    /// What rows with friction or limits do.
+    pub(crate) rows: RowStates,
 }
 
 /// How many previous steps are kept.
@@ -52,6 +55,7 @@ impl MinimalState {
             steps: [0.0; HISTORY],
             caution: 0.0,
             warm_start_dropped: false,
+            rows: RowStates::new(mechanism),
         })
     }
 
@@ -65,6 +69,7 @@ impl MinimalState {
         self.steps = [0.0; HISTORY];
         self.caution = 0.0;
         self.warm_start_dropped = false;
+        self.rows.forget();
         Ok(())
     }
 
@@ -74,20 +79,22 @@ impl MinimalState {
         data.extend(self.steps);
         data.push(self.caution);
         data.extend(&self.history);
+        self.rows.write(&mut data);
         data
     }
 
     /// Takes over a warm start of the same method; false if it does not fit.
     pub(crate) fn take_warm(&mut self, warm: &WarmStart) -> bool {
         let (n, k) = (self.p.len(), self.history.len());
-        if warm.data.len() != n + HISTORY + 1 + k || warm.data.iter().any(|x| !x.is_finite()) {
+        let own = n + HISTORY + 1 + k;
+        if warm.data.len() != own + self.rows.numbers() || warm.data.iter().any(|x| !x.is_finite()) {
             return false;
         }
         self.p.copy_from_slice(&warm.data[..n]);
         self.steps.copy_from_slice(&warm.data[n..n + HISTORY]);
         self.caution = warm.data[n + HISTORY];
-        self.history.copy_from_slice(&warm.data[n + HISTORY + 1..]);
-        true
+        self.history.copy_from_slice(&warm.data[n + HISTORY + 1..own]);
+        self.rows.read(&warm.data[own..])
     }
 
     /// `self = other` without allocating.
@@ -99,6 +106,7 @@ impl MinimalState {
         self.steps = other.steps;
         self.caution = other.caution;
         self.warm_start_dropped = other.warm_start_dropped;
+        self.rows.copy_from(&other.rows);
     }
 }
 

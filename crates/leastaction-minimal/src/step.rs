@@ -12,10 +12,14 @@ use super::residual::{Evaluated, Point, Residual};
 use super::scale::rounding_scale;
 use super::scheme::Scheme;
 use super::segments::{Motion, Segments};
+use super::servo::input_work;
 use super::state::{MinimalState, from_public, largest_coordinate, move_position, split_position, to_public};
 use super::stiffness::{is_stiff, largest_stiffness};
+use super::tendon::Tendons;
+use super::ties::Ties;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
-use crate::integrator::{StepError, StepReport};
+use crate::integrator::rows::RowDriver;
+use crate::integrator::{Actuation, StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
 /// `|ξ₂|` beyond which a step turns too far for its chart: `sin ξ₂ = 0.9`. The sine itself would let pass what has
@@ -56,10 +60,10 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) factor: NewtonFactor,
     pub(crate) memory: SolveMemory<f64>,
     /// The matrix written out, for small plain trees.
-    dense: Option<Box<DenseFactor<N>>>,
+    pub(crate) dense: Option<Box<DenseFactor<N>>>,
     pub(crate) mass: MassFactor,
     lane_memory: MassMemory<Lanes<f64, N>>,
-    scalar_memory: MassMemory<f64>,
+    pub(crate) scalar_memory: MassMemory<f64>,
     continuation: Continuation<N>,
     pub(crate) scale: Vec<Lanes<f64, N>>,
     /// Right-hand side and direction, by coordinate then node.
@@ -69,8 +73,24 @@ pub(crate) struct Solver<const N: usize> {
     lanes: Vec<Lanes<f64, N>>,
     guess: Vec<Lanes<f64, N>>,
     pub(crate) velocity: Vec<f64>,
-    backup: Option<MinimalState>,
+    /// Force per input where it is known before the step, and impulse of every input over the last step.
+    pub(crate) input_slopes: Vec<f64>,
+    actuation: Vec<f64>,
+    work: f64,
+    /// Servos that act on several joints.
+    pub(crate) tendons: Tendons,
+    /// `M v` of the end of a part.
+    pub(crate) momentum: Vec<f64>,
+    pub(crate) backup: Option<MinimalState>,
     pub(crate) linearized: Option<Box<LinearizeMemory>>,
+    /// Coordinates that follow others.
+    pub(crate) ties: Option<Box<Ties<N>>>,
+    multipliers: (Vec<f64>, Vec<Lanes<f64, N>>),
+    /// Coordinates that are held, and whether any is.
+    pub(crate) locked: Vec<bool>,
+    pub(crate) holds: bool,
+    /// What cuts steps at events, and the states it works with.
+    pub(crate) driver: Option<Box<(RowDriver, MinimalState)>>,
 }
 
 impl<const N: usize> Solver<N> {
@@ -82,10 +102,11 @@ impl<const N: usize> Solver<N> {
         let scheme = Scheme::new(s, quadrature);
         let factor = NewtonFactor::new(&segments, &scheme);
         let (n, k) = (segments.n, segments.n * s);
+        let ties = Ties::new(mechanism, s);
         Ok(Self {
             quadrature,
             stiffness: largest_stiffness(mechanism, &segments),
-            dense: DenseFactor::new(&segments, &scheme, &forces),
+            dense: if ties.is_some() { None } else { DenseFactor::new(&segments, &scheme, &forces) },
             scheme,
             derivatives: forces.derivatives(&segments),
             point: Point::new(&segments),
@@ -103,8 +124,25 @@ impl<const N: usize> Solver<N> {
             lanes: vec![Lanes::default(); n],
             guess: vec![Lanes::default(); n],
             velocity: vec![0.0; n],
+            input_slopes: vec![1.0; segments.nu],
+            actuation: vec![0.0; segments.nu],
+            work: 0.0,
+            tendons: Tendons::new(&segments, s),
+            momentum: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
             linearized: None,
+            multipliers: ties.as_ref().map_or_else(Default::default, |ties| {
+                (vec![0.0; ties.count()], vec![Lanes::default(); ties.count()])
+            }),
+            ties,
+            locked: vec![false; n],
+            holds: false,
+            driver: match RowDriver::new(mechanism) {
+                None => None,
+                Some(driver) => {
+                    Some(Box::new((*driver, MinimalState::new(mechanism, s, &mechanism.neutral_state())?)))
+                }
+            },
             forces,
             segments,
         })
@@ -117,6 +155,7 @@ impl<const N: usize> Solver<N> {
         split_position(mechanism, &public.q, &mut self.point.base, &mut self.point.anchors);
         self.mass.place_only(&self.segments, &self.point.base, &self.point.anchors);
         self.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut state.p);
+        self.reduce_momentum(&mut state.p);
     }
 
     /// Engine velocities of a state into `self.velocity`.
@@ -129,13 +168,20 @@ impl<const N: usize> Solver<N> {
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.tie_mass(|_, _| 0.0)?;
         self.velocity.copy_from_slice(&state.p);
         self.mass.solve(&self.segments, &mut self.scalar_memory, &mut self.velocity);
+        if let Some(ties) = &self.ties {
+            ties.correct(&mut self.multipliers.0, &mut self.velocity);
+        }
         Ok(())
     }
 
     /// Public velocities of a state; not a number where the mass matrix is singular.
     pub(crate) fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
+        if self.driver.is_some() {
+            self.set_modes(mechanism, &state.rows.list, &state.q);
+        }
         if self.recover_velocity(mechanism, state).is_err() {
             self.velocity.fill(f64::NAN);
         }
@@ -163,8 +209,68 @@ impl<const N: usize> Solver<N> {
         self.scheme = Scheme::new(s, if gauss { Quadrature::Gauss } else { Quadrature::Nodes });
         self.factor = NewtonFactor::new(&self.segments, &self.scheme);
         self.memory = self.factor.memory();
-        self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        if self.ties.is_none() {
+            self.dense = DenseFactor::new(&self.segments, &self.scheme, &self.forces);
+        }
         self.linearized = None;
+        self.spread_locks();
+    }
+
+    /// Inputs of the step: forces, where they are known before it, else what the law of the servo is given.
+    fn set_inputs(&mut self, mechanism: &Mechanism, u: &[f64]) {
+        for (k, (lanes, u)) in self.point.u.iter_mut().zip(u).enumerate() {
+            let drive = &mechanism.drives()[k];
+            let known = drive.plain || drive.law.is_servo();
+            self.input_slopes[k] = if known { 1.0 } else { drive.law.slopes(*u, 0.0, 0.0).by_input };
+            *lanes = Lanes::splat(if known { *u } else { drive.law.force(*u, 0.0, 0.0) });
+        }
+        self.actuation.fill(0.0);
+        self.work = 0.0;
+    }
+
+    /// Adds the impulse of every input over the part of the step that was just solved, as it acted: what an effort limit cuts
+    /// off is taken from the inputs of that joint in proportion.
+    fn add_actuation(&mut self) {
+        let Self { segments, residual, scheme, actuation, work, point, lanes: asked, .. } = self;
+        if actuation.is_empty() {
+            return;
+        }
+        let points = scheme.points;
+        for a in &segments.actuators {
+            asked[a.coordinate] = Lanes::default();
+        }
+        segments.driven.iter().for_each(|c| asked[*c] = Lanes::default());
+        for a in &segments.actuators {
+            asked[a.coordinate] += point.u[a.input] * a.gear;
+        }
+        for (servo, forces) in segments.servos.iter().zip(&residual.servos.forces) {
+            servo.entries.iter().for_each(|(c, gear)| asked[*c] += *forces * *gear);
+        }
+        // Mean of a force over the points, with what its joint leaves of it.
+        let mean = |forces: &Lanes<f64, N>, coordinate: Option<usize>| -> f64 {
+            let left = |g: usize| match coordinate {
+                Some(c) if asked[c].0[g] != 0.0 => residual.efforts[c].0[g] / asked[c].0[g],
+                _ => 1.0,
+            };
+            (0..points).map(|g| forces.0[g] * left(g) * residual.weights[g]).sum()
+        };
+        *work += input_work(segments, scheme, point, residual);
+        for (k, sum) in actuation.iter_mut().enumerate() {
+            if !segments.servos.iter().any(|servo| servo.input == k) {
+                let mut places = segments.actuators.iter().filter(|a| a.input == k);
+                let only = places.next().filter(|_| places.next().is_none());
+                *sum += mean(&point.u[k], only.map(|a| a.coordinate));
+            }
+        }
+        for (servo, forces) in segments.servos.iter().zip(&residual.servos.forces) {
+            let only = if let [(c, _)] = servo.entries[..] { Some(c) } else { None };
+            actuation[servo.input] += mean(forces, only);
+        }
+    }
+
+    /// What the inputs did over the last step.
+    pub(crate) fn actuation(&self) -> Actuation<'_> {
+        Actuation { impulse: &self.actuation, work: self.work }
     }
 
     /// One step; on failure the state is unchanged. Does not allocate, unless its length makes other points necessary.
@@ -176,10 +282,11 @@ impl<const N: usize> Solver<N> {
         u: &[f64],
         h: f64,
     ) -> Result<StepReport, StepError> {
-        for (lanes, u) in self.point.u.iter_mut().zip(u) {
-            *lanes = Lanes::splat(*u);
-        }
+        self.set_inputs(mechanism, u);
         self.choose_points(h);
+        if self.driver.is_some() {
+            return self.step_in_parts(mechanism, options, state, u, h);
+        }
         let mut report = StepReport::default();
         let (time, end) = (state.t, state.t + h);
         let mut outcome = self.attempt(mechanism, options, state, h, &mut report);
@@ -215,6 +322,8 @@ impl<const N: usize> Solver<N> {
         for level in 1..=options.max_halvings.min(MOST_HALVINGS) {
             report.halvings += 1;
             let parts = 1_u32 << level;
+            self.actuation.fill(0.0);
+            self.work = 0.0;
             let part = h / f64::from(parts);
             outcome = (0..parts).try_for_each(|_| self.attempt(mechanism, options, state, part, report));
             if outcome.is_ok() {
@@ -226,7 +335,7 @@ impl<const N: usize> Solver<N> {
     }
 
     /// Guess, solve, and on success move the state.
-    fn attempt(
+    pub(crate) fn attempt(
         &mut self,
         mechanism: &Mechanism,
         options: &MinimalOptions,
@@ -244,6 +353,13 @@ impl<const N: usize> Solver<N> {
             self.recover_velocity(mechanism, state)?;
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
         }
+        if self.holds {
+            for (delta, locked) in self.point.delta.iter_mut().zip(&self.locked) {
+                if *locked {
+                    *delta = Lanes::default();
+                }
+            }
+        }
         let mut outcome = self.solve(options, &mut caution, report);
         if extrapolated && outcome.is_err() {
             // A curve continued across a sharp turn can be worse than a straight one.
@@ -258,6 +374,7 @@ impl<const N: usize> Solver<N> {
         move_position(mechanism, &mut state.q, |c| delta[c].0[s]);
         state.p.copy_from_slice(&self.residual.carried);
         state.caution = (caution - 1.0).max(0.0);
+        self.add_actuation();
         state.t += h;
         remember(&self.scheme, &self.point, h, state);
         Ok(())
@@ -293,10 +410,25 @@ impl<const N: usize> Solver<N> {
 
     /// The residual at the point; false if it is not finite or turns too far.
     pub(crate) fn evaluate(&mut self) -> Result<(), Failure> {
+        if let Some(ties) = &mut self.ties {
+            ties.impose(self.scheme.s, &self.point.base, &mut self.point.delta);
+        }
         let mut forces = AllForces { forces: &self.forces, scratch: &mut self.derivatives };
         self.residual.evaluate(&self.segments, &self.scheme, &mut forces, &self.point);
         if self.residual.balls.iter().any(|b| b.tilt > MAX_TILT || b.tilt.is_nan()) {
             return Err(Failure::TooFar);
+        }
+        if let Some(ties) = &self.ties {
+            let residual = &mut self.residual;
+            ties.reduce(self.scheme.s, &self.locked, &mut residual.rows, &mut residual.carried);
+        }
+        if self.holds {
+            // What is held has no equation.
+            for (row, locked) in self.residual.rows.iter_mut().zip(&self.locked) {
+                if *locked {
+                    row.0.fill(0.0);
+                }
+            }
         }
         // A sum of all rows is finite only if every row is.
         let mut sum = 0.0;
@@ -325,6 +457,9 @@ impl<const N: usize> Solver<N> {
     pub(crate) fn update_scale(&mut self) {
         let Self { segments, scheme, forces, derivatives, point, residual, scale, .. } = self;
         rounding_scale(Evaluated { segments, scheme, forces, derivatives, point, residual }, scale);
+        if let Some(ties) = &self.ties {
+            ties.reduce_scale(self.scheme.s, &mut self.scale);
+        }
     }
 
     /// `δ = −(C ⊗ M)⁻¹ r` (2.30); returns its largest entry.
@@ -345,6 +480,9 @@ impl<const N: usize> Solver<N> {
             }
         }
         self.mass.solve(&self.segments, &mut self.lane_memory, &mut self.lanes);
+        if let Some(ties) = &self.ties {
+            ties.correct(&mut self.multipliers.1, &mut self.lanes);
+        }
         let h = self.residual.h;
         let mut worst = 0.0f64;
         for lanes in &mut self.lanes {
@@ -370,6 +508,7 @@ impl<const N: usize> Solver<N> {
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        self.tie_mass(|delta, c| delta[c].dot(&middle))?;
         self.evaluate()?;
         self.update_scale();
         let mut stopping = self.stopping(options);
@@ -418,7 +557,16 @@ impl<const N: usize> Solver<N> {
         let Self { segments, scheme, forces, derivatives, point, residual, factor, .. } = self;
         factor
             .factor(Evaluated { segments, scheme, forces, derivatives, point, residual })
-            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        let (s, factor, memory) = (self.scheme.s, &self.factor, &mut self.memory);
+        if self.ties.as_mut().is_some_and(|ties| !ties.tie_newton(s, factor, memory)) {
+            return Err(Failure::Singular { segment: 0, what: "matrix of the couplings" });
+        }
+        if !self.tendons.is_empty() {
+            let Self { segments, scheme, residual, factor, memory, tendons, rhs, .. } = self;
+            tendons.prepare(segments, scheme, residual, rhs, |r, out| factor.solve(memory, r, out));
+        }
+        Ok(())
     }
 
     /// `−J⁻¹ r` with the factorisation at hand into `next_direction`; returns its largest entry.
@@ -428,7 +576,19 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         self.factor.solve(&mut self.memory, &self.rhs, &mut self.next_direction);
+        if let Some(ties) = &mut self.ties {
+            ties.correct_newton(s, &mut self.next_direction);
+        }
+        self.couple();
         largest(&self.next_direction)
+    }
+
+    /// Adds what servos on several joints couple to the direction at hand.
+    fn couple(&mut self) {
+        if !self.tendons.is_empty() {
+            let Self { segments, scheme, residual, tendons, next_direction, .. } = self;
+            tendons.correct(segments, scheme, residual, next_direction);
+        }
     }
 
     /// Factors the Newton matrix at the point, written out where that is cheaper.
@@ -436,7 +596,12 @@ impl<const N: usize> Solver<N> {
         let Some(dense) = &mut self.dense else { return self.factor_here() };
         dense
             .factor(&self.segments, &self.scheme, &self.residual)
-            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })
+            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        if !self.tendons.is_empty() {
+            let Self { segments, scheme, residual, tendons, rhs, .. } = self;
+            tendons.prepare(segments, scheme, residual, rhs, |r, out| dense.solve(r, out));
+        }
+        Ok(())
     }
 
     /// As [`newton_direction`](Self::newton_direction), with whichever factorisation there is.
@@ -447,6 +612,7 @@ impl<const N: usize> Solver<N> {
             rhs.copy_from_slice(&row.0[..s]);
         }
         dense.solve(&self.rhs, &mut self.next_direction);
+        self.couple();
         largest(&self.next_direction)
     }
 

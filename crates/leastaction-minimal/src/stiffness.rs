@@ -89,6 +89,11 @@ fn times_stiffness(segments: &Segments, mass: &MassFactor, levers: &[Vec3], x: &
         }
         turns[i] = turn;
     }
+    out.fill(0.0);
+    for tendon in &segments.tendons {
+        let stretch: f64 = tendon.terms.iter().map(|(c, a)| a * x[*c]).sum();
+        tendon.terms.iter().for_each(|(c, a)| out[*c] += a * tendon.stiffness * stretch);
+    }
     // From here on, the couple on a segment and all behind it.
     for (turn, lever) in turns.iter_mut().zip(levers) {
         let length = lever.norm();
@@ -97,11 +102,17 @@ fn times_stiffness(segments: &Segments, mass: &MassFactor, levers: &[Vec3], x: &
     }
     for (i, segment) in segments.list.iter().enumerate().rev() {
         for c in segment.coordinate..segment.coordinate + segment.freedom() {
-            out[c] = mass.column(c).ang.dot(turns[i]) + segments.laws[c].stiffness * x[c];
+            out[c] += mass.column(c).ang.dot(turns[i]) + segments.laws[c].stiffness * x[c];
         }
         if segment.parent != GROUND {
             let couple = turns[i];
             turns[segment.parent] += couple;
         }
+    }
+    // A position servo is a spring along its length.
+    for servo in &segments.servos {
+        let length: f64 = servo.entries.iter().map(|(c, gear)| gear * x[*c]).sum();
+        let pull = (-servo.law.bias[1]).max(0.0) * length;
+        servo.entries.iter().for_each(|(c, gear)| out[*c] += gear * pull);
     }
 }

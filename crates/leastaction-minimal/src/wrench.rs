@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use super::lanes::Lanes;
 use super::residual::{Point, Residual, times_vector};
-use super::segments::{GROUND, Segments, Thruster};
-use super::six::{Block, ad, ad_dual, blocks, plus, pose_at, product, skew, twist_at, vec_at};
+use super::segments::{GROUND, Push, Segments, Thruster};
+use super::six::{Block, ad, ad_dual, blocks, plus, pose_at, product, skew, twist_at, vec_at, wrench_at};
 use crate::mechanism::{BodyId, Mechanism};
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Pose, Twist, Vec3, Wrench};
@@ -95,11 +95,32 @@ impl<T: Real, const N: usize> Impulses<T, N> for ModelForces {
             let f = (v.lin + v.ang.cross(p) - wind).scale(-drag.coefficient);
             residual.impulses[drag.segment] += weighted(Wrench::new(p.cross(f), f));
         }
+        for push in &segments.pushes {
+            let f = push_wrench(&residual.poses[push.segment], push) * point.u[push.input];
+            residual.impulses[push.segment] += weighted(f);
+        }
         for t in &segments.thrusters {
             let f = residual.poses[t.segment].wrench(Wrench::constant(t.wrench)) * point.u[t.input];
             residual.impulses[t.segment] += weighted(f);
         }
     }
+}
+
+/// A push per unit of input, at all points.
+pub(crate) fn push_wrench<T: Real, const N: usize>(
+    pose: &Pose<Lanes<T, N>>,
+    push: &Push,
+) -> Wrench<Lanes<T, N>> {
+    let p = times_vector(&pose.rot, push.point) + pose.pos;
+    let f = Vec3::constant(push.wrench.lin);
+    Wrench::new(Vec3::constant(push.wrench.ang) + p.cross(f), f)
+}
+
+/// `A_η` of a push `f`, `τ` at the world point `p`: its direction stays, its point moves.
+fn push_derivative(p: Vec3, wrench: Wrench) -> Block {
+    let f = wrench.lin;
+    let d1 = blocks((Mat3(skew(f)) * p.skew()).0, (-Mat3(skew(f))).0, Mat3::zero().0, Mat3::zero().0);
+    plus(&d1, 1.0, &ad_dual(Wrench::new(wrench.ang + p.cross(f), f)))
 }
 
 /// A user's law placed in the segments.
@@ -143,7 +164,9 @@ impl BodyForces {
         }
         let mut slot = vec![usize::MAX; segments.list.len()];
         let mut slots = 0;
+        let pushed = segments.pushes.iter().map(|p| p.segment);
         let bearing = segments.drags.iter().map(|d| d.segment).chain(placed.iter().map(|p| p.segment));
+        let bearing = bearing.chain(pushed);
         for segment in bearing {
             if slot[segment] == usize::MAX {
                 slot[segment] = slots;
@@ -190,6 +213,14 @@ impl BodyForces {
                 let w = residual.weights[k];
                 out.d_pose[slot][k] = plus(&out.d_pose[slot][k], w, &d_pose);
                 out.d_twist[slot][k] = plus(&out.d_twist[slot][k], w, &d_twist);
+            }
+        }
+        for push in &segments.pushes {
+            let Some(slot) = self.slot(push.segment) else { continue };
+            for k in 0..=s {
+                let p = pose_at(&residual.poses[push.segment], k).point(push.point);
+                let w = residual.weights[k] * point.u[push.input].0[k];
+                out.d_pose[slot][k] = plus(&out.d_pose[slot][k], w, &push_derivative(p, push.wrench));
             }
         }
         let WrenchDerivatives { d_pose, d_twist, sample, u } = out;
@@ -245,6 +276,12 @@ impl BodyForces {
         j: usize,
         out: &mut [[Wrench; N]],
     ) {
+        for push in segments.pushes.iter().filter(|push| push.input == j) {
+            let f = push_wrench(&residual.poses[push.segment], push);
+            for k in 0..=s {
+                out[push.segment][k] += wrench_at(&f, k).scale(residual.weights[k]);
+            }
+        }
         for t in segments.thrusters.iter().filter(|t: &&Thruster| t.input == j) {
             for k in 0..=s {
                 let f = pose_at(&residual.poses[t.segment], k).wrench(t.wrench);
@@ -266,7 +303,8 @@ pub(crate) struct AllForces<'a, const N: usize> {
 
 impl<const N: usize> Impulses<f64, N> for AllForces<'_, N> {
     fn set_impulses(&mut self, segments: &Segments, point: &Point<f64, N>, residual: &mut Residual<f64, N>) {
-        if segments.drags.is_empty() && segments.thrusters.is_empty() && self.forces.placed.is_empty() {
+        let none = segments.drags.is_empty() && segments.thrusters.is_empty() && segments.pushes.is_empty();
+        if none && self.forces.placed.is_empty() {
             residual.impulses.fill(Wrench::zero());
             return;
         }

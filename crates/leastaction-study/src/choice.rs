@@ -77,13 +77,29 @@ choices! {
         /// It is part of the ground
         Fixed = "fixed",
     }
+    /// Which shapes a report draws.
+    ViewName {
+        /// What the author meant to be seen
+        Visual = "visual",
+        /// What touches
+        Collision = "collision",
+        /// Both
+        Both = "both",
+    }
     /// What joint limits do.
     LimitMode {
-        /// Passing one is reported
-        Monitor = "monitor",
         /// They hold
         Enforce = "enforce",
+        /// Passing one is reported
+        Monitor = "monitor",
         /// They are not looked at
+        Off = "off",
+    }
+    /// What the dry friction of joints does.
+    FrictionMode {
+        /// It acts
+        On = "on",
+        /// It is left out
         Off = "off",
     }
     /// Elements that change the motion and that not every integrator supports.
@@ -92,7 +108,7 @@ choices! {
         Friction = "friction",
         /// Joints that follow another
         Mimic = "mimic",
-        /// Polynomial couplings of joints (MJCF `equality joint`)
+        /// Polynomial couplings of joints (MJCF `equality joint`) and fixed tendons
         Couplings = "couplings",
         /// Joints that close a loop
         Loops = "loops",

@@ -1,23 +1,38 @@
-//! [`EffortMonitor`]: counts the steps in which a joint's effort limit cuts what the inputs ask for.
+//! [`EffortMonitor`]: counts the steps in which a range or an effort limit cuts what the inputs ask for.
 
 use leastaction::mechanism::Mechanism;
 use serde_json::{Value, json};
 
-/// Inputs of one coordinate and the limit of their sum.
+/// Something that is cut at a limit.
 #[derive(Debug)]
 struct Watched {
-    joint: String,
-    limit: f64,
-    /// Input and gear.
-    inputs: Vec<(usize, f64)>,
+    /// Joint or input.
+    name: String,
+    /// What kind of thing has the limit: `joint` or `input`.
+    kind: &'static str,
+    limit: [f64; 2],
+    what: What,
     /// Steps in which it was cut.
     steps: u64,
 }
 
-/// Watches every joint that has both actuators and an effort limit. Looking does not allocate.
+/// What is compared with a limit.
+#[derive(Debug)]
+enum What {
+    /// The sum of the forces on a coordinate: input and gear.
+    Sum(Vec<(usize, f64)>),
+    /// A control.
+    Control(usize),
+    /// The force of an input.
+    Force(usize),
+}
+
+/// Watches every joint that has both actuators and an effort limit, and every input with a range. Looking does not allocate.
 #[derive(Debug, Default)]
 pub struct EffortMonitor {
     watched: Vec<Watched>,
+    /// Which inputs are forces themselves.
+    plain: Vec<bool>,
     /// Steps in which any was cut.
     steps: u64,
 }
@@ -26,29 +41,50 @@ impl EffortMonitor {
     /// Nothing was cut yet.
     pub fn new(mechanism: &Mechanism) -> Self {
         let mut watched = Vec::new();
+        let finite = |range: &[f64; 2]| range.iter().any(|x| x.is_finite());
+        let mut watch = |name: &str, kind, limit: [f64; 2], what| {
+            if finite(&limit) {
+                watched.push(Watched { name: name.to_owned(), kind, limit, what, steps: 0 });
+            }
+        };
         for id in mechanism.tree_joints() {
             let joint = mechanism.joint(id);
-            let limit = joint.limits.as_ref().map_or(f64::INFINITY, |limits| limits.effort);
-            for coordinate in (0..joint.kind.nv()).filter(|_| limit.is_finite()) {
+            let Some(limits) = joint.limits else { continue };
+            for coordinate in 0..joint.kind.nv() {
                 let actuators = joint.actuators.iter().filter(|actuator| actuator.coordinate == coordinate);
                 let inputs: Vec<(usize, f64)> = actuators.map(|a| (a.input, a.gear)).collect();
                 if !inputs.is_empty() {
-                    watched.push(Watched { joint: joint.name.clone(), limit, inputs, steps: 0 });
+                    watch(&joint.name, "joint", limits.effort_range, What::Sum(inputs));
                 }
             }
         }
-        Self { watched, steps: 0 }
+        for (k, (drive, name)) in mechanism.drives().iter().zip(mechanism.inputs()).enumerate() {
+            watch(name, "input", drive.law.control_range, What::Control(k));
+            watch(name, "input", drive.law.force_range, What::Force(k));
+        }
+        let plain = mechanism.drives().iter().map(|drive| drive.plain).collect();
+        Self { watched, plain, steps: 0 }
     }
 
-    /// Looks at the inputs of a step.
-    pub fn look(&mut self, u: &[f64]) {
+    /// Looks at the controls of a step and at the forces that acted.
+    pub fn look(&mut self, u: &[f64], acted: &[f64]) {
+        // A force that was cut is at its limit, to rounding.
+        let beyond = |x: f64, [low, high]: [f64; 2]| x > high || x < low;
+        let at = |x: f64, [low, high]: [f64; 2]| beyond(x * (1.0 + 1e-12), [low, high]);
         let mut any = false;
         for watched in &mut self.watched {
-            let asked: f64 = watched.inputs.iter().map(|(input, gear)| u[*input] * gear).sum();
-            if asked.abs() > watched.limit {
-                watched.steps += 1;
-                any = true;
-            }
+            let cut = match &watched.what {
+                What::Control(k) => beyond(u[*k], watched.limit),
+                What::Force(k) => at(acted[*k], watched.limit),
+                What::Sum(inputs) if inputs.iter().all(|(input, _)| self.plain[*input]) => {
+                    beyond(inputs.iter().map(|(input, gear)| u[*input] * gear).sum(), watched.limit)
+                }
+                What::Sum(inputs) => {
+                    at(inputs.iter().map(|(input, gear)| acted[*input] * gear).sum(), watched.limit)
+                }
+            };
+            watched.steps += u64::from(cut);
+            any |= cut;
         }
         self.steps += u64::from(any);
     }
@@ -59,7 +95,7 @@ impl EffortMonitor {
             .watched
             .iter()
             .filter(|watched| watched.steps > 0)
-            .map(|watched| format!("`{}` at {}", watched.joint, watched.limit))
+            .map(|watched| format!("`{}` at {}", watched.name, limit_text(watched.limit)))
             .collect();
         let more = cut.len().saturating_sub(5);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -75,10 +111,19 @@ impl EffortMonitor {
         json!({
             "steps": self.steps,
             "joints": joints
-                .map(|w| json!({"joint": w.joint, "limit": w.limit, "steps": w.steps}))
+                .map(|w| json!({w.kind: w.name, "limit": limit_json(w.limit), "steps": w.steps}))
                 .collect::<Vec<_>>(),
         })
     }
+}
+
+/// One number for a range with two equal sides.
+fn limit_text([low, high]: [f64; 2]) -> String {
+    if low == -high { high.to_string() } else { format!("{low} to {high}") }
+}
+
+fn limit_json([low, high]: [f64; 2]) -> Value {
+    if low == -high { json!(high) } else { json!([low, high]) }
 }
 
 #[cfg(test)]
@@ -98,7 +143,7 @@ mod tests {
         let mechanism = reading.build().unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
         let mut monitor = EffortMonitor::new(&mechanism);
         for u in [5.0, 6.0, -6.1, 60.0] {
-            monitor.look(&[u]);
+            monitor.look(&[u], &[u.clamp(-6.0, 6.0)]);
         }
         assert_eq!(monitor.to_json()["steps"], 2);
         assert_eq!(monitor.sentence(4).unwrap(), "cut the inputs in 2 of 4 steps: `j` at 12");

@@ -2,7 +2,13 @@
 
 use std::error::Error;
 
-use leastaction::io::Diagnostic;
+use leastaction::control::ControlError;
+use leastaction::integrator::StepError;
+use leastaction::io::{Diagnostic, LoadError, StateError, TableError};
+use leastaction::jet::JetError;
+use leastaction::optimize::OptimizeError;
+use serde::Serialize;
+use serde_json::Value;
 
 /// Exit code: done.
 pub const DONE: u8 = 0;
@@ -26,6 +32,37 @@ pub struct Failure {
     pub help: Option<String>,
     /// Problems with a place of their own; they are shown before the message.
     pub diagnostics: Vec<Diagnostic>,
+    /// What the library said, for front ends that have types for it.
+    pub typed: Option<Typed>,
+}
+
+/// An error of the library: its family, and its variant with its fields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Typed {
+    /// `StepError`, `FileError`, …
+    pub family: &'static str,
+    /// The variant, as its `Serialize` has it.
+    pub fields: Value,
+}
+
+impl Typed {
+    /// The first error of the chain that is known.
+    fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+        fn typed<E: Serialize>(family: &'static str, error: &E) -> Option<Typed> {
+            Some(Typed { family, fields: serde_json::to_value(error).ok()? })
+        }
+        let file = || Some(Self { family: "FileError", fields: Value::Null });
+        let known = error.downcast_ref::<StepError>().and_then(|e| typed("StepError", e));
+        known
+            .or_else(|| error.downcast_ref::<ControlError>().and_then(|e| typed("ControlError", e)))
+            .or_else(|| error.downcast_ref::<OptimizeError>().and_then(|e| typed("OptimizeError", e)))
+            .or_else(|| error.downcast_ref::<JetError>().and_then(|e| typed("JetError", e)))
+            .or_else(|| error.is::<std::io::Error>().then(file).flatten())
+            .or_else(|| error.is::<LoadError>().then(file).flatten())
+            .or_else(|| error.is::<StateError>().then(file).flatten())
+            .or_else(|| error.is::<TableError>().then(file).flatten())
+            .or_else(|| error.source().and_then(Self::of))
+    }
 }
 
 impl Failure {
@@ -37,12 +74,13 @@ impl Failure {
             causes: Vec::new(),
             help: None,
             diagnostics: Vec::new(),
+            typed: None,
         }
     }
 
     /// A failure caused by an error and what caused that.
-    pub fn caused_by(message: impl Into<String>, error: &dyn Error) -> Self {
-        let mut failure = Self::new(message);
+    pub fn caused_by(message: impl Into<String>, error: &(dyn Error + 'static)) -> Self {
+        let mut failure = Self { typed: Typed::of(error), ..Self::new(message) };
         let mut next = Some(error);
         while let Some(error) = next {
             failure.causes.push(error.to_string());
@@ -52,8 +90,8 @@ impl Failure {
     }
 
     /// An error as it is.
-    pub fn from_error(error: &dyn Error) -> Self {
-        let mut failure = Self::new(error.to_string());
+    pub fn from_error(error: &(dyn Error + 'static)) -> Self {
+        let mut failure = Self { typed: Typed::of(error), ..Self::new(error.to_string()) };
         let mut next = error.source();
         while let Some(error) = next {
             failure.causes.push(error.to_string());

@@ -25,6 +25,8 @@ pub enum Kind {
     Vector,
     /// Numbers by name: `NAME=V[,V]`, in a file a table.
     Assignment,
+    /// A number for all, or numbers by name: `X` or `NAME=X`, in a file a table with the key `all`.
+    Gain,
     /// A seed and the largest magnitude.
     RandomVelocity,
 }
@@ -186,6 +188,7 @@ impl Kind {
             Self::Count(least, most) => format!("a whole number from {least} to {most}"),
             Self::Vector => "three numbers".into(),
             Self::Assignment => "a table of numbers by name".into(),
+            Self::Gain => "a table of numbers by joint, or by `all`".into(),
             Self::RandomVelocity => {
                 "`[SEED, MAX]`: a whole number below 2^32 and a number greater than 0".into()
             }
@@ -217,6 +220,13 @@ impl Kind {
             Self::Assignment => {
                 let (name, values) = text.rsplit_once('=').ok_or("write NAME=VALUE")?;
                 Ok(Value::Assignment(Assignment { name: name.trim().to_owned(), values: numbers(values)? }))
+            }
+            Self::Gain => {
+                let (name, value) = text.rsplit_once('=').unwrap_or(("all", text));
+                Ok(Value::Assignment(Assignment {
+                    name: name.trim().to_owned(),
+                    values: vec![number(value)?],
+                }))
             }
             Self::RandomVelocity => {
                 let (seed, most) = text.split_once(',').ok_or("write SEED,MAX")?;

@@ -9,8 +9,10 @@ use leastaction::mechanism::{Mechanism, State};
 use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::Model;
+use crate::motors::Targets;
 use crate::policy::{self, Player};
 use crate::settings::Settings;
+use crate::simulation::Given;
 
 /// Constant values and a table over time.
 #[derive(Debug)]
@@ -28,29 +30,52 @@ pub struct Inputs {
     slack: f64,
     /// A policy, which then says everything.
     player: Option<Player>,
+    /// What servos follow, and half a step: they are given the target in the middle of theirs.
+    servos: Option<(Targets, f64)>,
 }
 
 impl Inputs {
-    /// The inputs that flags, scenario, or a reference data file give.
+    /// The inputs that flags, scenario, a reference data file, or the start state give, and what servos follow.
     pub fn new(
         mechanism: &Mechanism,
         model: &Model,
         settings: &Settings,
         step: f64,
+        start: &State,
+        targets: Option<Targets>,
     ) -> Result<Self, Failure> {
+        let policy = settings.policy.as_deref().map(policy::read).transpose()?;
+        if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
+            policy::expect_fit(policy, mechanism, path)?;
+        }
+        let given = Given { policy, ..Given::default() };
+        Self::given(mechanism, model, settings, step, start, targets, &given)
+    }
+
+    /// The same, with a table or a policy that is handed over.
+    pub fn given(
+        mechanism: &Mechanism,
+        model: &Model,
+        settings: &Settings,
+        step: f64,
+        start: &State,
+        targets: Option<Targets>,
+        given: &Given,
+    ) -> Result<Self, Failure> {
+        let mut values = start.inputs.clone();
+        values.resize(mechanism.nu(), 0.0);
         let mut inputs = Self {
-            values: vec![0.0; mechanism.nu()],
+            values,
             targets: Vec::new(),
             times: Vec::new(),
             table: Vec::new(),
             next: 0,
             slack: 1e-6 * step,
             player: None,
+            servos: targets.map(|targets| (targets, 0.5 * step)),
         };
-        if let Some(path) = &settings.policy {
-            let policy = policy::read(path)?;
-            policy::expect_fit(&policy, mechanism, path)?;
-            inputs.player = Some(Player::new(policy, settings.open_loop != Some(true)));
+        if let Some(policy) = &given.policy {
+            inputs.player = Some(Player::new(policy.clone(), settings.open_loop != Some(true)));
             return Ok(inputs);
         }
         for Assignment { name, values } in &settings.inputs {
@@ -64,7 +89,12 @@ impl Inputs {
             };
             inputs.values[index] = *value;
         }
-        if let Some(path) = &settings.inputs_file {
+        if let Some(table) = &given.inputs {
+            inputs.targets = (0..mechanism.nu()).collect();
+            let rows = table.len() / mechanism.nu().max(1);
+            inputs.times = (0..rows).map(|k| k as f64 * step).collect();
+            inputs.table = table.clone();
+        } else if let Some(path) = &settings.inputs_file {
             inputs.read(mechanism, path)?;
         } else if let Some(case) = &model.case
             && !case.inputs.is_empty()
@@ -118,6 +148,11 @@ impl Inputs {
         Ok(())
     }
 
+    /// Counts the times of the table from `t` on.
+    pub fn begin_at(&mut self, t: f64) {
+        self.times.iter_mut().for_each(|time| *time += t);
+    }
+
     /// The policy, if there is one.
     pub fn player(&self) -> Option<&Player> {
         self.player.as_ref()
@@ -135,12 +170,17 @@ impl Inputs {
             }
             self.next += 1;
         }
+        if let Some((targets, half)) = &mut self.servos {
+            targets.set(t + *half, &mut self.values);
+        }
         &self.values
     }
 
     /// True if an input is ever different from zero.
     pub fn act(&self) -> bool {
-        self.player.is_some() || self.values.iter().chain(&self.table).any(|x| *x != 0.0)
+        self.player.is_some()
+            || self.servos.is_some()
+            || self.values.iter().chain(&self.table).any(|x| *x != 0.0)
     }
 }
 

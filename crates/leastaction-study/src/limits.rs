@@ -51,11 +51,13 @@ struct Watched {
 pub struct LimitMonitor {
     watched: Vec<Watched>,
     passings: Vec<Passing>,
+    slack: f64,
 }
 
 impl LimitMonitor {
-    /// A monitor for a mechanism; `on` is false for `--limits off`.
-    pub fn new(mechanism: &Mechanism, on: bool) -> Self {
+    /// A monitor for a mechanism; `on` is false for `--limits off`. Positions may pass by `slack`: where limits are held,
+    /// rounding is no passing.
+    pub fn new(mechanism: &Mechanism, on: bool, slack: f64) -> Self {
         let mut watched = Vec::new();
         for id in mechanism.tree_joints().filter(|_| on) {
             let joint = mechanism.joint(id);
@@ -76,7 +78,7 @@ impl LimitMonitor {
                 add("velocity", limits.velocity, mechanism.v_range(id).start + c);
             }
         }
-        Self { watched, passings: Vec::new() }
+        Self { watched, passings: Vec::new(), slack }
     }
 
     /// Looks at a state.
@@ -87,7 +89,7 @@ impl LimitMonitor {
                 "upper" => state.q[watched.index] - watched.bound,
                 _ => state.v[watched.index].abs() - watched.bound,
             };
-            if excess <= 0.0 {
+            if excess <= if watched.limit == "velocity" { 0.0 } else { self.slack } {
                 continue;
             }
             match watched.passing {
@@ -122,11 +124,11 @@ mod tests {
             lower: Some(PerCoordinate::One(-1.0)),
             upper: Some(PerCoordinate::One(1.0)),
             velocity: Some(10.0),
-            effort: None,
+            ..Default::default()
         });
         let mechanism = MechanismBuilder::from(model).build().unwrap();
         let mut state = mechanism.neutral_state();
-        let mut monitor = LimitMonitor::new(&mechanism, true);
+        let mut monitor = LimitMonitor::new(&mechanism, true, 0.0);
         for (t, q) in [(0.0, 0.5), (0.1, 1.5), (0.2, 1.75), (0.3, 0.9), (0.4, 1.2)] {
             state.q[0] = q;
             monitor.look(t, &state);
@@ -134,7 +136,7 @@ mod tests {
         let [passing] = monitor.passings() else { panic!("{:?}", monitor.passings()) };
         assert_eq!((passing.t, passing.worst, passing.limit), (0.1, 0.75, "upper"));
         state.q[0] = 1.0;
-        let mut off = LimitMonitor::new(&mechanism, false);
+        let mut off = LimitMonitor::new(&mechanism, false, 0.0);
         state.v[0] = -99.0;
         off.look(0.0, &state);
         assert!(off.passings().is_empty());

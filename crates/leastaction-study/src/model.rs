@@ -9,7 +9,7 @@ use leastaction_golden::{GoldenCase, golden_model, read_golden};
 use crate::failure::Failure;
 
 /// A model that was read without errors.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     /// A name for folders: `double-pendulum`, `panda`.
     pub slug: String,

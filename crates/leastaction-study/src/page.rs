@@ -19,6 +19,9 @@ pub struct PageRecorder {
     gap: PlotThinner,
     iterations: PlotThinner,
     forces: Option<PlotThinner>,
+    /// Controls and acting forces of the inputs, and where they stand in a row.
+    inputs: Option<(PlotThinner, PlotThinner, [usize; 2])>,
+    friction: Option<PlotThinner>,
     initial_energy: Option<f64>,
     is_conservative: bool,
 }
@@ -49,6 +52,21 @@ impl PageRecorder {
             iterations: PlotThinner::new("iterations", "Iterations", "", false, ["iterations"]),
             forces: forces
                 .map(|names| PlotThinner::new("forces", "Joint forces", "N", false, names.iter().cloned())),
+            inputs: (mechanism.nu() > 0).then(|| {
+                let plot = |id, title, unit| {
+                    PlotThinner::new(id, title, unit, false, mechanism.inputs().iter().cloned())
+                };
+                let first = 1 + mechanism.nq() + mechanism.nv() + 7 * mechanism.nb();
+                (
+                    plot("controls", "Inputs", ""),
+                    plot("input-forces", "Forces of the inputs", "N m, N"),
+                    [first, mechanism.nu()],
+                )
+            }),
+            friction: (!mechanism.rows().is_empty()).then(|| {
+                let title = "Forces of friction and limits";
+                PlotThinner::new("friction", title, "N m, N", false, mechanism.row_labels())
+            }),
             initial_energy: None,
             is_conservative,
         }
@@ -69,6 +87,13 @@ impl PageRecorder {
         if let Some(forces) = &mut self.forces {
             forces.push(t, sample.forces);
         }
+        if let Some((controls, acting, [first, n])) = &mut self.inputs {
+            controls.push(t, &sample.row[*first..*first + *n]);
+            acting.push(t, &sample.row[*first + *n..*first + 2 * *n]);
+        }
+        if let Some(friction) = &mut self.friction {
+            friction.push(t, sample.friction);
+        }
     }
 
     /// The page of a finished run.
@@ -79,6 +104,10 @@ impl PageRecorder {
             plots.push(self.positions.plot());
         }
         plots.extend(self.forces.as_ref().map(PlotThinner::plot));
+        if let Some((controls, acting, _)) = &self.inputs {
+            plots.extend([controls.plot(), acting.plot()]);
+        }
+        plots.extend(self.friction.as_ref().map(PlotThinner::plot));
         if statistics.worst_gap > 0.0 {
             plots.push(self.gap.plot());
         }
@@ -148,6 +177,9 @@ fn rows(statistics: &Statistics, finished: &Finished, is_conservative: bool) -> 
         ),
         SummaryRow::new(format!("{energy}, rms"), format!("{} J", figure(rms)), ""),
     ];
+    if let Some(sentence) = finished.rows.sentence(statistics.events, statistics.forced) {
+        rows.push(SummaryRow::new("joints with friction or limits", sentence, ""));
+    }
     if statistics.worst_gap > 0.0 {
         rows.push(SummaryRow::new("worst gap", format!("{} m", figure(statistics.worst_gap)), ""));
     }

@@ -133,7 +133,7 @@ pub fn replay(
     feedback: bool,
 ) -> Result<Nearness, StepError> {
     let Some(first) = policy.steps.first() else { return Ok(Nearness::default()) };
-    let start = State { t: 0.0, q: first.q.clone(), v: first.v.clone(), warm: None };
+    let start = State { q: first.q.clone(), v: first.v.clone(), ..State::default() };
     let mut simulator = Simulator::new(mechanism, method, options, &start)?;
     let mut player = Player::new(policy.clone(), feedback);
     let mut near = Nearness::default();

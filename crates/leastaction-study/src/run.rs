@@ -15,6 +15,7 @@ use crate::forces::ForceLog;
 use crate::inputs::Inputs;
 use crate::limits::{LimitMonitor, Passing};
 use crate::policy::Nearness;
+use crate::rows::{RowColumns, RowsAtEnd};
 use crate::serve::Served;
 use crate::statistics::Statistics;
 
@@ -33,8 +34,8 @@ pub struct Plan<'a> {
     pub every: u64,
     /// What acts from outside.
     pub inputs: Inputs,
-    /// Whether limits are watched.
-    pub watch_limits: bool,
+    /// Whether limits are watched, and by how much a position may pass one unsaid.
+    pub watch_limits: Option<f64>,
     /// Constraint forces to gather.
     pub forces: Option<ForceLog>,
 }
@@ -73,6 +74,8 @@ pub struct Finished {
     pub moved: f64,
     /// The start had a warm part that did not belong to its positions and velocities, and was not used.
     pub warm_dropped: bool,
+    /// What rows with friction or limits do at the end.
+    pub rows: RowsAtEnd,
     /// Time the loop took.
     pub wall: Duration,
 }
@@ -96,6 +99,8 @@ pub struct Sample<'a> {
     pub iterations: u32,
     /// Sizes of the constraint forces, if asked for.
     pub forces: &'a [f64],
+    /// Mean forces of friction and limits over the last step.
+    pub friction: &'a [f64],
 }
 
 /// A row that waits for its forces: they are known once the step from it is taken.
@@ -108,6 +113,7 @@ struct Waiting {
     observed: Observables,
     gap: f64,
     iterations: u32,
+    friction: Vec<f64>,
 }
 
 impl Waiting {
@@ -123,7 +129,44 @@ impl Waiting {
             gap: self.gap,
             iterations: self.iterations,
             forces: &forces.sizes,
+            friction: &self.friction,
         }
+    }
+}
+
+/// Mean forces of the inputs since the last row.
+#[derive(Debug)]
+struct Acted {
+    /// Controls of the present step.
+    control: Vec<f64>,
+    last: Vec<f64>,
+    sum: Vec<f64>,
+    steps: f64,
+}
+
+impl Acted {
+    fn new(inputs: usize) -> Self {
+        let zero = || vec![0.0; inputs];
+        Self { control: zero(), last: zero(), sum: zero(), steps: 0.0 }
+    }
+
+    fn add(&mut self, forces: &[f64]) {
+        self.last.copy_from_slice(forces);
+        self.sum.iter_mut().zip(forces).for_each(|(sum, force)| *sum += force);
+        self.steps += 1.0;
+    }
+
+    fn last(&self) -> &[f64] {
+        &self.last
+    }
+
+    /// The mean, after which it starts anew.
+    fn mean(&mut self) -> &[f64] {
+        for (last, sum) in self.last.iter_mut().zip(&mut self.sum) {
+            *last = std::mem::take(sum) / self.steps;
+        }
+        self.steps = 0.0;
+        &self.last
     }
 }
 
@@ -138,7 +181,8 @@ pub fn run(
     let mut simulator = Simulator::new(mechanism, plan.served.method, &plan.served.options, &plan.start)
         .map_err(|error| Failure::caused_by("the simulation can't start", &error))?;
     let mut sampler = Sampler::new(mechanism);
-    let mut monitor = LimitMonitor::new(mechanism, plan.watch_limits);
+    let mut monitor =
+        LimitMonitor::new(mechanism, plan.watch_limits.is_some(), plan.watch_limits.unwrap_or(0.0));
     let mut efforts = EffortMonitor::new(mechanism);
     let begin = Instant::now();
 
@@ -150,29 +194,40 @@ pub fn run(
     let mut forces = plan.forces.take();
     let with_forces = forces.is_some();
     let mut waiting: Option<Waiting> = None;
-    let record_state = |sampler: &mut Sampler<'_>,
-                        state: &State,
-                        observed: &Observables,
-                        t,
-                        u: &[f64],
-                        gap,
-                        iterations,
-                        record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
-        sampler.row(state, observed, Recorded { t, u, gap, iterations });
-        let (row, poses) = (sampler.last_row(), sampler.poses());
-        if with_forces {
-            let (row, poses, state) = (row.to_vec(), poses.to_vec(), state.clone());
-            return Ok(Some(Waiting { row, poses, t, state, observed: *observed, gap, iterations }));
-        }
-        record(&Sample { row, poses, t, state, observed, gap, iterations, forces: &[] }).map(|()| None)
-    };
+    let (mut columns, mut rubbing) = (Vec::new(), RowColumns::new(mechanism));
+    let mut record_state =
+        |sampler: &mut Sampler<'_>,
+         rubbing: &RowColumns,
+         state: &State,
+         observed: &Observables,
+         t,
+         u: &[f64],
+         acted: &[f64],
+         gap,
+         iterations,
+         record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
+            sampler.row(state, observed, Recorded { t, u, acted, gap, iterations });
+            columns.clear();
+            columns.extend_from_slice(sampler.last_row());
+            columns.extend(rubbing.codes.iter().chain(&rubbing.forces));
+            let (row, poses, friction) = (&columns[..], sampler.poses(), &rubbing.forces[..]);
+            if with_forces {
+                let (row, poses, state) = (row.to_vec(), poses.to_vec(), state.clone());
+                let (observed, friction) = (*observed, friction.to_vec());
+                return Ok(Some(Waiting { row, poses, t, state, observed, gap, iterations, friction }));
+            }
+            record(&Sample { row, poses, t, state, observed, gap, iterations, forces: &[], friction })
+                .map(|()| None)
+        };
 
     let t = plan.clock.after(0);
     monitor.look(t, simulator.state());
     let mut nearness = plan.inputs.player().map(|_| Nearness::default());
     let state = simulator.state();
     let u = plan.inputs.at(mechanism, t, state);
-    waiting = record_state(&mut sampler, state, &observed, t, u, gap, 0, &mut record)?.or(waiting);
+    let mut acted = Acted::new(mechanism.nu());
+    waiting =
+        record_state(&mut sampler, &rubbing, state, &observed, t, u, &[], gap, 0, &mut record)?.or(waiting);
     let mut outcome = Outcome::Done;
     for k in 0..plan.steps {
         if stop.load(Ordering::Relaxed) {
@@ -180,7 +235,7 @@ pub fn run(
             break;
         }
         let u = plan.inputs.at(mechanism, plan.clock.after(k), simulator.state());
-        efforts.look(u);
+        acted.control.copy_from_slice(u);
         let report = match simulator.step(u, plan.clock.step) {
             Ok(report) => report,
             Err(error) => {
@@ -193,10 +248,15 @@ pub fn run(
             record(&row.sample(forces))?;
         }
         let t = plan.clock.after(k + 1);
+        rubbing.take(&simulator, plan.clock.step);
         let gap = simulator.gap();
+        let work = simulator.input_work();
+        acted.add(simulator.input_forces());
         let state = simulator.state();
         let observed = sampler.observe(state);
         statistics.add(&report, &observed, gap);
+        statistics.add_work(work, &observed);
+        efforts.look(&acted.control, acted.last());
         monitor.look(t, state);
         if let (Some(near), Some(player)) = (&mut nearness, plan.inputs.player()) {
             near.look(&player.policy, mechanism, t, state);
@@ -204,13 +264,26 @@ pub fn run(
         iterations = iterations.max(report.iterations);
         if (k + 1).is_multiple_of(plan.every) {
             let u = plan.inputs.at(mechanism, t, state);
-            waiting = record_state(&mut sampler, state, &observed, t, u, gap, iterations, &mut record)?;
+            let mean = acted.mean();
+            waiting = record_state(
+                &mut sampler,
+                &rubbing,
+                state,
+                &observed,
+                t,
+                u,
+                mean,
+                gap,
+                iterations,
+                &mut record,
+            )?;
             iterations = 0;
         }
         progress(k + 1);
     }
     let clock = Clock { steps: plan.clock.steps + statistics.steps, ..plan.clock };
     let last = State { t: clock.after(0), ..simulator.checkpoint() };
+    let rows = rubbing.at_end(mechanism, &simulator);
     let passings = monitor.passings().to_vec();
     let wall = begin.elapsed();
     // The forces of the last row take one step more, which nothing else sees.
@@ -233,6 +306,7 @@ pub fn run(
         forces,
         moved,
         warm_dropped,
+        rows,
         wall,
     })
 }

@@ -10,7 +10,7 @@ use leastaction::mechanism::{
     JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
 };
 
-use crate::choice::{Choice, Ignore, IterationName, LimitMode, MapName};
+use crate::choice::{Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName};
 use crate::failure::Failure;
 use crate::model::Model;
 use crate::settings::Settings;
@@ -29,6 +29,8 @@ pub struct Special {
     pub what: String,
     /// Where it was read from.
     pub origin: Option<Origin>,
+    /// True if no integrator supports it.
+    pub nowhere: bool,
 }
 
 /// A mechanism ready to run.
@@ -48,7 +50,7 @@ pub struct Served {
 fn serves(method: Method, kind: Ignore) -> bool {
     match kind {
         Ignore::Loops | Ignore::Rolling => method == Method::Maximal,
-        Ignore::Friction | Ignore::Mimic | Ignore::Couplings => false,
+        Ignore::Friction | Ignore::Mimic | Ignore::Couplings => method != Method::Maximal,
     }
 }
 
@@ -58,8 +60,22 @@ fn default_method(mechanism: &Mechanism) -> Method {
     if constrained { Method::Maximal } else { Method::Minimal }
 }
 
-/// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
-pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
+/// A model with what the settings change about it.
+#[derive(Debug)]
+pub struct Changed {
+    /// As data.
+    pub description: ModelDescription,
+    /// Built.
+    pub mechanism: Mechanism,
+    /// What was left out, in sentences.
+    pub ignored: Vec<String>,
+}
+
+/// Applies what the settings change about the model.
+///
+/// # Errors
+/// If what is left is no model.
+pub fn change(model: &Model, built: Mechanism, settings: &Settings) -> Result<Changed, Failure> {
     let mut description = model.description.clone();
     let mut changed = false;
     if let Some(gravity) = settings.gravity {
@@ -71,6 +87,10 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
             joint.damping = PerCoordinate::default();
             joint.friction = PerCoordinate::default();
         }
+        changed = true;
+    }
+    if settings.friction == Some(FrictionMode::Off) {
+        leave_out(&mut description, &built, &[Ignore::Friction]);
         changed = true;
     }
     let mut ignored = Vec::new();
@@ -86,14 +106,18 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
         leave_out(&mut description, &built, &settings.ignore);
         changed = true;
     }
-    let mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
+    let mut mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
+    if settings.limits != Some(LimitMode::Enforce) {
+        mechanism.release_limits();
+    }
+    Ok(Changed { description, mechanism, ignored })
+}
 
+/// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
+pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
+    let Changed { description, mechanism, ignored } = change(model, built, settings)?;
     let method = settings.integrator.unwrap_or_else(|| default_method(&mechanism));
     refuse(&description, &mechanism, method, &model.reading.sources)?;
-    if settings.limits == Some(LimitMode::Enforce) && method != Method::Maximal {
-        return Err(Failure::new(format!("the {} integrator can't enforce joint limits", method.name()))
-            .help("use `--integrator maximal`, or `--limits monitor` to have passing one reported"));
-    }
     let order = settings.order.or((method == Method::Minimal).then_some(4));
     let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
     options.policy = match settings.iteration {
@@ -139,8 +163,9 @@ fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechani
 /// Every element of a model that some integrator does not support, in the order of the file.
 pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Special> {
     let mut found = Vec::new();
-    let mut add =
-        |kind, element: String, what: String, origin| found.push(Special { kind, element, what, origin });
+    let mut add = |kind, element: String, what: String, origin| {
+        found.push(Special { kind, element, what, origin, nowhere: false });
+    };
     for joint in &description.joints {
         let element = format!("joint `{}`", joint.name);
         if !joint.friction.is_zero() {
@@ -174,9 +199,18 @@ pub fn specials(description: &ModelDescription, built: &Mechanism) -> Vec<Specia
         };
         add(Ignore::Couplings, format!("joint `{}`", coupling.joint), what, coupling.origin);
     }
+    for tendon in &description.tendons {
+        add(Ignore::Couplings, format!("tendon `{}`", tendon.name), "fixed tendon".into(), tendon.origin);
+    }
     for constraint in &description.constraints {
         let what = format!("rolling or sliding constraint on body `{}`", constraint.body());
         add(Ignore::Rolling, format!("constraint `{}`", constraint.name()), what, None);
+    }
+    for special in found.iter_mut().filter(|special| special.kind == Ignore::Friction) {
+        let joint =
+            description.joints.iter().find(|joint| special.element == format!("joint `{}`", joint.name));
+        special.nowhere =
+            joint.is_some_and(|joint| matches!(joint.kind, JointType::Spherical | JointType::Floating));
     }
     found
 }
@@ -189,7 +223,10 @@ pub fn leave_out(description: &mut ModelDescription, built: &Mechanism, kinds: &
                 description.joints.iter_mut().for_each(|joint| joint.friction = PerCoordinate::default());
             }
             Ignore::Mimic => description.joints.iter_mut().for_each(|joint| joint.mimic = None),
-            Ignore::Couplings => description.couplings.clear(),
+            Ignore::Couplings => {
+                description.couplings.clear();
+                description.tendons.clear();
+            }
             Ignore::Loops => {
                 let loops: HashSet<&str> =
                     built.loop_joints().map(|id| built.joint(id).name.as_str()).collect();
@@ -210,7 +247,7 @@ fn refuse(
 ) -> Result<(), Failure> {
     let refused: Vec<Special> = specials(description, mechanism)
         .into_iter()
-        .filter(|special| !serves(method, special.kind))
+        .filter(|special| special.nowhere || !serves(method, special.kind))
         .collect();
     if refused.is_empty() {
         return Ok(());
@@ -220,8 +257,9 @@ fn refuse(
     kinds.dedup();
     let diagnostics = refused.iter().take(LISTED).map(|special| {
         let mut remedy = format!("`--ignore {}` leaves it out", special.kind.word());
-        if serves(Method::Maximal, special.kind) {
-            remedy = format!("`--integrator maximal` supports it; {remedy}");
+        let other = [Method::Minimal, Method::Maximal].into_iter().find(|other| serves(*other, special.kind));
+        if let Some(other) = other.filter(|_| !special.nowhere) {
+            remedy = format!("`--integrator {}` supports it; {remedy}", other.name());
         }
         let message = format!("{}, which the {} integrator does not support", special.what, method.name());
         Diagnostic::error(special.element.clone(), message, remedy).at(sources.locate(special.origin))

@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use leastaction::integrator::Method;
-use leastaction::io::{UrdfBase, UrdfOptions};
+use leastaction::io::{UrdfBase, UrdfOptions, View};
 use serde_json::{Value as Json, json};
 
-use crate::choice::{Base, Choice, Ignore, IterationName, LimitMode, MapName};
+use crate::choice::{Base, Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName};
 use crate::failure::Failure;
 use crate::field::{Assignment, COUNT, Field, Kind, Value};
 use crate::slot::{RandomVelocity, Slot};
@@ -91,6 +91,12 @@ settings! {
     Read:
     /// Folder that `package://NAME/` is looked up in and MJCF may include files from (may be given several times)
     package_path: Vec<PathBuf> = field("package_path", "package-path", "DIR", Kind::Path).many();
+    Read:
+    /// Density in kg/m³ that gives links of a URDF without `<inertial>` a mass, from their collision shapes or what is drawn
+    density: Option<f64> = field("density", "density", "RHO", Kind::Positive);
+    Read:
+    /// Which shapes the report draws
+    view: Option<ViewName> = field("view", "view", "SHAPES", Kind::Word(ViewName::WORDS)).default("visual");
     Step:
     /// Integrator [default: minimal for trees, maximal for loops and rolling]
     integrator: Option<Method> = field("integrator", "integrator", "INTEGRATOR", Kind::Word(Method::WORDS));
@@ -121,8 +127,12 @@ settings! {
     /// Gravitational acceleration in m/s²
     gravity: Option<[f64; 3]> = field("gravity", "gravity", "X,Y,Z", Kind::Vector);
     Change:
-    /// What joint limits do: monitor reports passing one, enforce needs the maximal integrator
+    /// What joint limits do: they hold, passing one is reported, or nothing
     limits: Option<LimitMode> = field("limits", "limits", "LIMITS", Kind::Word(LimitMode::WORDS));
+    Change:
+    /// Whether the dry friction of joints acts
+    friction: Option<FrictionMode> =
+        field("friction", "friction", "FRICTION", Kind::Word(FrictionMode::WORDS)).default("on");
     Change:
     /// Elements to leave out where the integrator doesn't support them
     ignore: Vec<Ignore> = field("ignore", "ignore", "KINDS", Kind::Word(Ignore::WORDS)).many();
@@ -132,6 +142,15 @@ settings! {
     Input:
     /// Table of inputs over time: columns t and INPUT or u.INPUT, held over each step
     inputs_file: Option<PathBuf> = field("inputs_file", "inputs", "FILE.csv", Kind::Path);
+    Input:
+    /// Give joints a motor each, an input of the joint's name: all, or a list JOINT,JOINT
+    motors: Option<String> = field("motors", "motors", "all|JOINT,…", Kind::Text);
+    Input:
+    /// Hold all joints with servos at a state: a state file, the name of a state of the model, or start
+    hold: Option<String> = field("hold", "hold", "STATE", Kind::Text).conflicts(&["track", "policy"]);
+    Input:
+    /// Follow a table with servos: columns t, q.JOINT and perhaps v.JOINT; a trajectory of ours serves
+    track: Option<PathBuf> = field("track", "track", "FILE.csv", Kind::Path).conflicts(&["policy"]);
     Policy:
     /// Policy of `control`: its inputs with feedback, then its hold; starts where it starts, with its step, for 5 s more
     policy: Option<PathBuf> =
@@ -158,6 +177,12 @@ settings! {
     Input:
     /// Constant value of an input (may be given several times)
     inputs: Vec<Assignment> = field("inputs", "input", "INPUT=V", Kind::Assignment).many();
+    Input:
+    /// Stiffness of the servos of --hold and --track, for all or one joint (may be given several times) [default: 5 Hz]
+    kp: Vec<Assignment> = field("kp", "kp", "X|JOINT=X", Kind::Gain).many();
+    Input:
+    /// Damping of the servos, for all or one joint (may be given several times) [default: critical]
+    kd: Vec<Assignment> = field("kd", "kd", "X|JOINT=X", Kind::Gain).many();
     Output:
     /// Folder of the results [default: leastaction-out/NAME]
     out: Option<PathBuf> = field("output.dir", "out", "DIR", Kind::Path);
@@ -188,7 +213,12 @@ impl Settings {
     /// How the model's file is to be read.
     pub fn reading(&self) -> UrdfOptions {
         let base = if self.base == Some(Base::Floating) { UrdfBase::Floating } else { UrdfBase::Fixed };
-        UrdfOptions { base, search_paths: self.package_path.clone() }
+        let view = match self.view {
+            None | Some(ViewName::Visual) => View::Visual,
+            Some(ViewName::Collision) => View::Collision,
+            Some(ViewName::Both) => View::Both,
+        };
+        UrdfOptions { base, search_paths: self.package_path.clone(), density: self.density, view }
     }
 
     /// Paths of a scenario file are relative to its folder.
@@ -205,6 +235,11 @@ impl Settings {
         self.package_path = self.package_path.into_iter().map(here).collect();
         self.inputs_file = self.inputs_file.map(here);
         self.policy = self.policy.map(here);
+        self.track = self.track.map(here);
+        self.hold = self.hold.map(|state| {
+            let file = here(PathBuf::from(&state));
+            if file.is_file() { file.display().to_string() } else { state }
+        });
         self
     }
 
@@ -217,14 +252,17 @@ impl Settings {
             if given.is_empty() {
                 continue;
             }
-            let (own, key) =
-                if kind == Kind::Assignment { (key, "") } else { key.rsplit_once('.').unwrap_or(("", key)) };
+            let (own, key) = if matches!(kind, Kind::Assignment | Kind::Gain) {
+                (key, "")
+            } else {
+                key.rsplit_once('.').unwrap_or(("", key))
+            };
             if own != table {
                 text.push_str(&format!("\n[{own}]\n"));
                 table = own;
             }
             let words: Vec<String> = given.iter().map(toml_text).collect();
-            if kind == Kind::Assignment {
+            if matches!(kind, Kind::Assignment | Kind::Gain) {
                 words.iter().for_each(|line| text.push_str(&format!("{line}\n")));
             } else if many {
                 text.push_str(&format!("{key} = [{}]\n", words.join(", ")));
@@ -332,6 +370,8 @@ mod tests {
             model: Some("a \"b\".urdf".into()),
             base: Some(Base::Floating),
             package_path: vec!["p".into()],
+            density: Some(7800.0),
+            view: Some(ViewName::Both),
             integrator: Some(Method::SemiImplicit),
             order: Some(4),
             step: Some(0.1 + 0.2),
@@ -342,6 +382,7 @@ mod tests {
             rotation_map: Some(MapName::Cayley),
             gravity: Some([0.0, -1.5, 1e20]),
             limits: Some(LimitMode::Off),
+            friction: Some(FrictionMode::Off),
             ignore: vec![Ignore::Friction, Ignore::Loops],
             undamped: Some(true),
             start: Some("s.json".into()),
@@ -351,6 +392,11 @@ mod tests {
             v: vec![Assignment { name: "j-2".into(), values: vec![-3.0] }],
             inputs: vec![Assignment { name: "µ".into(), values: vec![2.5] }],
             inputs_file: Some("u.csv".into()),
+            motors: Some("a,b".into()),
+            hold: Some("home".into()),
+            track: Some("q.csv".into()),
+            kp: vec![Assignment { name: "all".into(), values: vec![20.0] }],
+            kd: vec![Assignment { name: "j-2".into(), values: vec![0.5] }],
             policy: Some("policy.json".into()),
             open_loop: Some(true),
             out: Some("o".into()),

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use leastaction::io::{Clock, StateFile};
-use leastaction::mechanism::{Coordinates, JointType, Mechanism, State, StateDescription, samples};
+use leastaction::mechanism::{Coordinates, JointType, Mechanism, RowOf, State, StateDescription, samples};
 
+use crate::choice::LimitMode;
 use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::unknown_joint;
@@ -18,7 +19,7 @@ pub struct Start {
     /// Its time; it goes on where the state file's stopped.
     pub clock: Clock,
     /// What the user should know about it.
-    pub note: Option<String>,
+    pub notes: Vec<String>,
 }
 
 /// The start by flags, file or name. A file that was written for a model of another hash gives positions and velocities only.
@@ -31,7 +32,21 @@ pub fn resolve(
     step: f64,
     model_hash: Option<&str>,
 ) -> Result<Start, Failure> {
-    let (mut clock, mut note) = (None, None);
+    resolve_from(mechanism, settings, step, model_hash, None)
+}
+
+/// The same, from a state that is handed over where settings name none.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_from(
+    mechanism: &Mechanism,
+    settings: &Settings,
+    step: f64,
+    model_hash: Option<&str>,
+    given: Option<&State>,
+) -> Result<Start, Failure> {
+    let (mut clock, mut notes) = (None, Vec::new());
     let mut state = match (&settings.start, &settings.state) {
         (Some(start), _) if mechanism.states().contains_key(start) => named(mechanism, start)?,
         (Some(start), _) if Path::new(start).exists() => {
@@ -41,7 +56,7 @@ pub fn resolve(
             let foreign = file.model.is_some_and(|model| model_hash.is_some_and(|own| own != model));
             clock = file.clock.filter(|clock| clock.step == step && !foreign);
             if foreign {
-                note = Some(format!(
+                notes.push(format!(
                     "`{start}` was written for another model: its positions and velocities are used, what the \
                      integrator could continue from is not"
                 ));
@@ -54,7 +69,7 @@ pub fn resolve(
             return Err(no_state(mechanism, start, "neither a file nor a state of the model"));
         }
         (None, Some(name)) => named(mechanism, name)?,
-        (None, None) => mechanism.start_state(),
+        (None, None) => given.cloned().unwrap_or_else(|| mechanism.start_state()),
     };
     if let Some(random) = settings.random_velocity {
         let mut numbers = samples::Random::new(u64::from(random.seed));
@@ -73,8 +88,58 @@ pub fn resolve(
         state = mechanism.state_from(&description).map_err(Failure::new)?;
         clock = None;
     }
+    if settings.limits == Some(LimitMode::Enforce) {
+        notes.extend(keep_inside(mechanism, settings, &mut state)?);
+    }
     let clock = clock.unwrap_or(Clock { start: state.t, step, steps: 0 });
-    Ok(Start { state, clock, note })
+    Ok(Start { state, clock, notes })
+}
+
+/// Beyond a limit by less than this is at it: rounding of the run that wrote the state.
+const AT_LIMIT: f64 = 1e-9;
+/// A start that the user gave may be beyond a limit by this and is moved to it.
+const NEARLY: f64 = 1e-6;
+
+/// A start that nobody gave is put inside the limits; one that the user gave has to be.
+fn keep_inside(
+    mechanism: &Mechanism,
+    settings: &Settings,
+    state: &mut State,
+) -> Result<Option<String>, Failure> {
+    let whole = settings.start.is_some() || settings.state.is_some();
+    let mut moved = Vec::new();
+    for row in mechanism.rows() {
+        let RowOf::Coordinate { joint, at, .. } = &row.of else { continue };
+        let value = state.q[at.q];
+        let inside = value.clamp(row.lower, row.upper);
+        let beyond = (value - inside).abs();
+        if beyond <= AT_LIMIT * inside.abs().max(1.0) {
+            continue;
+        }
+        let name = &mechanism.joint(*joint).name;
+        let given = whole || settings.q.iter().any(|entry| entry.name == *name);
+        if given && beyond > NEARLY {
+            let side = if value < row.lower { "lower" } else { "upper" };
+            return Err(Failure::new(format!(
+                "joint `{}` starts at {value}, beyond its {side} limit {inside}",
+                row.name
+            ))
+            .help("start inside, or let the limits go with `--limits monitor`"));
+        }
+        state.q[at.q] = inside;
+        moved.push(format!("`{}` to {inside}", row.name));
+    }
+    if moved.is_empty() {
+        return Ok(None);
+    }
+    let State { q, v, warm, .. } = state;
+    mechanism.follow(q, v);
+    *warm = None;
+    let (count, more) = (moved.len(), moved.len().saturating_sub(3));
+    moved.truncate(3);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let joints = if count == 1 { "1 joint was" } else { &format!("{count} joints were") };
+    Ok(Some(format!("{joints} outside the limits at the start and put inside: {}{more}", moved.join(", "))))
 }
 
 fn named(mechanism: &Mechanism, name: &str) -> Result<State, Failure> {

@@ -70,6 +70,16 @@ pub struct Statistics {
     pub substeps: u64,
     /// Largest constraint value left in directions dropped as redundant.
     pub inconsistency: f64,
+    /// Work of all inputs since the start; not a number if the method does not know it.
+    pub input_work: f64,
+    /// Largest |E − E₀ − work of the inputs|.
+    pub worst_balance: f64,
+    /// Times a row stopped, let go or reached a limit.
+    pub events: u64,
+    /// Rows decided by rule.
+    pub forced: u64,
+    /// Parts tried to find where steps are cut.
+    pub trials: u64,
     planned: u64,
 }
 
@@ -112,6 +122,16 @@ impl Statistics {
         self.dropped_rank = self.dropped_rank.max(report.dropped_rank);
         self.substeps += u64::from(report.substeps);
         self.inconsistency = maximum(self.inconsistency, report.inconsistency);
+        self.events += u64::from(report.events);
+        self.forced += u64::from(report.forced);
+        self.trials += u64::from(report.trials);
+    }
+
+    /// Takes the work of the inputs over the step that led to `observed`.
+    pub fn add_work(&mut self, work: f64, observed: &Observables) {
+        self.input_work += work;
+        let error = observed.total() - self.initial_energy - self.input_work;
+        self.worst_balance = maximum(self.worst_balance, error.abs());
     }
 
     /// True if the mean energy of every tenth lies within the range of the first: no drift.

@@ -62,6 +62,8 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "initial": s.initial_energy,
             "kinetic_scale": s.kinetic_scale,
             "conservative": context.conservative,
+            "input_work": s.input_work,
+            "max_balance_error": s.worst_balance,
             "max_error": max,
             "rms_error": rms,
             "max_relative_error": s.relative(max),
@@ -81,6 +83,10 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
         "inconsistency": s.inconsistency,
         "forces": finished.forces.as_ref().map(crate::forces::ForceLog::to_json),
         "substeps": s.substeps,
+        "events": s.events,
+        "forced": s.forced,
+        "trials": s.trials,
+        "rows": finished.rows.to_json(),
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
         "inputs_cut": finished.efforts.to_json(),
         "policy": finished.nearness.map(|near| json!({
@@ -113,6 +119,9 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
         figure(rms),
         figure(s.relative(max))
     ));
+    if s.input_work != 0.0 && s.input_work.is_finite() {
+        lines.push(format!("  inputs         did {} J of work", figure(s.input_work)));
+    }
     if s.max_iterations > 0 {
         lines.push(format!("  iterations     mean {:.2}, at most {}", s.mean_iterations(), s.max_iterations));
     }
@@ -157,6 +166,9 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
             lines.push(format!("  redundant      forces of {} are of minimum norm", redundant.join(", ")));
         }
     }
+    lines.extend(
+        finished.rows.sentence(s.events, s.forced).map(|sentence| format!("  joints         {sentence}")),
+    );
     lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
     lines.extend(finished.efforts.sentence(s.steps).map(|sentence| format!("  effort limits  {sentence}")));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));

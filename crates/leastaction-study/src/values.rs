@@ -141,7 +141,7 @@ impl Values {
                 }
                 return Some(given);
             }
-            Kind::Assignment => return self.assignments(entry),
+            Kind::Assignment | Kind::Gain => return self.assignments(entry),
             Kind::Switch => Value::Switch(self.boolean(entry)?),
             Kind::Positive | Kind::Range(..) => match self.number_for(entry, kind)? {
                 x if kind.admits(x) => Value::Number(x),

@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         limits: Vec::new(),
         via: Vec::new(),
         passive: false,
+        tasks: Vec::new(),
     };
     let weights: Vec<f64> = problem.terms.iter().map(|term| term.weight).collect();
     let mut transcription = Transcription::with_jets(&mechanism, &problem)?;

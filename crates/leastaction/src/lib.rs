@@ -61,17 +61,19 @@ use leastaction_core::linalg;
 
 /// Inverse and forward dynamics, mass matrix, energies and momenta.
 pub mod dynamics {
-    pub use leastaction_core::dynamics::{Dynamics, Kinematics, LoopGap, Observables, loop_gaps, mobility};
+    pub use leastaction_core::dynamics::{
+        Dynamics, Kinematics, LoopGap, Observables, closed_acceleration, loop_gaps, mobility,
+    };
 }
 
 /// Reading and writing models, states and trajectories.
 pub mod io {
     pub use leastaction_io::{
         Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, NamedArray,
-        NpzWriter, ProblemKind, Reading, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
-        TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, load_model, printable, push_number,
-        read_model, read_model_json, read_text, read_trajectory_csv, read_trajectory_npz, read_urdf,
-        write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
+        NpzWriter, ProblemKind, Reading, RowMode, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
+        TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, View, load_model, printable, push_number,
+        read_model, read_model_json, read_sdf, read_text, read_trajectory_csv, read_trajectory_npz,
+        read_urdf, write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
     };
 
     /// Triangle meshes and their masses.
@@ -102,12 +104,15 @@ pub mod lie {
 /// The model: description, builder, and the mechanism that every engine reads.
 pub mod mechanism {
     pub use leastaction_core::mechanism::{
-        Actuator, ActuatorDescription, Body, BodyDescription, BodyId, ConstraintDescription, Coordinates,
-        Coupling, CouplingDescription, Frame, FrameDescription, FrameId, Joint, JointDescription, JointId,
-        JointRole, JointType, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism, MechanismBuilder,
-        MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind, Origin,
-        PerCoordinate, Placement, Problem, Severity, Shape, SpringDescription, State, StateDescription,
-        Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest, samples,
+        Activation, ActivationDescription, ActivationKind, Actuator, ActuatorDescription, Affine, Body,
+        BodyDescription, BodyId, ConstraintDescription, Coordinates, CouplingDescription, Drive, DriveEntry,
+        Follower, FollowerLaw, Frame, FrameDescription, FrameId, InputLaw, Joint, JointDescription, JointId,
+        JointRole, JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
+        MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
+        Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar, Severity,
+        Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription, Tendon,
+        TendonDescription, TermDescription, Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest,
+        samples,
     };
 }
 
@@ -117,9 +122,9 @@ pub mod optimize {
         ActiveBound, Banded, BilevelOptions, BilevelSolution, Bound, BoundaryState, ControlPoints, Fit,
         HessianKind, InteriorPointOptions, InverseOptions, InverseSolution, Limit, LimitKind, MotionChart,
         MotionProblem, NewtonOptions, NewtonReport, Observation, Obstacle, OptimizeError, Point, Progress,
-        Quantity, QuantityKind, Sampling, Solution, SolveOptions, SolveStatus, SplineTable, Target, Term,
-        TermKind, Transcription, ViaPoint, Wish, end_control_points, infer, infer_noisy, minimise, polish,
-        quantities_of, solve, start_control_points,
+        Quantity, QuantityKind, Sampling, Solution, SolveOptions, SolveStatus, SplineTable, Target,
+        TaskConstraint, TaskKind, TaskReport, Term, TermKind, Transcription, ViaPoint, When, Wish,
+        end_control_points, infer, infer_noisy, minimise, polish, quantities_of, solve, start_control_points,
     };
 }
 

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use leastaction::control::ControlProgress;
-use leastaction::optimize::{SolveStatus, Wish};
-use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction::optimize::Wish;
+use leastaction_study::failure::Failure;
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::policy::HOLD_SECONDS;
 use leastaction_study::problem::control_file::{self, ControlFile};
 use leastaction_study::problem::control_solve::{
-    Found, at_limit, far_from_goal, median_time, replay_method, solve, to_json,
+    Found, at_limit, median_time, outcome, replay_method, solve, to_json, verdict,
 };
 use leastaction_study::problem::{control_results, solution_file};
 use serde_json::json;
@@ -23,7 +23,9 @@ use crate::verb::{Given, NO_REPORT, OUT, TRACE, Verb};
 pub(crate) const VERB: Verb = Verb {
     name: "control",
     about: "Find inputs within limits that bring a mechanism to a goal, and the feedback that holds it there",
-    more: "Writes the motion, `solution.json`, and `policy.json`, which `simulate --policy` replays on any integrator.
+    more: "Writes the motion, `solution.json`, and `policy.json`, which `simulate --policy` replays on any integrator. Exit code 0
+if the motion is optimal, or reaches its goal and holds it; 1 if it is optimal for its costs but away from its goal; 2 if
+neither.
 
 Examples:
   leastaction control examples/cart_pole.toml
@@ -68,16 +70,12 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     say(&file, &found, &out, report, printer);
     value["out"] = json!(out.display().to_string());
     printer.object(&value);
-    Ok(match found.solution.status {
-        SolveStatus::Solved | SolveStatus::AlmostSolved => DONE,
-        SolveStatus::Interrupted => INTERRUPTED,
-        _ => COULD_NOT_RUN,
-    })
+    Ok(outcome(&file, &found).exit_code())
 }
 
 fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mut Printer) {
     let s = &found.solution;
-    printer.line(format!("{}: {}", file.name, s.status.describe()));
+    printer.line(format!("{}: {}", file.name, verdict(file, found)));
     printer.line(format!("  objective      {:.9}", s.objective));
     for (draft, cost) in file.terms.iter().zip(&found.term_costs) {
         printer.line(format!("    {:<28} {cost:.9}", draft.name));
@@ -97,9 +95,6 @@ fn say(file: &ControlFile, found: &Found, out: &Path, report: bool, printer: &mu
         "  end            {:.2e} rad or m and {:.2e} rad/s or m/s from the goal",
         found.planned.0, found.planned.1
     ));
-    if let Some(sentence) = far_from_goal(file, found) {
-        printer.note(sentence);
-    }
     if file.has_limits() {
         printer.line(format!(
             "  limits         inputs at a limit in {} steps, never beyond",

@@ -12,12 +12,13 @@ use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::problem::results::{self, Page};
-use leastaction_study::problem::{self, ProblemFile, motion_file, solution_file};
+use leastaction_study::problem::{self, ProblemFile, solution_file};
+use leastaction_study::recording::{self, ReadOptions};
 use leastaction_study::report::{Bars, SummaryRow};
 use serde_json::{Value, json};
 
 use crate::printer::Printer;
-use crate::verb::{Given, NO_REPORT, OUT, Verb};
+use crate::verb::{DEGREES, Given, NO_REPORT, OUT, UP, Up, Verb};
 
 /// A recording with less noise than this is taken as exact.
 const EXACT: f64 = 1e-12;
@@ -25,8 +26,9 @@ const EXACT: f64 = 1e-12;
 pub(crate) const VERB: Verb = Verb {
     name: "infer",
     about: "Find the weights of costs that a motion is optimal for",
-    more: "The motion is a `solution.json`, a trajectory (.csv, .npz) or an OpenSim file (.mot, .sto). Weights in the
-problem file are not looked at. Exit code 1 if no weights explain the motion.
+    more: "The motion is a `solution.json`, a trajectory (.csv, .npz), an OpenSim file (.mot, .sto) or markers (.trc, .c3d). Weights in the
+problem file are not looked at. Where several weights explain the motion equally well the whole set is given by its
+corners. Exit code 1 if no weights explain the motion.
 
 Examples:
   leastaction infer examples/arm3_b.toml --motion leastaction-out/arm3_b/solution.json
@@ -41,6 +43,8 @@ Examples:
             "How: kkt for exact motions, bilevel for noisy ones, auto decides by the noise",
         )
         .default("auto"),
+        DEGREES,
+        UP,
         Field { help: "Folder of the results [default: leastaction-out/NAME-inferred]", ..OUT },
         NO_REPORT,
     ],
@@ -82,8 +86,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         let found = infer(&mut tr, &theta, &InverseOptions::default());
         return exact(&file, &found, &theta, &out, given, printer);
     }
-    let recording = motion_file::read(motion, &file.mechanism)?;
-    let recording = Observation::of_configurations(&tr, recording.times, &recording.q).map_err(failed)?;
+    let options = ReadOptions { degrees: given.switch("degrees"), y_up: given.choice("up") == Some(Up::Y) };
+    let recording = recording::read(motion, &file.mechanism, options)?;
+    for note in &recording.notes {
+        printer.note(note);
+    }
+    let q = recording.configurations(&file.mechanism);
+    let recording = Observation::of_configurations(&tr, recording.times(), &q).map_err(failed)?;
     let fit = recording.fit(&tr).map_err(|error| {
         failed(error).help("the recording must start and end like the problem, inside its duration")
     })?;
@@ -111,19 +120,20 @@ fn exact(
     printer: &mut Printer,
 ) -> Result<u8, Failure> {
     let names: Vec<&str> = file.problem.terms.iter().map(|term| term.name.as_str()).collect();
+    if !found.residual.is_finite() {
+        return Err(Failure::new("the motion is too large or too fast: its costs are no finite numbers")
+            .help("check units and times of the recording"));
+    }
     let mut warnings = Vec::new();
     if found.unexplained() {
         warnings
             .push(format!("the terms do not explain the motion: normalised residual {:.2}", found.residual));
     }
-    if found.null_dimension > 1 {
-        warnings.push(format!(
-            "the weights are not unique: {} directions of them do not matter",
-            found.null_dimension - 1
-        ));
+    if !found.identifiable() && !found.unexplained() {
+        warnings.push(not_a_point(found, &names));
     }
     for t in &found.dropped {
-        warnings.push(format!("term `{}` has no influence on the motion and was left out", names[*t]));
+        warnings.push(format!("term `{}` has no influence on any motion and was left out", names[*t]));
     }
     let value = json!({
         "method": "kkt",
@@ -133,6 +143,9 @@ fn exact(
             "sigma": found.sigma[t],
             "range": [found.ranges[t].0, found.ranges[t].1],
         })).collect::<Vec<_>>(),
+        "identifiable": found.identifiable(),
+        "corners": found.corners,
+        "alone": found.alone.iter().map(|t| names[*t]).collect::<Vec<_>>(),
         "residual": found.residual,
         "null_dimension": found.null_dimension,
         "amplification": found.amplification,
@@ -144,10 +157,15 @@ fn exact(
     printer.line(format!("{}: weights from the conditions of optimality", file.name));
     for t in 0..names.len() {
         let (low, high) = found.ranges[t];
-        let range =
-            if high - low > 1e-9 { format!("  anywhere in {low:.6} to {high:.6}") } else { String::new() };
-        printer
-            .line(format!("    {:<22} {:.12} ± {:.1e}{range}", names[t], found.weights[t], found.sigma[t]));
+        let weight = if found.identifiable() {
+            format!("{:.12} ± {:.1e}", found.weights[t], found.sigma[t])
+        } else {
+            format!("anywhere in {low:.6} to {high:.6}")
+        };
+        printer.line(format!("    {:<22} {weight}", names[t]));
+    }
+    for t in &found.alone {
+        printer.line(format!("  the motion is optimal for `{}` alone", names[*t]));
     }
     printer.line(format!(
         "  residual {:.1e}, amplification {:.1}, null space of dimension {}, {} limits act",
@@ -158,11 +176,36 @@ fn exact(
     ));
     let rows = (0..names.len())
         .map(|t| {
-            let value = format!("{:.9}", found.weights[t]);
-            SummaryRow::new(format!("weight of {}", names[t]), value, format!("± {:.1e}", found.sigma[t]))
+            let (low, high) = found.ranges[t];
+            let (value, doubt) = if found.identifiable() {
+                (format!("{:.9}", found.weights[t]), format!("± {:.1e}", found.sigma[t]))
+            } else {
+                (format!("{low:.4} to {high:.4}"), "all equally good".to_owned())
+            };
+            SummaryRow::new(format!("weight of {}", names[t]), value, doubt)
         })
         .collect();
     finish(file, theta, out, given, value, rows, warnings, !found.unexplained(), printer)
+}
+
+/// What several explaining weights are.
+pub(super) fn not_a_point(found: &InverseSolution, names: &[&str]) -> String {
+    let corner = |w: &Vec<f64>| {
+        let parts: Vec<String> = (0..w.len())
+            .filter(|t| w[*t] > 1e-9)
+            .map(
+                |t| if w[t] > 1.0 - 1e-9 { names[t].to_owned() } else { format!("{:.4} {}", w[t], names[t]) },
+            )
+            .collect();
+        parts.join(" + ")
+    };
+    let shown: Vec<String> = found.corners.iter().take(8).map(corner).collect();
+    let more = found.corners.len().saturating_sub(8);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!(
+        "the weights are not identifiable: every mixture of these explains the motion equally well: {}{more}",
+        shown.join("; ")
+    )
 }
 
 fn noisy(
@@ -180,13 +223,27 @@ fn noisy(
             found.misfit, found.noise
         ));
     }
-    for t in found.not_identifiable() {
+    if found.misfit.is_infinite() {
+        return Err(Failure::new("no motion of the problem's terms could be found near the recording")
+            .help("check that the recording starts and ends like the problem, or take other terms"));
+    }
+    for (t, (low, high)) in found.ranges.iter().enumerate().filter(|(_, r)| r.1 - r.0 > 1e-8) {
+        warnings.push(format!(
+            "the recording does not tell the weight of `{}`: anything in {low:.4} to {high:.4} explains it",
+            names[t]
+        ));
+    }
+    for t in found.not_identifiable().into_iter().filter(|t| found.weights[*t] > 0.0) {
         warnings.push(format!("the weight of `{}` is not told from zero by this recording", names[t]));
     }
     let value = json!({
         "method": "bilevel",
         "terms": (0..names.len()).map(|t| json!({
-            "name": names[t], "weight": found.weights[t], "sigma": found.sigma[t],
+            "name": names[t],
+            "weight": found.weights[t],
+            "sigma": found.sigma[t],
+            "interval": [found.intervals[t].0, found.intervals[t].1],
+            "range": [found.ranges[t].0, found.ranges[t].1],
         })).collect::<Vec<_>>(),
         "misfit": found.misfit,
         "noise": found.noise,
@@ -197,7 +254,11 @@ fn noisy(
     });
     printer.line(format!("{}: weights from the motion that fits the recording best", file.name));
     for t in 0..names.len() {
-        printer.line(format!("    {:<22} {:.6} ± {:.6}", names[t], found.weights[t], found.sigma[t]));
+        let (low, high) = found.intervals[t];
+        printer.line(format!(
+            "    {:<22} {:.6} ± {:.6}   one sigma {low:.6} to {high:.6}",
+            names[t], found.weights[t], found.sigma[t]
+        ));
     }
     printer.line(format!("  misfit {:.3e}, noise of the recording {:.3e}", found.misfit, found.noise));
     let rows = (0..names.len())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use leastaction::io::{StateFile, write_atomically, write_matrix_npz};
+use leastaction::io::{NamedArray, StateFile, write_atomically, write_npz};
 use leastaction::jet::{Coordinates, JetWorkspace, factorial};
 use leastaction::mechanism::{Mechanism, State};
 use leastaction_study::choice::Choice;
@@ -13,7 +13,7 @@ use leastaction_study::output::cannot_write;
 use leastaction_study::quantity::QuantityChoice;
 use leastaction_study::settings::{DEFAULT_STEP, Group, Settings};
 use leastaction_study::{choices, model, start};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::printer::Printer;
 use crate::quantity_flags::{FRAME, OF, ORDER, QUANTITY, WITH, quantity};
@@ -63,6 +63,8 @@ struct Matrix {
     rows: Vec<String>,
     columns: Vec<String>,
     values: Vec<f64>,
+    /// The quantity itself; a rotation has nine numbers and three rows in the Jacobian.
+    quantity: Vec<(String, f64)>,
 }
 
 fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
@@ -87,7 +89,15 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         Columns::Velocity => Coordinates::Velocity,
     };
     jets.jacobian_into(&request, coordinates, &mut dense).map_err(|error| Failure::from_error(&error))?;
-    let matrix = named(&chosen, columns, &mechanism, &jets, &dense);
+    let mut matrix = named(&chosen, columns, &mechanism, &jets, &dense);
+    let tall = jets.value_rows(chosen.quantity);
+    let mut value = vec![0.0; jets.value_count(chosen.quantity) * tall];
+    jets.value_into(&request, &mut value).map_err(|error| Failure::from_error(&error))?;
+    for l in 0..=chosen.order {
+        let names = chosen.rows(&mechanism, l, false).into_iter();
+        let numbers = value[l * tall..(l + 1) * tall].iter().map(|x| x * factorial(l));
+        matrix.quantity.extend(names.zip(numbers));
+    }
 
     let out = given.path("out");
     if let Some(path) = out {
@@ -145,7 +155,8 @@ fn named(
     let (rows, width) = (jets.jacobian_rows(chosen.quantity), jets.jacobian_columns());
     let labels = mechanism.v_labels();
     let orders = jets.velocity_count() + 1;
-    let mut matrix = Matrix { rows: Vec::new(), columns: Vec::new(), values: Vec::new() };
+    let mut matrix =
+        Matrix { rows: Vec::new(), columns: Vec::new(), values: Vec::new(), quantity: Vec::new() };
     for m in 0..orders {
         matrix.columns.extend(labels.iter().map(|label| match (columns, m) {
             (_, 0) => format!("q.{label}"),
@@ -178,6 +189,7 @@ fn object(chosen: &QuantityChoice, matrix: &Matrix) -> Value {
         "quantity": chosen.quantity.name(),
         "of": chosen.of,
         "order": chosen.order,
+        "value": matrix.quantity.iter().map(|(name, x)| (name.clone(), json!(x))).collect::<Map<_, _>>(),
         "rows": matrix.rows,
         "columns": matrix.columns,
         "matrix": matrix.values.chunks(width).collect::<Vec<_>>(),
@@ -187,7 +199,18 @@ fn object(chosen: &QuantityChoice, matrix: &Matrix) -> Value {
 fn write(path: &Path, chosen: &QuantityChoice, matrix: &Matrix) -> Result<(), Failure> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let done = match ending.as_str() {
-        "npz" => write_matrix_npz(path, &matrix.rows, &matrix.columns, &matrix.values),
+        "npz" => {
+            let (names, numbers): (Vec<String>, Vec<f64>) = matrix.quantity.iter().cloned().unzip();
+            let (rows, columns) = (matrix.rows.clone(), matrix.columns.clone());
+            let arrays = [
+                NamedArray::table("matrix", rows.len(), columns.len(), matrix.values.clone()),
+                NamedArray::labels("rows", rows),
+                NamedArray::labels("columns", columns),
+                NamedArray::table("value", names.len(), 1, numbers),
+                NamedArray::labels("value_rows", names),
+            ];
+            write_npz(path, &arrays)
+        }
         "json" => {
             let text = serde_json::to_string_pretty(&object(chosen, matrix)).unwrap_or_default();
             write_atomically(path, text.as_bytes())
@@ -203,12 +226,23 @@ fn write(path: &Path, chosen: &QuantityChoice, matrix: &Matrix) -> Result<(), Fa
 fn show(printer: &mut Printer, matrix: &Matrix) {
     let width = matrix.columns.len();
     let shown = width.min(SHOWN);
-    let name = matrix.rows.iter().map(|r| r.chars().count()).max().unwrap_or(0);
+    let names = matrix.rows.iter().chain(matrix.quantity.iter().map(|(name, _)| name));
+    let name = names.map(|r| r.chars().count()).max().unwrap_or(0);
+    // Beside its derivative where rows are the same, apart where they are not.
+    let beside = matrix.rows.iter().eq(matrix.quantity.iter().map(|(name, _)| name));
+    if !beside {
+        printer.line(format!("{:name$} {:>14}", "", "value"));
+        for (row, x) in &matrix.quantity {
+            printer.line(format!("{row:name$} {x:>14.6e}"));
+        }
+    }
     let head: Vec<String> = matrix.columns[..shown].iter().map(|c| format!("{c:>14}")).collect();
-    printer.line(format!("{:name$} {}", "", head.join(" ")));
-    for (row, values) in matrix.rows.iter().zip(matrix.values.chunks(width.max(1))) {
+    let value = if beside { format!("{:>14} |", "value") } else { String::new() };
+    printer.line(format!("{:name$} {value}{}", "", head.join(" ")));
+    for (i, (row, values)) in matrix.rows.iter().zip(matrix.values.chunks(width.max(1))).enumerate() {
         let cells: Vec<String> = values[..shown].iter().map(|x| format!("{x:>14.6e}")).collect();
-        printer.line(format!("{row:name$} {}", cells.join(" ")));
+        let value = if beside { format!("{:>14.6e} |", matrix.quantity[i].1) } else { String::new() };
+        printer.line(format!("{row:name$} {value}{}", cells.join(" ")));
     }
     if shown < width {
         printer

@@ -78,10 +78,19 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let hash = model::hash(&model.description);
-    let start::Start { state, note, .. } = start::resolve(&served.mechanism, &settings, step, Some(&hash))?;
-    note.iter().for_each(|note| printer.note(note));
-    let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
-    let u = inputs.at(&served.mechanism, state.t, &state).to_vec();
+    let start::Start { state, notes, .. } = start::resolve(&served.mechanism, &settings, step, Some(&hash))?;
+    notes.iter().for_each(|note| printer.note(note));
+    let mut inputs = Inputs::new(&served.mechanism, &model, &settings, step, &state, None)?;
+    let mut u = inputs.at(&served.mechanism, state.t, &state).to_vec();
+    if served.mechanism.has_activations() {
+        for (k, drive) in served.mechanism.drives().iter().enumerate() {
+            if drive.law.is_activated() {
+                u[k] = state.act.get(k).copied().unwrap_or(0.0);
+            }
+        }
+        printer
+            .note("inputs of actuators with a state of their own stand for that state, not for its control");
+    }
     let (n, nu) = (2 * served.mechanism.nv(), served.mechanism.nu());
     // The matrix, its rows by name, and what is printed or written.
     expect_room(

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod control;
 mod convert;
+mod dynamics;
 mod experiment;
 mod infer;
 mod info;
@@ -24,6 +25,7 @@ pub(crate) const VERBS: &[Verb] = &[
     check::VERB,
     info::VERB,
     convert::VERB,
+    dynamics::VERB,
     jacobian::VERB,
     motion::VERB,
     optimize::VERB,

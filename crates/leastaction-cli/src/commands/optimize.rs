@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use leastaction::optimize::{
-    ControlPoints, InverseOptions, Solution, SolveStatus, Transcription, Wish, infer, solve,
+    ControlPoints, InverseOptions, InverseSolution, Solution, SolveStatus, Transcription, Wish, infer, solve,
 };
-use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
+use leastaction_study::failure::{CHECK_FAILED, COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::problem::results::{self, Page};
@@ -15,6 +15,7 @@ use leastaction_study::problem::{self, ProblemFile, solution_file};
 use leastaction_study::report::SummaryRow;
 use serde_json::{Value, json};
 
+use super::infer::not_a_point;
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
 use crate::verb::{Given, NO_REPORT, OUT, TRACE, Verb};
@@ -56,13 +57,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let mut results = Vec::new();
     let mut code = DONE;
     for path in &problems {
-        let file = problem::load(path)?;
+        let mut file = problem::load(path)?;
         let out = match given.path("out") {
             Some(out) if several => out.join(&file.name),
             Some(out) => out.to_owned(),
             None => Path::new(DEFAULT_FOLDER).join(&file.name),
         };
-        let (value, own) = one(&file, &out, given, &stop, printer)?;
+        let (value, own) = one(&mut file, &out, given, &stop, printer)?;
         results.push(value);
         code = code.max(own);
         if stop.load(Ordering::Relaxed) {
@@ -74,7 +75,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
 }
 
 fn one(
-    file: &ProblemFile,
+    file: &mut ProblemFile,
     out: &Path,
     given: &Given<'_>,
     stop: &AtomicBool,
@@ -92,6 +93,11 @@ fn one(
         Some(path) => Some(solution_file::read(path, file)?),
         None => None,
     };
+    if let Some(weight) = file.time_weight {
+        best_duration(file, &weights, weight, stop)?;
+        tr = Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
+    }
+    let file = &*file;
     let mut trace = Vec::new();
     let solution = staged(file, &mut tr, &weights, start, stop, &mut |line| {
         if given.switch("trace") {
@@ -110,23 +116,100 @@ fn one(
     let page = (!given.switch("no-report")).then(|| page(file, &solution, &weights, seconds));
     results::write(out, file, &solution.theta, &solution.history, page)?;
     say(file, &solution, &weights, seconds, out, given, printer);
-    if given.switch("infer") {
+    let recovered = if given.switch("infer") {
         // Through the file: nothing but the motion reaches the inverse problem.
         let theta = solution_file::read(&solution_path, file)?;
         let found = infer(&mut tr, &theta, &InverseOptions::default());
-        let sum: f64 = weights.iter().sum();
-        let l1: f64 = found.weights.iter().zip(&weights).map(|(a, b)| (a - b / sum).abs()).sum();
-        printer.line(format!("  recovered      L1 error {l1:.2e}, amplification {:.1}", found.amplification));
-        value["inferred"] =
-            json!({"weights": found.weights, "l1_error": l1, "amplification": found.amplification});
-    }
+        recover(file, &found, &weights, &mut value, printer)
+    } else {
+        true
+    };
     value["out"] = json!(out.display().to_string());
     let code = match solution.status {
         SolveStatus::Interrupted => INTERRUPTED,
-        SolveStatus::Solved | SolveStatus::AlmostSolved => DONE,
+        SolveStatus::Solved | SolveStatus::AlmostSolved if recovered => DONE,
+        SolveStatus::Solved | SolveStatus::AlmostSolved => CHECK_FAILED,
         _ => COULD_NOT_RUN,
     };
     Ok((value, code))
+}
+
+/// Finds the duration that costs least, `Σ w c + weight T`, by golden sections from a quarter to four times the given one; times of
+/// constraints and via points move with it.
+fn best_duration(
+    file: &mut ProblemFile,
+    weights: &[f64],
+    weight: f64,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let given = file.problem.clone();
+    let mut start: Option<ControlPoints> = None;
+    let mut cost = |log: f64, file: &mut ProblemFile| -> Result<f64, Failure> {
+        file.problem = given.stretched(given.duration * log.exp());
+        let mut tr =
+            Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
+        let solution = staged(file, &mut tr, weights, start.clone(), stop, &mut |_| {})?;
+        if !matches!(solution.status, SolveStatus::Solved | SolveStatus::AlmostSolved) {
+            return Ok(f64::INFINITY);
+        }
+        let total = solution.objective + weight * file.problem.duration;
+        start = Some(ControlPoints::new(solution.theta.high));
+        Ok(total)
+    };
+    let (mut low, mut high) = (-(4f64.ln()), 4f64.ln());
+    let golden = 0.5 * (5f64.sqrt() - 1.0);
+    let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
+    let (mut fa, mut fb) = (cost(a, file)?, cost(b, file)?);
+    while high - low > 1e-7 && !stop.load(Ordering::Relaxed) {
+        if fa <= fb {
+            (high, b, fb) = (b, a, fa);
+            a = high - golden * (high - low);
+            fa = cost(a, file)?;
+        } else {
+            (low, a, fa) = (a, b, fb);
+            b = low + golden * (high - low);
+            fb = cost(b, file)?;
+        }
+    }
+    file.problem = given.stretched(given.duration * (0.5 * (low + high)).exp());
+    Ok(())
+}
+
+/// Says whether the weights came back; true if they did, or if they are among those that explain the motion equally well.
+fn recover(
+    file: &ProblemFile,
+    found: &InverseSolution,
+    weights: &[f64],
+    value: &mut Value,
+    printer: &mut Printer,
+) -> bool {
+    let sum: f64 = weights.iter().sum();
+    let l1: f64 = found.weights.iter().zip(weights).map(|(a, b)| (a - b / sum).abs()).sum();
+    // An exact motion gives its weights to rounding; what the solver left open adds to that.
+    let tolerance = 1e-6 + 10.0 * found.sigma.iter().filter(|s| s.is_finite()).sum::<f64>();
+    let among = weights
+        .iter()
+        .zip(&found.ranges)
+        .all(|(w, (low, high))| (low - tolerance..=high + tolerance).contains(&(w / sum)));
+    let recovered = !found.unexplained() && among && (!found.identifiable() || l1 <= tolerance);
+    let names: Vec<&str> = file.problem.terms.iter().map(|term| term.name.as_str()).collect();
+    if found.identifiable() {
+        printer.line(format!("  recovered      L1 error {l1:.2e}, amplification {:.1}", found.amplification));
+    } else {
+        printer.line(format!("  recovered      {}", not_a_point(found, &names)));
+    }
+    if !recovered {
+        printer.note("the weights were not recovered from the motion: the problem is not solved accurately enough, or a limit acts that the inverse problem does not see");
+    }
+    value["inferred"] = json!({
+        "weights": found.weights,
+        "l1_error": l1,
+        "amplification": found.amplification,
+        "identifiable": found.identifiable(),
+        "corners": found.corners,
+        "recovered": recovered,
+    });
+    recovered
 }
 
 /// Solves, first without the terms that the file leaves out at first.
@@ -179,6 +262,27 @@ fn obstacle_line(file: &ProblemFile, solution: &Solution) -> Option<String> {
     ))
 }
 
+/// How many limits act, and how well all of them are kept.
+fn limits_line(file: &ProblemFile, solution: &Solution) -> String {
+    let act = match solution.active.len() {
+        0 => "none acts".to_owned(),
+        1 => "1 acts".to_owned(),
+        n => format!("{n} act"),
+    };
+    let Some(worst) = solution.violated else {
+        return format!("{act}; kept at the samples and between them");
+    };
+    let unit = problem::limit_unit(&file.mechanism, worst.kind, worst.coordinate);
+    let labels = file.mechanism.v_labels();
+    let of = labels.get(worst.coordinate).map_or("?", String::as_str);
+    format!(
+        "{act}; kept to {:.1e} {unit} at the samples and {:.1e} {unit} between them ({} of `{of}`)",
+        solution.violation,
+        solution.violation_between,
+        worst.kind.name()
+    )
+}
+
 fn say(
     file: &ProblemFile,
     solution: &Solution,
@@ -197,14 +301,19 @@ fn say(
         "  residual       {:.2e} (relative gradient of the Lagrangian)",
         solution.kkt_residual
     ));
+    printer.line(format!("  ends           {}", problem::ends(&file.problem)));
     printer.line(format!("  iterations     {}, {:.1} ms", solution.iterations, 1e3 * seconds));
     if !file.problem.limits.is_empty() {
-        printer.line(format!(
-            "  limits         {} act, violation {:.1e} at samples, {:.1e} between them",
-            solution.active.len(),
-            solution.violation,
-            solution.violation_between
-        ));
+        printer.line(format!("  limits         {}", limits_line(file, solution)));
+    }
+    if file.time_weight.is_some() {
+        printer.line(format!("  duration       {:.9} s, the one that costs least", file.problem.duration));
+    }
+    for task in &solution.tasks {
+        let clear =
+            if task.clearance > 0.0 { format!(", clear by {:.4e}", task.clearance) } else { String::new() };
+        printer
+            .line(format!("  constraint     {}: kept to {:.1e} m or rad{clear}", task.name, task.violation));
     }
     if let Some(line) = obstacle_line(file, solution) {
         printer.line(format!("  obstacle       {line}"));
@@ -233,10 +342,7 @@ fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) 
         summary.push(SummaryRow::new(
             "limits that act",
             solution.active.len().to_string(),
-            format!(
-                "violation {:.1e}, between samples {:.1e}",
-                solution.violation, solution.violation_between
-            ),
+            limits_line(file, solution),
         ));
     }
     Page {

@@ -3,24 +3,12 @@
 use std::f64::consts::FRAC_PI_2;
 use std::path::{Path, PathBuf};
 
-use leastaction::control::Policy;
-use leastaction::integrator::Method;
-use leastaction::io::{Clock, StateFile, write_atomically};
-use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
-use leastaction::trajectory::TrajectoryLayout;
-use leastaction_study::choice::{Choice, LimitMode, MapName};
 use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Assignment, Field, Kind};
-use leastaction_study::forces::ForceLog;
-use leastaction_study::inputs::Inputs;
-use leastaction_study::model::{self, Model};
-use leastaction_study::output::{DEFAULT_FOLDER, RunFolder, cannot_write};
-use leastaction_study::page::{PageHead, PageRecorder};
-use leastaction_study::problem::control_file::add_motors;
-use leastaction_study::run::{self, Finished, Outcome, Plan};
-use leastaction_study::serve::{self, Served};
-use leastaction_study::settings::{DEFAULT_DURATION, DEFAULT_STEP, Group, Settings, step_count};
-use leastaction_study::{policy, report, scenario, start, summary};
+use leastaction_study::output::RunFolder;
+use leastaction_study::run::{Finished, Outcome};
+use leastaction_study::settings::{Group, Settings};
+use leastaction_study::{model, scenario, simulation, summary};
 
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
@@ -32,7 +20,7 @@ pub(crate) const VERB: Verb = Verb {
     about: "Simulate a model; write trajectory, state, summary and an HTML report",
     more: "Examples:
   leastaction simulate @chain/10 --duration 20
-  leastaction simulate robot.urdf --base floating --q knee=0.4 --ignore friction
+  leastaction simulate robot.urdf --base floating --q knee=0.4 --friction off
   leastaction simulate scenario.toml --step 0.001",
     fields: &[
         Field::argument(
@@ -99,208 +87,35 @@ pub(crate) fn welcome(printer: &mut Printer) -> Result<u8, Failure> {
     Ok(code)
 }
 
-fn simulate(mut settings: Settings, only_print: bool, printer: &mut Printer) -> Result<u8, Failure> {
+fn simulate(settings: Settings, only_print: bool, printer: &mut Printer) -> Result<u8, Failure> {
     let name = settings.model.clone().unwrap_or_default();
-    let (mut model, mut built) = model::load(&name, &settings.reading())?;
-    let model_hash = model::hash(&model.description);
-    apply_case(&mut settings, &model);
-    let policy = settings.policy.as_deref().map(policy::read).transpose()?;
-    if let Some(policy) = &policy {
-        apply_policy(&mut settings, policy, &mut model, &mut built)?;
-    }
-    let served = serve::prepare(&model, built, &settings)?;
-    complete(&mut settings, &model, &served);
+    let (model, built) = model::load(&name, &settings.reading())?;
+    let prepared = simulation::prepare(settings, model, built, simulation::Given::default())?;
     if only_print {
         if printer.is_json() {
-            printer.object(&settings.to_json());
+            printer.object(&prepared.settings.to_json());
         } else {
-            printer.raw(&settings.to_toml());
+            printer.raw(&prepared.settings.to_toml());
         }
         return Ok(DONE);
     }
-    printer.warnings(&name, &model.reading.diagnostics);
-    let (step, duration) =
-        (settings.step.unwrap_or(DEFAULT_STEP), settings.duration.unwrap_or(DEFAULT_DURATION));
-    let steps = step_count(duration, step)?;
-    let start::Start { state: mut start, mut clock, note } =
-        start::resolve(&served.mechanism, &settings, step, Some(&model_hash))?;
-    note.iter().for_each(|note| printer.note(note));
-    if let (Some(policy), Some(path)) = (&policy, &settings.policy) {
-        policy::expect_fit(policy, &served.mechanism, path)?;
-        if policy.model_hash != model_hash {
-            printer.note(format!("the policy was made for another version of `{}`", policy.model));
-        }
-        if !says_where_to_start(&settings)
-            && let Some(first) = policy.steps.first()
-        {
-            start = State { t: 0.0, q: first.q.clone(), v: first.v.clone(), warm: None };
-            clock = Clock { start: 0.0, step, steps: 0 };
-        }
-    }
-    let inputs = Inputs::new(&served.mechanism, &model, &settings, step)?;
-    let conservative = is_conservative(&served.mechanism) && !inputs.act();
-    let forces = (settings.forces == Some(true)).then(|| ForceLog::new(&served)).transpose()?;
-    let mut layout = TrajectoryLayout::of(&served.mechanism);
-    if let Some(forces) = &forces {
-        layout = layout.with("f", forces.column_names());
-    }
-    let force_names = forces.as_ref().map(|forces| forces.names().to_vec());
-    let plan = Plan {
-        served: &served,
-        start,
-        clock,
-        steps,
-        every: settings.every.unwrap_or(1),
-        inputs,
-        watch_limits: settings.limits.unwrap_or(LimitMode::Monitor) == LimitMode::Monitor,
-        forces,
-    };
-
-    let out = settings.out.clone().unwrap_or_default();
-    let mut folder = RunFolder::create(&out, &layout)?;
-    let wants_report = settings.report.unwrap_or(true);
-    let mut page =
-        wants_report.then(|| PageRecorder::new(&served.mechanism, conservative, force_names.as_deref()));
-    let progress = Progress::new(steps, printer.is_json());
-    let finished = run::run(plan, &stop_flag(), &mut |step| progress.at(step), |sample| {
-        if let Some(page) = &mut page {
-            page.push(sample);
-        }
-        folder.push(sample.row)
-    });
+    printer.warnings(&name, &prepared.model.reading.diagnostics);
+    let (plan, notes) = prepared.plan()?;
+    notes.iter().for_each(|note| printer.note(note));
+    let mut folder = RunFolder::create(&prepared.folder(), &prepared.layout()?)?;
+    let progress = Progress::new(plan.steps, printer.is_json());
+    let done = prepared.run(plan, &stop_flag(), &mut |step| progress.at(step), &mut |row| folder.push(row));
     progress.finish();
-    let finished = finished?;
-
+    let done = done?;
     let out = folder.finish()?;
-    let state_path = out.join("state.json");
-    let state = StateFile {
-        clock: Some(finished.clock),
-        model: Some(model_hash.clone()),
-        ..StateFile::of(&served.mechanism, &finished.last)
-    };
-    state.write(&state_path).map_err(|error| cannot_write(&state_path, &error))?;
-    let integrator = integrator_label(&served);
-    let feedback = settings.open_loop != Some(true);
-    let open_loop = match &policy {
-        Some(policy) if feedback => {
-            let method = (served.method, &served.options);
-            policy::replay(policy, &served.mechanism, method, step, 0.0, false).ok()
-        }
-        _ => None,
-    };
-    let context = summary::Context {
-        model_name: served.mechanism.name(),
-        model_hash: &model_hash,
-        integrator: &integrator,
-        planned_steps: steps,
-        conservative,
-        ignored: &served.ignored,
-        configuration: &settings,
-        open_loop,
-        feedback,
-    };
-    let summary_json = summary::to_json(&finished, &context);
-    let summary_path = out.join("summary.json");
-    let text = serde_json::to_string_pretty(&summary_json).unwrap_or_default() + "\n";
-    write_atomically(&summary_path, text.as_bytes()).map_err(|error| cannot_write(&summary_path, &error))?;
-    let report_path = out.join("report.html");
-    if let Some(page) = &page {
-        let data = page.page(&served.mechanism, &finished, head(&context, &model, &finished, step));
-        report::write(&report_path, &data).map_err(|error| cannot_write(&report_path, &error))?;
-    }
-    let with_report = page.is_some().then_some(report_path.as_path());
-    conclude(&finished, &context, &summary_json, &out, with_report, printer)
-}
-
-/// A reference data file says how it is to be run; flags and scenario win.
-fn apply_case(settings: &mut Settings, model: &Model) {
-    let Some(case) = &model.case else { return };
-    let method = Method::ALL.iter().find(|(name, _)| *name == case.integrator).map(|(_, method)| *method);
-    if settings.integrator.is_none() {
-        settings.integrator = method;
-        settings.order = settings.order.or((case.order > 0).then_some(case.order));
-    }
-    if settings.integrator == Some(Method::Maximal) {
-        let map = case.rotation_map.and_then(MapName::from_word);
-        settings.rotation_map = settings.rotation_map.or(map);
-    }
-    settings.step.get_or_insert(case.step);
-    let duration = case.steps as f64 * case.step;
-    settings.duration = settings.duration.or((duration > 0.0).then_some(duration));
-}
-
-/// A policy brings its motors, and its own step and duration unless the user says otherwise.
-fn apply_policy(
-    settings: &mut Settings,
-    policy: &Policy,
-    model: &mut Model,
-    built: &mut Mechanism,
-) -> Result<(), Failure> {
-    settings.step.get_or_insert(policy.step);
-    settings.duration.get_or_insert(policy.duration() + policy::HOLD_SECONDS);
-    if !policy.motors.is_empty() {
-        add_motors(&mut model.description, &policy.motors);
-        *built = MechanismBuilder::from(model.description.clone())
-            .build()
-            .map_err(|error| Failure::from_error(&error))?;
-    }
-    Ok(())
-}
-
-fn says_where_to_start(settings: &Settings) -> bool {
-    settings.start.is_some() || settings.state.is_some() || !settings.q.is_empty() || !settings.v.is_empty()
-}
-
-/// Fills in what was chosen for the user, so that the printed scenario says everything.
-fn complete(settings: &mut Settings, model: &Model, served: &Served) {
-    settings.integrator = Some(served.method);
-    settings.order = served.options.order;
-    settings.step.get_or_insert(DEFAULT_STEP);
-    settings.duration.get_or_insert(DEFAULT_DURATION);
-    settings.every.get_or_insert(1);
-    settings.limits.get_or_insert(LimitMode::Monitor);
-    settings.out.get_or_insert_with(|| Path::new(DEFAULT_FOLDER).join(&model.slug));
-    settings.report.get_or_insert(true);
-}
-
-/// True if nothing but inputs takes energy away or adds it.
-fn is_conservative(mechanism: &Mechanism) -> bool {
-    let still = |values: &[f64; 6]| values.iter().all(|x| *x == 0.0);
-    mechanism.joints().iter().all(|joint| still(&joint.damping) && still(&joint.friction))
-        && mechanism.bodies().iter().all(|body| body.drag == 0.0)
-}
-
-fn integrator_label(served: &Served) -> String {
-    match served.options.order {
-        Some(order) => format!("{} (order {order})", served.method.name()),
-        None => served.method.name().to_owned(),
-    }
-}
-
-fn head(context: &summary::Context<'_>, model: &Model, finished: &Finished, step: f64) -> PageHead {
-    let mut warnings: Vec<String> = Vec::new();
-    match &finished.outcome {
-        Outcome::Done => {}
-        Outcome::Interrupted => {
-            warnings.push(format!("stopped by the user at t = {:.6} s", finished.clock.after(0)))
-        }
-        Outcome::Failed(error) => warnings.push(format!("stopped: {error}")),
-    }
-    warnings.extend(context.ignored.iter().map(|element| format!("ignored: {element}")));
-    warnings.extend(model.reading.diagnostics.iter().map(|d| format!("{}: {}", d.element, d.message)));
-    PageHead {
-        subtitle: format!("{}, step {step} s, {:.6} s", context.integrator, finished.clock.after(0)),
-        warnings,
-        configuration: context.configuration.to_toml(),
-        model_hash: context.model_hash.to_owned(),
-    }
+    let report = done.write(&prepared, &out)?;
+    conclude(&done.finished, &done.context(&prepared), &out, report.as_deref(), printer)
 }
 
 /// Says what came out, and how it ended.
 fn conclude(
     finished: &Finished,
     context: &summary::Context<'_>,
-    summary_json: &serde_json::Value,
     out: &Path,
     report: Option<&Path>,
     printer: &mut Printer,
@@ -320,7 +135,7 @@ fn conclude(
         return Err(failure);
     }
     if printer.is_json() {
-        let mut value = summary_json.clone();
+        let mut value = summary::to_json(finished, context);
         value["out"] = serde_json::json!(out.display().to_string());
         printer.object(&value);
     }

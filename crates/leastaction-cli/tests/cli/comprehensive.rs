@@ -33,7 +33,8 @@ fn torques_of_a_free_motion_are_zero() {
         assert!(worst < 1e-6 * gravity_torque, "{name}: {worst:e}");
     }
     let page = String::from_utf8(folder.read("csv/report.html")).unwrap();
-    for words in ["torque, time derivative 1", "Difference of the fit to the recording", "fit of q.joint1"] {
+    for words in ["torque, time derivative 1", "Difference of the fit to the recording", "noise of q.joint1"]
+    {
         assert!(page.contains(words), "{words}");
     }
     let summary = folder.json("csv/motion.json");
@@ -95,6 +96,15 @@ fn jacobians_have_named_rows_and_columns() {
     assert!((mass - at("torque.d1.joint0", "q.d3.joint1")).abs() < 1e-13);
     assert_eq!(at("torque.joint0", "q.d3.joint1"), 0.0);
 
+    // The quantity itself stands beside: the torque of gravity on two links at rest but for joint1's velocity.
+    let torque = |name: &str| value["value"][name].as_f64().unwrap();
+    let output = folder.succeed("--json dynamics @chain/2 --q joint0=0.4 --v joint1=-1");
+    let dynamics: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let bias = |i: usize| dynamics["bias"]["values"][i].as_f64().unwrap();
+    assert!((torque("torque.joint0") - bias(0)).abs() < 1e-13);
+    assert!((torque("torque.joint1") - bias(1)).abs() < 1e-13);
+    assert!((dynamics["mass_matrix"]["values"][0][1].as_f64().unwrap() - mass).abs() < 1e-13);
+
     folder.succeed("jacobian @chain/2 --quantity velocity --of link1 --order 1 --out v.json");
     assert_eq!(folder.json("v.json")["rows"][0], "velocity.link1.wx");
     folder.succeed("jacobian @chain/2 --quantity velocity --of link1 --frame world --out v.npz");
@@ -119,5 +129,57 @@ fn what_cannot_be_asked_is_explained() {
     }
     std::fs::write(folder.path().join("short.csv"), "t,q.joint0\n0,0\n1,0\n").unwrap();
     let output = folder.run("motion @chain/2 --quantity torque --trajectory short.csv");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no column `q.joint1`"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has no column for joint `joint1`"));
+}
+
+/// A number of `--json dynamics`, by table, row and column.
+fn entry(value: &serde_json::Value, table: &str, row: &str, column: usize) -> f64 {
+    let rows = value[table]["rows"].as_array().unwrap();
+    let i = rows.iter().position(|name| name == row).unwrap_or_else(|| panic!("no {row} in {table}"));
+    let found = &value[table]["values"][i];
+    found.get(column).unwrap_or(found).as_f64().unwrap()
+}
+
+#[test]
+fn dynamics_of_a_pendulum_are_those_of_the_textbook() {
+    let folder = Folder::new("dynamics-pendulum");
+    let models = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models");
+    let run = |arguments: &str| -> serde_json::Value {
+        serde_json::from_slice(&folder.succeed(&format!("--json dynamics {arguments}")).stdout).unwrap()
+    };
+    let value = run("@double-pendulum --q joint0=0 --q joint1=0");
+    let m = |i: usize, j: usize| value["mass_matrix"]["values"][i][j].as_f64().unwrap();
+    assert!((m(0, 1) - m(1, 0)).abs() < 1e-15 && m(0, 0) > m(1, 1));
+    assert!(entry(&value, "acceleration", "joint0", 0).abs() < 1e-12, "it hangs");
+    let energy = |name| entry(&value, "energy", name, 0);
+    assert!((energy("total") - energy("kinetic") - energy("potential")).abs() < 1e-15);
+    assert_eq!(entry(&value, "frames", "link0", 0).abs(), 1.0);
+    // A cart that is pushed: the momentum along the rail grows by the force.
+    let value = run(&format!("{models}/cart-pole.json --q hinge=0 --input push=3"));
+    let rows = value["acceleration"]["values"].as_array().unwrap();
+    let m = |i: usize, j: usize| value["mass_matrix"]["values"][i][j].as_f64().unwrap();
+    let push: f64 = (0..2).map(|j| m(0, j) * rows[j].as_f64().unwrap()).sum();
+    assert!((push - 3.0).abs() < 1e-12, "{push}");
+
+    folder.succeed("dynamics @four-bar --out d.npz");
+    assert!(folder.read("d.npz").starts_with(b"PK"));
+    folder.succeed("dynamics @chain/100 --out d.json");
+    assert_eq!(folder.json("d.json")["mass_matrix"]["rows"].as_array().unwrap().len(), 100);
+}
+
+#[test]
+fn loops_accelerate_as_a_short_step_moves_them() {
+    let folder = Folder::new("dynamics-loop");
+    let h = 1e-4;
+    for model in ["@four-bar", "@four-bars/2"] {
+        let output = folder.succeed(&format!("--json dynamics {model}"));
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        folder.succeed(&format!("simulate {model} --step {h} --duration {h} --no-report --out run"));
+        let columns = columns(&folder, "run/trajectory.csv");
+        for (name, numbers) in columns.iter().filter(|(name, _)| name.starts_with("v.")) {
+            let a = entry(&value, "acceleration", &name[2..], 0);
+            let measured = (numbers[1] - numbers[0]) / h;
+            assert!((a - measured).abs() < 2e-2 * a.abs().max(1.0), "{model} {name}: {a} {measured}");
+        }
+    }
 }

@@ -1,30 +1,29 @@
 //! Applied forces: springs, dampers and inputs on joints; drag and thrusters on bodies.
 
 use super::Dynamics;
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, cut};
 use crate::scalar::Real;
 use crate::spatial::{Vec3, Wrench};
 
 impl<T: Real> Dynamics<T> {
     /// Generalised forces of springs, dampers and actuators at `(q, v, u)`. Does not allocate.
     ///
-    /// An actuator's force is held within the joint's effort limit.
+    /// `u` holds controls, or the states of actuators that have one. Laws are evaluated at the state (1.9), and the forces on
+    /// a coordinate are held within the joint's effort limit.
     pub fn joint_forces_into(&self, mechanism: &Mechanism, q: &[T], v: &[T], u: &[T], tau: &mut [T]) {
         tau.fill(T::zero());
         for node in &mechanism.tree().nodes {
             let joint = mechanism.joint(node.joint);
             let out = &mut tau[node.v..node.v + node.nv];
             for actuator in &joint.actuators {
-                out[actuator.coordinate] += u[actuator.input] * actuator.gear;
+                out[actuator.coordinate] += mechanism.input_force(actuator.input, u, q, v) * actuator.gear;
             }
             if let Some(limits) = &joint.limits
                 && limits.effort < f64::INFINITY
                 && !joint.actuators.is_empty()
             {
                 for x in out.iter_mut() {
-                    if x.value().abs() > limits.effort {
-                        *x = T::from_f64(limits.effort.copysign(x.value()));
-                    }
+                    *x = cut(*x, limits.effort_range).0;
                 }
             }
             if joint.stiffness != [0.0; 6] {
@@ -37,6 +36,12 @@ impl<T: Real> Dynamics<T> {
             }
             for c in 0..node.nv {
                 out[c] -= v[node.v + c] * joint.damping[c];
+            }
+        }
+        for tendon in mechanism.tendons() {
+            let force = tendon.force(q, v);
+            for (at, a) in &tendon.terms {
+                tau[at.v] += force * *a;
             }
         }
     }
@@ -54,9 +59,16 @@ impl<T: Real> Dynamics<T> {
             let f = (v.lin + v.ang.cross(p) - wind).scale(-drag.coefficient);
             self.external[drag.node] += Wrench::new(p.cross(f), f);
         }
+        for push in &tree.pushes {
+            let p = self.kinematics.poses[push.node].point(Vec3::constant(push.point));
+            let f = Vec3::constant(push.wrench.lin);
+            let w = Wrench::new(Vec3::constant(push.wrench.ang) + p.cross(f), f);
+            self.external[push.node] += w * mechanism.input_force(push.input, u, &[], &[]);
+        }
         for thruster in &tree.thrusters {
             let w = self.kinematics.poses[thruster.node].wrench(Wrench::constant(thruster.wrench));
-            self.external[thruster.node] += w * u[thruster.input];
+            // What acts as a wrench has no length: its law is of the input alone.
+            self.external[thruster.node] += w * mechanism.input_force(thruster.input, u, &[], &[]);
         }
     }
 

@@ -8,13 +8,15 @@ mod crba;
 mod forces;
 mod kinematics;
 mod loop_gap;
-mod mobility;
+mod loop_rows;
+mod mass;
 mod observe;
 mod rnea;
 
 pub use kinematics::Kinematics;
 pub use loop_gap::{LoopGap, loop_gaps};
-pub use mobility::mobility;
+pub use loop_rows::{closed_acceleration, mobility};
+pub use mass::TreeMass;
 pub use observe::Observables;
 
 use crate::mechanism::Mechanism;

@@ -63,6 +63,13 @@ impl<T: Real> Dynamics<T> {
                 potential += node.kind.spring_energy(&joint.stiffness[..node.nv], &joint.rest[..node.nv], q);
             }
         }
+        for tendon in mechanism.tendons() {
+            let mut stretch = T::from_f64(-tendon.rest);
+            for (at, a) in &tendon.terms {
+                stretch += q[at.q] * *a;
+            }
+            potential += stretch * stretch * (0.5 * tendon.stiffness);
+        }
         let com = if mass.value() > 0.0 { moment * (T::one() / mass) } else { Vec3::zero() };
         Observables { kinetic, potential, momentum, com }
     }

@@ -6,10 +6,12 @@
 
 pub mod baseline;
 mod linearized;
+pub mod rows;
 
 pub use linearized::{LinearizedStep, StepLinearization};
+pub use rows::{RowEvent, RowEventKind, RowReport, RowState};
 
-use crate::mechanism::{Mechanism, State};
+use crate::mechanism::{JointType, Mechanism, State};
 
 /// Inputs of one step, held constant over it.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,23 @@ pub struct StepReport {
     pub inconsistency: f64,
     /// Accepted internal steps (adaptive methods).
     pub substeps: u32,
+    /// Smooth parts the step was cut into, where rows have friction or limits.
+    pub parts: u32,
+    /// Parts tried to find where it is cut.
+    pub trials: u32,
+    /// Times a row stopped, let go or reached a limit.
+    pub events: u32,
+    /// Rows decided by rule, because too much happened in the step.
+    pub forced: u32,
+}
+
+/// What the inputs did over one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Actuation<'a> {
+    /// Impulse of each input, as it acted after law and limits: its mean force times the step.
+    pub impulse: &'a [f64],
+    /// Work of all of them together.
+    pub work: f64,
 }
 
 /// What the constraints of a joint exert on its child.
@@ -63,7 +82,7 @@ impl StepError {
 }
 
 /// Why a step could not be taken. The state is what it was before the call.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum StepError {
     /// The nonlinear solve did not converge.
@@ -122,6 +141,19 @@ pub enum StepError {
         what: String,
         /// What to do.
         remedy: String,
+    },
+    /// A joint starts beyond a limit that is held.
+    #[error(
+        "joint `{joint}` starts at {value}, beyond its limit {bound}: start inside, or let the limits go \
+         (`--limits monitor`, `Mechanism::release_limits`)"
+    )]
+    OutsideLimits {
+        /// The joint, or its coordinate.
+        joint: String,
+        /// Where it starts.
+        value: f64,
+        /// The limit.
+        bound: f64,
     },
     /// Loops of the start state do not close.
     #[error(
@@ -204,6 +236,11 @@ pub trait Integrator: Send {
         0.0
     }
 
+    /// What the inputs did over the last step; none for methods that do not know it.
+    fn actuation<'w>(&self, _workspace: &'w Self::Workspace) -> Option<Actuation<'w>> {
+        None
+    }
+
     /// Constraint forces at the node that the last step started from; empty for methods that have none. May allocate.
     fn joint_forces(&self, _workspace: &mut Self::Workspace, out: &mut Vec<JointForce>) {
         out.clear();
@@ -214,6 +251,10 @@ pub trait Integrator: Send {
         0.0
     }
 
+    /// What rows with friction or limits do, and did in the last step.
+    fn rows<'a>(&self, _workspace: &'a Self::Workspace, _state: &'a Self::State) -> RowReport<'a> {
+        RowReport::default()
+    }
     /// True if the start had a warm start of this method that did not agree with its positions and velocities.
     fn warm_start_dropped(&self, _state: &Self::State) -> bool {
         false
@@ -258,6 +299,7 @@ pub fn expect_tree(mechanism: &Mechanism, integrator: &'static str) -> Result<()
     if let Some(c) = mechanism.constraints().first() {
         return refuse(format!("constraint `{}`", c.name), "use the maximal integrator");
     }
+    expect_rows(mechanism, integrator)?;
     if let Some(joint) = mechanism.degenerate_joints().first() {
         return refuse(
             format!("joint `{}`, which moves no inertia", mechanism.joint(*joint).name),
@@ -265,4 +307,45 @@ pub fn expect_tree(mechanism: &Mechanism, integrator: &'static str) -> Result<()
         );
     }
     Ok(())
+}
+
+/// Refuses friction where no engine can tell what it does: on rotations that are not one angle.
+///
+/// # Errors
+/// [`StepError::Unsupported`], naming the joint and what to do.
+pub fn expect_rows(mechanism: &Mechanism, integrator: &'static str) -> Result<(), StepError> {
+    let several = |kind| matches!(kind, JointType::Spherical | JointType::Floating);
+    match mechanism.joints().iter().find(|joint| several(joint.kind) && joint.friction != [0.0; 6]) {
+        None => Ok(()),
+        Some(joint) => Err(StepError::Unsupported {
+            integrator,
+            what: format!("friction of the {} joint `{}`", joint.kind.name(), joint.name),
+            remedy: "leave it out with `--friction off` or `--ignore friction`, or give damping instead"
+                .into(),
+        }),
+    }
+}
+
+/// The start as engines take it: coordinates that follow others where those say, and rows within their limits. A row that is
+/// beyond a limit by less than 1e-6 is moved to it.
+///
+/// # Errors
+/// [`StepError::OutsideLimits`] if it is further beyond.
+pub fn placed_start(mechanism: &Mechanism, state: &State) -> Result<State, StepError> {
+    let mut placed = state.clone();
+    for row in mechanism.rows() {
+        let value = row.value(&placed.q);
+        let bound = value.clamp(row.lower, row.upper);
+        let beyond = (value - bound).abs();
+        if beyond > 1e-6 {
+            return Err(StepError::OutsideLimits { joint: row.name.clone(), value, bound });
+        }
+        // Less is the rounding of the run that wrote the state: it must go on with the same bits.
+        if let (true, Some(at)) = (beyond > 1e-9 * bound.abs().max(1.0), row.coordinate()) {
+            placed.q[at.q] = bound;
+        }
+    }
+    let State { q, v, .. } = &mut placed;
+    mechanism.follow(q, v);
+    Ok(placed)
 }

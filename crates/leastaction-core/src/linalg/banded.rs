@@ -138,6 +138,30 @@ impl Banded {
         }
     }
 
+    /// `log det A`, for a factored matrix.
+    #[must_use]
+    pub fn log_determinant(&self) -> f64 {
+        2.0 * (0..self.size).map(|i| self.diagonal(i).ln()).sum::<f64>()
+    }
+
+    /// The entries of `A⁻¹` inside the band, for a factored matrix: from the last column back,
+    /// `L Z = L⁻ᵀ` gives each entry from those to the right of and below it (Takahashi).
+    #[must_use]
+    pub fn inverse_band(&self) -> Self {
+        let w = self.width + 1;
+        let mut z = Self { size: self.size, width: self.width, a: vec![0.0; self.a.len()] };
+        for j in (0..self.size).rev() {
+            let count = w.min(self.size - j);
+            let column = &self.a[j * w..j * w + count];
+            for i in (j..j + count).rev() {
+                let sum: f64 = (1..count).map(|k| column[k] * z.get(j + k, i)).sum();
+                let unit = if i == j { 1.0 / column[0] } else { 0.0 };
+                *z.at_mut(i, j) = (unit - sum) / column[0];
+            }
+        }
+        z
+    }
+
     /// Solves `A x = b` in place, for a factored matrix.
     pub fn solve(&self, b: &mut [f64]) {
         self.solve_lower(b);
@@ -148,6 +172,31 @@ impl Banded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_band_of_the_inverse_and_the_determinant_are_those_of_solves() {
+        let (n, width) = (9, 3);
+        let mut a = Banded::new(n, width);
+        for j in 0..n {
+            for i in j..n.min(j + width + 1) {
+                *a.at_mut(i, j) = if i == j { 5.0 + j as f64 } else { ((3 * i + j) as f64).sin() };
+            }
+        }
+        let mut factor = a.clone();
+        factor.factor().unwrap();
+        let band = factor.inverse_band();
+        let mut product = 1.0;
+        for j in 0..n {
+            let mut unit = vec![0.0; n];
+            unit[j] = 1.0;
+            factor.solve(&mut unit);
+            for i in j..n.min(j + width + 1) {
+                assert!((band.get(i, j) - unit[i]).abs() < 1e-15, "{i} {j}");
+            }
+            product *= factor.diagonal(j).powi(2);
+        }
+        assert!((factor.log_determinant() - product.ln()).abs() < 1e-13);
+    }
 
     fn sample(size: usize, width: usize) -> Banded {
         let mut a = Banded::new(size, width);

@@ -7,13 +7,14 @@ use super::description::{
     PerCoordinate, Placement, StateDescription,
 };
 use super::joint::alignment;
+use super::law_description::ActivationKind;
 use super::problem::{ModelError, Problem};
 use super::topology::spanning_tree;
 use super::tree::Tree;
 use super::validate::{Checker, unit_length};
 use super::{
-    Actuator, Body, BodyId, Coupling, Frame, Joint, JointId, Limits, Mechanism, Nonholonomic,
-    NonholonomicKind, State, Thruster,
+    Activation, Actuator, Body, BodyId, Frame, InputLaw, Joint, JointId, Limits, Mechanism, Nonholonomic,
+    NonholonomicKind, Push, SpeedLine, State, Thruster,
 };
 use crate::spatial::{Inertia, Pose, Quat, Sym3, Vec3};
 
@@ -163,25 +164,26 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
     for &j in &topology.loops {
         joints.push(joint(&model.joints[j], JointRole::Loop, false, &body_id, &input_id));
     }
+    let laws = laws(model, &input_id);
+    for (input, law) in
+        model.laws.iter().filter(|law| law.rotor_inertia > 0.0).map(|law| (input_id(&law.input), law))
+    {
+        for joint in joints.iter_mut().filter(|joint| joint.kind.nq() == joint.kind.nv()) {
+            for a in joint.actuators.iter().filter(|a| a.input == input) {
+                joint.armature[a.coordinate] += law.rotor_inertia * a.gear * a.gear;
+            }
+        }
+    }
     let constraints = model.constraints.iter().map(|c| nonholonomic(c, &body_id)).collect();
     let joint_index: HashMap<String, JointId> =
         joints.iter().enumerate().map(|(i, j)| (j.name.clone(), JointId::new(i))).collect();
-    let couplings = model
-        .couplings
-        .iter()
-        .map(|c| Coupling {
-            name: c.name.clone(),
-            joint: joint_index[&c.joint],
-            of: c.of.as_ref().map(|of| joint_index[of]),
-            polynomial: c.polynomial.clone(),
-            origin: c.origin,
-        })
-        .collect();
     let frames = model
         .frames
         .iter()
         .map(|f| Frame { name: f.name.clone(), body: body_id(&f.body), placement: pose(&f.placement) })
         .collect();
+    let (followers, tendons) = super::couple::resolve(model, &joints, &joint_index, &mut checker);
+    let rows = super::row::rows(&joints, &followers, &tendons, true);
     let tree = Tree::new(&bodies, &joints);
     let body_index = bodies.iter().enumerate().map(|(i, b)| (b.name.clone(), BodyId::new(i))).collect();
     let mut mechanism = Mechanism {
@@ -189,10 +191,13 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
         gravity: vec3(model.gravity),
         wind: vec3(model.wind),
         inputs: model.inputs.clone(),
+        drives: super::Drive::all(&laws, &joints),
         bodies,
         joints,
         constraints,
-        couplings,
+        followers,
+        tendons,
+        rows,
         frames,
         states: Default::default(),
         nq,
@@ -227,13 +232,35 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
             joint.origin,
             format!("joint `{}`", joint.name),
             "it moves no inertia: the mass matrix is singular, so the mechanism cannot be simulated",
-            "give the body behind it mass, or the joint armature",
+            "give the body behind it mass, or the joint armature; `--density RHO` weighs shapes of a URDF",
         );
     }
     if checker.problems.has_errors() {
         return Err(ModelError { problems: checker.problems.finish() });
     }
     Ok((mechanism, checker.problems.finish()))
+}
+
+/// Law by input; an input without one is a force.
+fn laws(model: &ModelDescription, input_id: &impl Fn(&str) -> usize) -> Vec<InputLaw> {
+    const FREE: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+    let mut laws = vec![InputLaw::PLAIN; model.inputs.len()];
+    for law in &model.laws {
+        let activation = law.activation.as_ref();
+        laws[input_id(&law.input)] = InputLaw {
+            gain: law.gain.coefficients(),
+            bias: law.bias.coefficients(),
+            control_range: law.control_range.unwrap_or(FREE),
+            force_range: law.force_range.unwrap_or(FREE),
+            speed_line: law.speed_line.map(|line| SpeedLine { stall: line.stall, free: line.free_speed }),
+            activation: activation.map_or(Activation::None, |a| match a.kind {
+                ActivationKind::Integrator => Activation::Integrator,
+                ActivationKind::Filter => Activation::Filter { time: a.time_constant },
+            }),
+            activation_range: activation.and_then(|a| a.range).unwrap_or(FREE),
+        };
+    }
+    laws
 }
 
 fn body(b: &BodyDescription, input_id: &impl Fn(&str) -> usize) -> Body {
@@ -252,6 +279,15 @@ fn body(b: &BodyDescription, input_id: &impl Fn(&str) -> usize) -> Body {
             .map(|t| Thruster {
                 input: input_id(&t.input),
                 wrench: crate::spatial::Wrench::from_array(t.wrench),
+            })
+            .collect(),
+        pushes: b
+            .pushes
+            .iter()
+            .map(|p| Push {
+                input: input_id(&p.input),
+                wrench: crate::spatial::Wrench::from_array(p.wrench),
+                point: vec3(p.point),
             })
             .collect(),
         visuals: b.visuals.clone(),
@@ -285,7 +321,12 @@ fn joint(
         lower: std::array::from_fn(|i| l.lower.as_ref().map_or(f64::NEG_INFINITY, |x| x.at(i))),
         upper: std::array::from_fn(|i| l.upper.as_ref().map_or(f64::INFINITY, |x| x.at(i))),
         velocity: l.velocity.unwrap_or(f64::INFINITY),
-        effort: l.effort.unwrap_or(f64::INFINITY),
+        effort: l.effort_range.map_or(l.effort.unwrap_or(f64::INFINITY), |[low, high]| high.max(-low)),
+        effort_range: l.effort_range.unwrap_or_else(|| {
+            let effort = l.effort.unwrap_or(f64::INFINITY);
+            [-effort, effort]
+        }),
+        restitution: l.restitution.unwrap_or(0.0),
     });
     // Only a loop joint may have the world as child; it is turned so that the child is a body.
     let (parent, child) = (body_id(&j.parent), body_id(&j.child));
@@ -389,6 +430,18 @@ impl Mechanism {
                 } else {
                     state.v[range].copy_from_slice(value);
                 }
+            }
+        }
+        for (values, target) in [(&description.act, &mut state.act), (&description.inputs, &mut state.inputs)]
+        {
+            for (name, value) in values {
+                let input = self.inputs.iter().position(|input| input == name);
+                let input = input.ok_or_else(|| format!("input `{name}` does not exist"))?;
+                if !value.is_finite() {
+                    return Err(format!("input `{name}` has the value {value}"));
+                }
+                target.resize(self.inputs.len(), 0.0);
+                target[input] = *value;
             }
         }
         Ok(state)

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::law_description::LawDescription;
+
 /// The schema key of the model format.
 pub const MODEL_SCHEMA: &str = "leastaction/model/1";
 
@@ -118,6 +120,9 @@ pub struct ModelDescription {
     /// Names of the inputs, in the order of the input vector.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
+    /// How inputs become forces; an input without a law is a force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub laws: Vec<LawDescription>,
     /// The bodies, in any order.
     pub bodies: Vec<BodyDescription>,
     /// The joints, tree and loop alike, in any order.
@@ -126,9 +131,12 @@ pub struct ModelDescription {
     /// Nonholonomic elements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<ConstraintDescription>,
-    /// Couplings between joint coordinates that no engine supports yet (MJCF `equality joint`).
+    /// Coordinates that are functions of others (MJCF `equality joint`, fixed tendons held at a length).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub couplings: Vec<CouplingDescription>,
+    /// Fixed tendons: sums of joint coordinates with a spring, a damper or limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tendons: Vec<TendonDescription>,
     /// Named frames fixed in bodies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<FrameDescription>,
@@ -142,8 +150,12 @@ fn standard_gravity() -> [f64; 3] {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(x: &f64) -> bool {
+pub(super) fn is_zero(x: &f64) -> bool {
     *x == 0.0
+}
+
+fn is_zero2(x: &[f64; 2]) -> bool {
+    *x == [0.0; 2]
 }
 
 fn is_zero3(x: &[f64; 3]) -> bool {
@@ -160,10 +172,12 @@ impl ModelDescription {
             gravity: standard_gravity(),
             wind: [0.0; 3],
             inputs: Vec::new(),
+            laws: Vec::new(),
             bodies: Vec::new(),
             joints: Vec::new(),
             constraints: Vec::new(),
             couplings: Vec::new(),
+            tendons: Vec::new(),
             frames: Vec::new(),
             states: BTreeMap::new(),
         }
@@ -191,6 +205,9 @@ pub struct BodyDescription {
     /// Body-fixed wrenches scaled by an input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thrusters: Vec<ThrusterDescription>,
+    /// Wrenches along world axes scaled by an input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pushes: Vec<PushDescription>,
     /// Shapes to draw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visuals: Vec<Visual>,
@@ -207,6 +224,19 @@ pub struct ThrusterDescription {
     pub input: String,
     /// Wrench per unit input: torque then force, body frame, about the body origin.
     pub wrench: [f64; 6],
+}
+
+/// A wrench along the axes of the world at a point of a body, times an input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PushDescription {
+    /// Name of the input.
+    pub input: String,
+    /// Wrench per unit input: torque then force, world axes, about the point.
+    pub wrench: [f64; 6],
+    /// The point, body frame.
+    #[serde(default, skip_serializing_if = "is_zero3")]
+    pub point: [f64; 3],
 }
 
 /// A shape to draw, fixed in a body.
@@ -395,7 +425,7 @@ pub struct JointDescription {
     /// Inputs that act on a coordinate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actuators: Vec<ActuatorDescription>,
-    /// Coordinate tied to another joint's (kept; no engine supports it yet).
+    /// Coordinate tied to another joint's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mimic: Option<MimicDescription>,
     /// Where the joint was read from.
@@ -458,9 +488,15 @@ pub struct LimitsDescription {
     /// Limit of the speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub velocity: Option<f64>,
-    /// Limit of the actuator force.
+    /// Limit of the actuator force, the same in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<f64>,
+    /// Range of the actuator force where its sides differ; in place of `effort`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort_range: Option<[f64; 2]>,
+    /// Part of the speed that a limit gives back, from 0 to 1; none for 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restitution: Option<f64>,
 }
 
 /// An input acting on one velocity coordinate of a joint.
@@ -495,8 +531,8 @@ pub struct MimicDescription {
     pub offset: f64,
 }
 
-/// `q(joint) - ref = Σ c_i (q(of) - ref)^i`: MJCF `equality joint`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// `q(joint) - ref = Σ c_i (q(of) - ref)^i` (MJCF `equality joint`), or `Σ a q = value` over the joints of a sum.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CouplingDescription {
     /// Name, may be empty.
@@ -507,8 +543,56 @@ pub struct CouplingDescription {
     /// The joint that leads; `None` fixes the follower at the constant term.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Polynomial coefficients, constant first.
+    /// Polynomial coefficients, constant first, at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub polynomial: Vec<f64>,
+    /// Values of follower and leader that the polynomial counts from.
+    #[serde(default, skip_serializing_if = "is_zero2")]
+    pub reference: [f64; 2],
+    /// Joints and factors of a sum, the follower among them; instead of a polynomial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sum: Vec<TermDescription>,
+    /// What the sum is held at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub value: f64,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub origin: Option<Origin>,
+}
+
+/// A joint coordinate times a factor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TermDescription {
+    /// A joint with one coordinate.
+    pub joint: String,
+    /// Factor.
+    pub coefficient: f64,
+}
+
+/// A fixed tendon: its length is a sum of joint coordinates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TendonDescription {
+    /// Name.
+    pub name: String,
+    /// The length: joints and factors.
+    pub terms: Vec<TermDescription>,
+    /// Spring stiffness.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stiffness: f64,
+    /// Length at which the spring rests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rest: f64,
+    /// Viscous damping.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub damping: f64,
+    /// Shortest length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<f64>,
+    /// Longest length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper: Option<f64>,
     /// Where it was read from.
     #[serde(skip)]
     pub origin: Option<Origin>,
@@ -611,4 +695,10 @@ pub struct StateDescription {
     /// Velocities by joint.
     #[serde(default)]
     pub v: BTreeMap<String, Coordinates>,
+    /// States of actuators that have one, by input.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub act: BTreeMap<String, f64>,
+    /// Values that inputs have from here on if nothing else is said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, f64>,
 }

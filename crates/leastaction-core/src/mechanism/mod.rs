@@ -4,28 +4,42 @@
 //! shared by all engines. [`Tree`] is its view for engines in joint coordinates.
 
 mod builder;
+mod couple;
 mod description;
+mod drive;
+mod follower;
 mod id;
 mod joint;
+mod law;
+mod law_description;
 mod problem;
+mod row;
 pub mod samples;
 mod state;
 mod topology;
 mod tree;
 mod validate;
+mod validate_laws;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 pub use builder::MechanismBuilder;
 pub use description::*;
+pub use drive::{Drive, DriveEntry};
+pub use follower::{Follower, FollowerLaw, Scalar};
 pub use id::{BodyId, FrameId, JointId};
 pub use joint::triad;
+pub use law::{Activation, InputLaw, LawSlopes, SpeedLine, cut};
+pub use law_description::{
+    ActivationDescription, ActivationKind, Affine, LawDescription, SpeedLineDescription,
+};
 #[doc(hidden)]
 pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
+pub use row::{Member, Row, RowOf};
 pub use state::{State, WarmStart};
-pub use tree::{Attachment, Node, NodeDrag, NodeThruster, Tree};
+pub use tree::{Attachment, Node, NodeDrag, NodePush, NodeThruster, Tree};
 
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
@@ -46,6 +60,8 @@ pub struct Body {
     pub drag: f64,
     /// Thrusters.
     pub thrusters: Vec<Thruster>,
+    /// Pushes along world axes.
+    pub pushes: Vec<Push>,
     /// Shapes to draw.
     pub visuals: Vec<Visual>,
     /// Where it was read from.
@@ -59,6 +75,17 @@ pub struct Thruster {
     pub input: usize,
     /// Wrench per unit input, body frame, about the body origin.
     pub wrench: Wrench,
+}
+
+/// A wrench along world axes at a point of a body, scaled by an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Push {
+    /// Index of the input.
+    pub input: usize,
+    /// Wrench per unit input, world axes, about the point.
+    pub wrench: Wrench,
+    /// The point, body frame.
+    pub point: Vec3,
 }
 
 /// An input acting on a velocity coordinate.
@@ -81,8 +108,12 @@ pub struct Limits {
     pub upper: [f64; 6],
     /// Speed limit.
     pub velocity: f64,
-    /// Limit of the actuator force.
+    /// Limit of the actuator force: the larger side of its range.
     pub effort: f64,
+    /// Range that the sum of the actuator forces on a coordinate is cut at.
+    pub effort_range: [f64; 2],
+    /// Part of the speed that a position limit gives back.
+    pub restitution: f64,
 }
 
 /// A joint. Its frames are *aligned*: turned so that the axis is z (see `joint.rs`).
@@ -134,19 +165,36 @@ pub struct Joint {
     pub origin: Option<Origin>,
 }
 
-/// A polynomial coupling between two joint coordinates.
+/// A fixed tendon: its length is a sum of joint coordinates.
 #[derive(Clone, Debug)]
-pub struct Coupling {
+pub struct Tendon {
     /// Name.
     pub name: String,
-    /// The joint that follows.
-    pub joint: JointId,
-    /// The joint that leads.
-    pub of: Option<JointId>,
-    /// Coefficients, constant first.
-    pub polynomial: Vec<f64>,
+    /// Coordinates and factors of the length.
+    pub terms: Vec<(Scalar, f64)>,
+    /// Spring stiffness.
+    pub stiffness: f64,
+    /// Length at which the spring rests.
+    pub rest: f64,
+    /// Viscous damping.
+    pub damping: f64,
+    /// Shortest length.
+    pub lower: f64,
+    /// Longest length.
+    pub upper: f64,
     /// Where it was read from.
     pub origin: Option<Origin>,
+}
+
+impl Tendon {
+    /// Force along the length at positions `q` and velocities `v`.
+    pub fn force<T: crate::scalar::Real>(&self, q: &[T], v: &[T]) -> T {
+        let mut force = T::from_f64(self.stiffness * self.rest);
+        for (at, a) in &self.terms {
+            force -= q[at.q] * (a * self.stiffness) + v[at.v] * (a * self.damping);
+        }
+        force
+    }
 }
 
 /// A nonholonomic element on a body.
@@ -197,10 +245,13 @@ pub struct Mechanism {
     gravity: Vec3,
     wind: Vec3,
     inputs: Vec<String>,
+    drives: Vec<Drive>,
     bodies: Vec<Body>,
     joints: Vec<Joint>,
     constraints: Vec<Nonholonomic>,
-    couplings: Vec<Coupling>,
+    followers: Vec<Follower>,
+    tendons: Vec<Tendon>,
+    rows: Vec<Row>,
     frames: Vec<Frame>,
     states: BTreeMap<String, State>,
     nq: usize,
@@ -208,6 +259,17 @@ pub struct Mechanism {
     tree: Tree,
     body_index: HashMap<String, BodyId>,
     joint_index: HashMap<String, JointId>,
+}
+
+impl Joint {
+    /// Label of a velocity coordinate in trajectory columns: `JOINT` or `JOINT.part`.
+    #[must_use]
+    pub fn coordinate_label(&self, part: usize) -> String {
+        match self.kind.velocity_parts().get(part) {
+            Some(name) => format!("{}.{name}", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 impl Mechanism {
@@ -246,10 +308,38 @@ impl Mechanism {
     pub fn constraints(&self) -> &[Nonholonomic] {
         &self.constraints
     }
-    /// Couplings that no engine supports yet.
+    /// Coordinates that are functions of others, leaders first.
     #[must_use]
-    pub fn couplings(&self) -> &[Coupling] {
-        &self.couplings
+    pub fn followers(&self) -> &[Follower] {
+        &self.followers
+    }
+    /// Fixed tendons.
+    #[must_use]
+    pub fn tendons(&self) -> &[Tendon] {
+        &self.tendons
+    }
+    /// Scalars with dry friction or limits that are held, in the order of the coordinates, tendons last.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+    /// Limits of positions are known but do not act any more.
+    pub fn release_limits(&mut self) {
+        self.rows = row::rows(&self.joints, &self.followers, &self.tendons, false);
+    }
+    /// Puts the coordinates that follow others, and their rates, where those they follow say; the answer is by how much a
+    /// value changed, at most.
+    pub fn follow(&self, q: &mut [f64], v: &mut [f64]) -> f64 {
+        let mut moved = 0.0f64;
+        for follower in &self.followers {
+            let value = follower.law.value(q);
+            let mut rate = 0.0;
+            follower.law.slopes(q, |leader, slope| rate += slope * v[leader.v]);
+            let at = follower.at;
+            moved = moved.max((value - q[at.q]).abs()).max((rate - v[at.v]).abs());
+            (q[at.q], v[at.v]) = (value, rate);
+        }
+        moved
     }
     /// Named frames.
     #[must_use]
@@ -355,6 +445,11 @@ impl Mechanism {
     #[must_use]
     pub fn v_labels(&self) -> Vec<String> {
         self.labels(JointType::velocity_parts)
+    }
+    /// The rows' names in trajectory columns.
+    #[must_use]
+    pub fn row_labels(&self) -> Vec<String> {
+        self.rows.iter().map(|row| row.name.clone()).collect()
     }
     fn labels(&self, parts: impl Fn(JointType) -> &'static [&'static str]) -> Vec<String> {
         let mut labels = Vec::new();

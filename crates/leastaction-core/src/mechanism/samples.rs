@@ -382,6 +382,11 @@ impl Random {
     pub fn range(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * ((self.bits() >> 11) as f64 / (1u64 << 53) as f64)
     }
+    /// Normal with mean 0 and deviation 1 (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let (a, b) = (self.range(1e-300, 1.0), self.range(0.0, 1.0));
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
     fn placement(&mut self) -> Placement {
         let q: [f64; 4] = std::array::from_fn(|_| self.range(-1.0, 1.0));
         let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt();

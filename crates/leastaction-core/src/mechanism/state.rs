@@ -12,6 +12,10 @@ pub struct State {
     pub q: Vec<f64>,
     /// Velocities, by [`Mechanism::v_range`].
     pub v: Vec<f64>,
+    /// States of actuators that have one, by input; empty if all are zero.
+    pub act: Vec<f64>,
+    /// Values that inputs have from here on if nothing else is said; empty if all are zero.
+    pub inputs: Vec<f64>,
     /// What the integrator that made this state continues from.
     pub warm: Option<WarmStart>,
 }
@@ -34,7 +38,7 @@ impl Mechanism {
             let range = self.q_range(joint);
             self.joint(joint).kind.neutral(&mut q[range]);
         }
-        State { t: 0.0, q, v: vec![0.0; self.nv()], warm: None }
+        State { q, v: vec![0.0; self.nv()], ..State::default() }
     }
 
     /// The state by joint names.
@@ -46,6 +50,14 @@ impl Mechanism {
             if joint.role == JointRole::Tree && joint.kind.nv() > 0 {
                 out.q.insert(joint.name.clone(), Coordinates::from(&state.q[self.q_range(id)]));
                 out.v.insert(joint.name.clone(), Coordinates::from(&state.v[self.v_range(id)]));
+            }
+        }
+        for (input, name) in self.inputs().iter().enumerate() {
+            if let Some(a) = state.act.get(input).filter(|_| self.drives()[input].law.is_activated()) {
+                out.act.insert(name.clone(), *a);
+            }
+            if let Some(u) = state.inputs.get(input).filter(|u| **u != 0.0) {
+                out.inputs.insert(name.clone(), *u);
             }
         }
         out

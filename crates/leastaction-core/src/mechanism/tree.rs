@@ -64,6 +64,19 @@ pub struct NodeThruster {
     pub wrench: Wrench,
 }
 
+/// A push along world axes at a point of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct NodePush {
+    /// The node.
+    pub node: usize,
+    /// Index of the input.
+    pub input: usize,
+    /// The point, node frame.
+    pub point: Vec3,
+    /// Wrench per unit input, world axes, about the point.
+    pub wrench: Wrench,
+}
+
 /// Moving nodes, parents first, and where every body sits.
 #[derive(Clone, Debug)]
 pub struct Tree {
@@ -75,6 +88,8 @@ pub struct Tree {
     pub drags: Vec<NodeDrag>,
     /// Thrusters on nodes.
     pub thrusters: Vec<NodeThruster>,
+    /// Pushes on nodes.
+    pub pushes: Vec<NodePush>,
     /// True if a node has several children or a child that is not the next node.
     pub branching: bool,
 }
@@ -85,6 +100,7 @@ impl Tree {
         let mut attachments: Vec<Attachment> = Vec::with_capacity(bodies.len());
         let mut drags = Vec::new();
         let mut thrusters = Vec::new();
+        let mut pushes = Vec::new();
         for (i, (body, joint)) in bodies.iter().zip(joints).enumerate() {
             debug_assert!(joint.role == JointRole::Tree && joint.child.index() == i);
             let parent = joint
@@ -117,8 +133,16 @@ impl Tree {
             for t in &body.thrusters {
                 thrusters.push(NodeThruster { node, input: t.input, wrench: at.pose.wrench(t.wrench) });
             }
+            for p in &body.pushes {
+                pushes.push(NodePush {
+                    node,
+                    input: p.input,
+                    point: at.pose.point(p.point),
+                    wrench: p.wrench,
+                });
+            }
         }
         let branching = nodes.iter().enumerate().any(|(i, n)| n.parent != i.checked_sub(1));
-        Self { nodes, bodies: attachments, drags, thrusters, branching }
+        Self { nodes, bodies: attachments, drags, thrusters, pushes, branching }
     }
 }

@@ -13,7 +13,7 @@ use super::{Origin, Placement};
 use crate::spatial::principal;
 
 pub(super) struct Checker<'a> {
-    model: &'a ModelDescription,
+    pub(super) model: &'a ModelDescription,
     pub(super) bodies: HashMap<&'a str, usize>,
     pub(super) joints: HashMap<&'a str, usize>,
     pub(super) inputs: HashMap<&'a str, usize>,
@@ -54,6 +54,7 @@ impl<'a> Checker<'a> {
         for constraint in &model.constraints {
             checker.constraint(constraint);
         }
+        checker.laws();
         checker.couplings();
         checker.frames();
         checker.states();
@@ -148,6 +149,17 @@ impl<'a> Checker<'a> {
             let message = format!("drag {} is not a non-negative number", body.drag);
             self.error(at, &element, message, "give the coefficient in N·s/m");
         }
+        for push in &body.pushes {
+            self.input(at, &element, &push.input);
+            if push.wrench.iter().chain(&push.point).any(|x| !x.is_finite()) {
+                self.error(
+                    at,
+                    &element,
+                    "a push is not finite",
+                    "give torque, force and point in finite numbers",
+                );
+            }
+        }
         for thruster in &body.thrusters {
             self.input(at, &element, &thruster.input);
             if thruster.wrench.iter().any(|x| !x.is_finite()) {
@@ -190,7 +202,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn input(&mut self, at: Option<Origin>, element: &str, name: &str) {
+    pub(super) fn input(&mut self, at: Option<Origin>, element: &str, name: &str) {
         if !self.inputs.contains_key(name) {
             let known = self.model.inputs.iter().map(String::as_str);
             let remedy = self.suggest(name, known, "list it in `inputs`");
@@ -402,6 +414,15 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+        self.range(at, element, "effort_range", limits.effort_range);
+        if limits.effort.is_some() && limits.effort_range.is_some() {
+            self.error(at, element, "it has both `effort` and `effort_range`", "keep one of them");
+        }
+        if limits.restitution.is_some_and(|x| !(0.0..=1.0).contains(&x)) {
+            let message =
+                format!("restitution {:?} is not between 0 and 1", limits.restitution.unwrap_or(0.0));
+            self.error(at, element, message, "0 takes all of the speed, 1 gives it back");
+        }
         for (which, value) in [("velocity", limits.velocity), ("effort", limits.effort)] {
             if value.is_some_and(|x| x.is_nan() || x < 0.0) {
                 let message =
@@ -435,16 +456,53 @@ impl<'a> Checker<'a> {
     fn couplings(&mut self) {
         for coupling in &self.model.couplings {
             let element = format!("coupling `{}`", coupling.name);
-            for name in [Some(&coupling.joint), coupling.of.as_ref()].into_iter().flatten() {
+            let terms = coupling.sum.iter().map(|term| &term.joint);
+            for name in [Some(&coupling.joint), coupling.of.as_ref()].into_iter().flatten().chain(terms) {
                 if !self.joints.contains_key(name.as_str()) {
                     let remedy = self.suggest_joint(name);
                     let message = format!("joint `{name}` does not exist");
                     self.error(coupling.origin, &element, message, remedy);
                 }
             }
-            if coupling.polynomial.iter().any(|x| !x.is_finite()) {
-                let message = "its polynomial is not finite";
+            let numbers = coupling.polynomial.iter().chain(&coupling.reference).chain([&coupling.value]);
+            let numbers = numbers.chain(coupling.sum.iter().map(|term| &term.coefficient));
+            if numbers.into_iter().any(|x| !x.is_finite()) {
+                let message = "its numbers are not finite";
                 self.error(coupling.origin, &element, message, "give finite numbers");
+            }
+            if coupling.polynomial.len() > 5 {
+                let message = format!("its polynomial has {} coefficients", coupling.polynomial.len());
+                self.error(coupling.origin, &element, message, "give at most five, up to the fourth power");
+            }
+            if coupling.polynomial.is_empty() == coupling.sum.is_empty() {
+                let message = "it has neither a polynomial nor a sum, or both";
+                self.error(coupling.origin, &element, message, "give one of `polynomial` and `sum`");
+            }
+        }
+        for tendon in &self.model.tendons {
+            let element = format!("tendon `{}`", tendon.name);
+            for term in &tendon.terms {
+                if !self.joints.contains_key(term.joint.as_str()) {
+                    let remedy = self.suggest_joint(&term.joint);
+                    let message = format!("joint `{}` does not exist", term.joint);
+                    self.error(tendon.origin, &element, message, remedy);
+                }
+            }
+            let limits = [tendon.lower.unwrap_or(0.0), tendon.upper.unwrap_or(0.0)];
+            let numbers = [tendon.stiffness, tendon.rest, tendon.damping];
+            let mut numbers = numbers.into_iter().chain(tendon.terms.iter().map(|t| t.coefficient));
+            if numbers.any(|x| !x.is_finite()) || limits.iter().any(|x| x.is_nan()) {
+                self.error(tendon.origin, &element, "its numbers are not finite", "give finite numbers");
+            }
+            if tendon.stiffness < 0.0 || tendon.damping < 0.0 {
+                let message = "its stiffness or damping is negative";
+                self.error(tendon.origin, &element, message, "give zero or more");
+            }
+            if let (Some(lower), Some(upper)) = (tendon.lower, tendon.upper)
+                && lower > upper
+            {
+                let message = format!("lower limit {lower} is above upper {upper}");
+                self.error(tendon.origin, &element, message, "exchange them");
             }
         }
     }
@@ -475,6 +533,7 @@ impl<'a> Checker<'a> {
                     self.state_entry(&element, which, joint, value);
                 }
             }
+            self.state_inputs(&element, state);
         }
     }
 

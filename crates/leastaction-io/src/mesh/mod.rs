@@ -1,9 +1,13 @@
 //! Triangle meshes: what their files hold, and the mass of what they enclose.
 
+mod dae;
+mod gltf;
 mod mass;
 mod msh;
 mod obj;
+mod placed;
 mod stl;
+mod thin;
 
 use std::io::Read as _;
 use std::path::Path;
@@ -20,6 +24,8 @@ pub struct Mesh {
     pub vertices: Vec<[f64; 3]>,
     /// Indices of three vertices each, counter-clockwise from outside.
     pub faces: Vec<[u32; 3]>,
+    /// Red, green and blue of each face; empty where the file has no colours.
+    pub colors: Vec<[u8; 3]>,
 }
 
 /// Why a mesh can't be used.
@@ -43,7 +49,7 @@ pub enum MeshError {
         bytes: u64,
     },
     /// The ending of the name is none we know.
-    #[error("`{path}` is of a kind of mesh that is not read: give STL, OBJ or MSH")]
+    #[error("`{path}` is of a kind of mesh that is not read: give STL, OBJ, MSH, DAE or GLB")]
     UnknownFormat {
         /// The file.
         path: String,
@@ -96,6 +102,8 @@ impl Mesh {
             "stl" => stl::read(content),
             "obj" => obj::read(content),
             "msh" => msh::read(content),
+            "dae" => dae::read(content),
+            "glb" | "gltf" => gltf::read(content),
             _ => return None,
         };
         Some(mesh.and_then(Self::checked))
@@ -286,7 +294,7 @@ mod tests {
             let found = read.mass_properties(MeshInertia::Exact).unwrap();
             close(&found.inertia, &wanted.inertia, 1e-6);
         }
-        assert!(Mesh::parse(b"", "dae").is_none());
+        assert!(Mesh::parse(b"", "ply").is_none());
     }
 
     #[test]
@@ -307,6 +315,9 @@ mod tests {
                 "line 3 of the STL file: a facet has three vertices",
             ),
             ("msh", b"abc", "the MSH file has no counts"),
+            ("dae", b"<robot/>", "the outermost element of a Collada file is `COLLADA`"),
+            ("glb", b"glTF", "the glTF file ends within its header"),
+            ("gltf", b"{}", "the mesh has no faces"),
             (
                 "msh",
                 &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
@@ -315,6 +326,98 @@ mod tests {
         ] {
             let error = Mesh::parse(content, kind).unwrap().unwrap_err().to_string();
             assert_eq!(error, wanted, "{kind}");
+        }
+    }
+
+    /// Two unit triangles of a red material, the file in centimetres, the node shifted by 10 cm and turned about z.
+    const COLLADA: &str = r##"<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit meter="0.01"/><up_axis>Y_UP</up_axis></asset>
+<library_effects><effect id="e"><profile_COMMON><technique sid="t"><phong>
+  <diffuse><color>1 0 0 1</color></diffuse></phong></technique></profile_COMMON></effect></library_effects>
+<library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
+<library_geometries><geometry id="g"><mesh>
+  <source id="s"><float_array id="a" count="12">0 0 0  100 0 0  100 100 0  0 100 0</float_array>
+    <technique_common><accessor source="#a" count="4" stride="3"/></technique_common></source>
+  <vertices id="v"><input semantic="POSITION" source="#s"/></vertices>
+  <polylist count="1" material="paint"><input semantic="VERTEX" source="#v" offset="0"/><input semantic="NORMAL" source="#s" offset="1"/>
+    <vcount>4</vcount><p>0 0 1 0 2 0 3 0</p></polylist></mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="scene"><node><translate>10 0 0</translate><rotate>0 0 1 90</rotate>
+  <instance_geometry url="#g"><bind_material><technique_common>
+    <instance_material symbol="paint" target="#m"/></technique_common></bind_material></instance_geometry>
+</node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#scene"/></scene></COLLADA>"##;
+
+    #[test]
+    fn collada_parts_stand_where_nodes_put_them_in_metres_and_colours() {
+        let mesh = Mesh::parse(COLLADA.as_bytes(), "dae").unwrap().unwrap();
+        assert_eq!(mesh.faces, [[0, 1, 2], [0, 2, 3]]);
+        assert_eq!(mesh.colors, [[255, 0, 0]; 2]);
+        close(&mesh.vertices[0], &[0.1, 0.0, 0.0], 1e-14);
+        close(&mesh.vertices[1], &[0.1, 1.0, 0.0], 1e-14);
+        close(&mesh.vertices[2], &[-0.9, 1.0, 0.0], 1e-14);
+        let ring = COLLADA
+            .replace("</node>", "<instance_node url=\"#n\"/></node>")
+            .replace("<node>", "<node id=\"n\">");
+        let error = Mesh::parse(ring.as_bytes(), "dae").unwrap().unwrap_err().to_string();
+        assert!(error.contains("hold each other"), "{error}");
+    }
+
+    #[test]
+    fn gltf_has_y_up_and_its_data_inside() {
+        // One triangle (0,0,0), (1,0,0), (0,1,0), three indices of one byte.
+        let mut data: Vec<u8> = Vec::new();
+        [0.0f32, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0].iter().for_each(|x| data.extend(x.to_le_bytes()));
+        data.extend([0, 1, 2, 0]);
+        let json = r#"{"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0,"translation":[0,2,0]}],
+            "meshes":[{"primitives":[{"attributes":{"POSITION":0},"indices":1,"material":0}]}],
+            "materials":[{"pbrMetallicRoughness":{"baseColorFactor":[0,1,0,1]}}],
+            "accessors":[{"bufferView":0,"componentType":5126,"count":3,"type":"VEC3"},
+                {"bufferView":1,"componentType":5121,"count":3,"type":"SCALAR"}],
+            "bufferViews":[{"buffer":0,"byteLength":36},{"buffer":0,"byteOffset":36,"byteLength":3}],
+            "buffers":[{"byteLength":40}]}"#;
+        let mut glb = b"glTF\x02\0\0\0\0\0\0\0".to_vec();
+        for (kind, chunk) in [(b"JSON", json.as_bytes()), (b"BIN\0", &data)] {
+            glb.extend((chunk.len() as u32).to_le_bytes());
+            glb.extend(kind);
+            glb.extend(chunk);
+        }
+        let mesh = Mesh::parse(&glb, "glb").unwrap().unwrap();
+        assert_eq!(
+            (mesh.faces.as_slice(), mesh.colors.as_slice()),
+            ([[0, 1, 2]].as_slice(), [[0, 255, 0]].as_slice())
+        );
+        close(&mesh.vertices[0], &[0.0, 0.0, 2.0], 1e-14);
+        close(&mesh.vertices[2], &[0.0, 0.0, 3.0], 1e-14);
+        glb.truncate(glb.len() - 3);
+        assert!(Mesh::parse(&glb, "glb").unwrap().is_err());
+    }
+
+    #[test]
+    fn thinned_meshes_keep_their_size_and_few_faces() {
+        // A finely divided sphere.
+        let (rings, sides) = (60u32, 120u32);
+        let mut mesh = Mesh::default();
+        for i in 0..=rings {
+            let (s, z) = (std::f64::consts::PI * f64::from(i) / f64::from(rings)).sin_cos();
+            for j in 0..sides {
+                let (y, x) = (std::f64::consts::TAU * f64::from(j) / f64::from(sides)).sin_cos();
+                mesh.vertices.push([s * x, s * y, z]);
+            }
+        }
+        for i in 0..rings {
+            for j in 0..sides {
+                let (a, b) = (i * sides + j, i * sides + (j + 1) % sides);
+                mesh.faces.extend([[a, a + sides, b], [b, a + sides, b + sides]]);
+            }
+        }
+        let mesh = mesh.checked().unwrap();
+        assert_eq!(mesh.thinned(100_000), mesh);
+        for most in [2000, 300, 50] {
+            let thin = mesh.thinned(most);
+            assert!(thin.faces.len() <= most && thin.faces.len() > most / 5, "{most}: {}", thin.faces.len());
+            let (low, high) = thin.bounds();
+            assert!(low.iter().chain(&high).all(|x| x.abs() > 0.6 && x.abs() < 1.01), "{low:?} {high:?}");
         }
     }
 }

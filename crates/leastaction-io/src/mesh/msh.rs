@@ -21,5 +21,6 @@ pub(super) fn read(content: &[u8]) -> Result<Mesh, MeshError> {
     Ok(Mesh {
         vertices: (0..vertices).map(|v| [0, 1, 2].map(|k| float(4 + 3 * v + k))).collect(),
         faces: (0..faces).map(|f| [0, 1, 2].map(|k| integer(first_face + 3 * f + k))).collect(),
+        ..Mesh::default()
     })
 }

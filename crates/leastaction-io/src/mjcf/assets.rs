@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::defaults::Defaults;
 use super::document::{Document, Element};
-use super::inertial::MassProperties;
 use super::settings::{Settings, parse_array, parse_numbers};
-use crate::frames::{IDENTITY, Quaternion, conjugate, matrix, rotate, sub, unit_quaternion};
+use crate::frames::{IDENTITY, Quaternion, conjugate, rotate, sub, unit_quaternion};
+use crate::masses::MassProperties;
 use crate::mesh::{Mesh, MeshInertia};
 
 /// A mesh of the assets.
@@ -146,25 +146,7 @@ impl MeshAsset {
         Mesh {
             vertices: self.vertices.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect(),
             faces: self.faces.chunks_exact(3).map(|f| [index(&f[0]), index(&f[1]), index(&f[2])]).collect(),
+            ..Mesh::default()
         }
-    }
-}
-
-impl MassProperties {
-    /// The same body of another density, placed elsewhere.
-    pub(super) fn of_mesh(unit: &Self, mass: f64, placement: &crate::mechanism::Placement) -> Self {
-        let (ratio, r) = (mass / unit.mass, matrix(placement.q));
-        let mut inertia = [[0.0; 3]; 3];
-        for i in 0..3 {
-            for j in 0..3 {
-                for k in 0..3 {
-                    for l in 0..3 {
-                        inertia[i][j] += ratio * r[i][k] * unit.inertia[k][l] * r[j][l];
-                    }
-                }
-            }
-        }
-        let com = crate::frames::add(placement.p, rotate(placement.q, unit.com));
-        Self { mass, com, inertia }
     }
 }

@@ -106,6 +106,34 @@ pub(super) fn load(
     (!document.elements.is_empty()).then_some(document)
 }
 
+/// How far up from the main file's folder its neighbours are looked for.
+const LEVELS_UP: usize = 2;
+
+/// True if the file lies below the folder, by name and with links followed.
+fn lies_below(file: &Path, folder: &Path) -> bool {
+    let absolute = |path: &Path| std::path::absolute(path).map(|path| clean(&path));
+    let below = |file: std::io::Result<PathBuf>, folder: std::io::Result<PathBuf>| {
+        file.and_then(|file| folder.map(|folder| file.starts_with(folder)))
+    };
+    // Texts from memory have no links.
+    below(absolute(file), absolute(folder)).unwrap_or(false)
+        && below(file.canonicalize(), folder.canonicalize()).unwrap_or(true)
+}
+
+/// True if the outermost element is one of MJCF's own, so that no message quotes a file that never was a model.
+fn says_mjcf(text: &str) -> bool {
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    for (opens, closes) in [("<?", "?>"), ("<!--", "-->")].into_iter().cycle().take(MAX_REMARKS) {
+        if let Some(after) = rest.strip_prefix(opens).and_then(|inside| inside.split_once(closes)) {
+            rest = after.1.trim_start();
+        }
+    }
+    rest.starts_with("<mujoco")
+}
+
+/// Remarks before the outermost element that are looked over.
+const MAX_REMARKS: usize = 100;
+
 struct Loader<'a> {
     document: Document,
     options: &'a MjcfOptions,
@@ -224,7 +252,7 @@ impl Loader<'_> {
         let tag = root.tag_name().name();
         let remedy = match tag {
             "robot" => "this looks like URDF: name the file `.urdf`",
-            "sdf" => "this looks like SDF, which is not read",
+            "sdf" => "this looks like SDF: name the file `.sdf`",
             "mujocoinclude" => "this file is meant to be included: load the file that includes it",
             _ => "an MJCF file has `<mujoco>` as its outermost element",
         };
@@ -249,17 +277,24 @@ impl Loader<'_> {
     /// True for files below the folder of the main file and below the folders the caller trusts, links followed: a
     /// model from elsewhere must not read, or quote in a message, what it likes.
     fn may_read(&self, file: &Path) -> bool {
-        let absolute = |path: &Path| std::path::absolute(path).map(|path| clean(&path));
-        let main = if self.directory == Path::new("") { Path::new(".") } else { &self.directory };
-        let mut folders = std::iter::once(main).chain(self.options.folders.iter().map(PathBuf::as_path));
-        folders.any(|folder| {
-            let below = |file: std::io::Result<PathBuf>, folder: std::io::Result<PathBuf>| {
-                file.and_then(|file| folder.map(|folder| file.starts_with(folder)))
-            };
-            // Texts from memory have no links.
-            below(absolute(file), absolute(folder)).unwrap_or(false)
-                && below(file.canonicalize(), folder.canonicalize()).unwrap_or(true)
-        })
+        let folders = self.options.folders.iter().map(PathBuf::as_path);
+        std::iter::once(self.main_folder()).chain(folders).any(|folder| lies_below(file, folder))
+    }
+
+    /// True for files of MJCF's endings in the folders around the main file's, as collections of models have them
+    /// (`../scene/floor.xml`). Such a file is read only if it says itself that it is MJCF.
+    fn is_neighbour(&self, file: &Path) -> bool {
+        let ends = |path: &Path| path.extension().is_some_and(|e| e == "xml" || e == "mjcf");
+        let Ok(main) = std::path::absolute(self.main_folder()).map(|path| clean(&path)) else { return false };
+        // Never the root of the file system or what stands directly in it.
+        let around = main.ancestors().skip(1).take(LEVELS_UP).filter(|up| up.components().count() > 2).last();
+        ends(file)
+            && file.canonicalize().map_or(true, |real| ends(&real))
+            && around.is_some_and(|around| lies_below(file, around))
+    }
+
+    fn main_folder(&self) -> &Path {
+        if self.directory == Path::new("") { Path::new(".") } else { &self.directory }
     }
 
     fn include(
@@ -296,13 +331,16 @@ impl Loader<'_> {
         let beside_main = clean(&self.directory.join(name));
         let beside_this = clean(&path.parent().unwrap_or(Path::new("")).join(name));
         let mut found = Err(None);
-        let candidates =
-            [&beside_main, &beside_this].map(|path| Some(path).filter(|path| self.may_read(path)));
-        if candidates == [None, None] {
+        let relative = !Path::new(name).is_absolute();
+        let candidates = [&beside_main, &beside_this]
+            .map(|path| Some(path).filter(|path| self.may_read(path) || relative && self.is_neighbour(path)));
+        let outside = |loader: &mut Self, element| {
             let remedy =
                 "move it there, or name its folder as one whose files may be read (`--package-path FOLDER`)";
-            self.problems.error(at, element, "the file lies outside the folder of the model", remedy);
-            return;
+            loader.problems.error(at, element, "the file lies outside the folder of the model", remedy);
+        };
+        if candidates == [None, None] {
+            return outside(self, element);
         }
         for candidate in candidates.into_iter().flatten() {
             if self.included.contains(candidate) {
@@ -312,6 +350,7 @@ impl Loader<'_> {
                 return;
             }
             match (self.options.read_file)(candidate) {
+                Ok(text) if !self.may_read(candidate) && !says_mjcf(&text) => return outside(self, element),
                 Ok(text) => {
                     found = Ok((candidate.clone(), text));
                     break;

@@ -34,10 +34,11 @@ pub(super) fn read(reader: &mut Reader) {
                 loop_joint(reader, &item, if loose { JointType::Spherical } else { JointType::Fixed });
             }
             "joint" => coupling(reader, &item),
+            "tendon" => super::tendon::equality(reader, &item),
             _ => reader.left_out(
                 id,
                 format!("equality constraints of the kind `{tag}` are left out"),
-                "use `connect`, `weld` or `joint`, or remove it",
+                "use `connect`, `weld`, `joint` or `tendon`, or remove it",
             ),
         }
     }
@@ -174,6 +175,7 @@ fn coupling(reader: &mut Reader, item: &Item) {
         of: leader.map(name),
         polynomial: if leader.is_some() { polynomial[..length].to_vec() } else { vec![polynomial[0]] },
         origin: Some(document.elements[item.id].at),
+        ..Default::default()
     };
     reader.model.couplings.push(coupling);
 }

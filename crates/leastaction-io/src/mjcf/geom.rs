@@ -1,11 +1,9 @@
 //! Geoms: shapes to draw, and masses where a body takes its inertia from them.
 
-use std::f64::consts::PI;
-
-use super::inertial::MassProperties;
 use super::reader::{Item, Reader};
 use super::settings::InertiaFromGeom;
 use crate::frames::{add, compose, from_z, scale, sub, unit};
+use crate::masses::{MassProperties, inertia_per_mass, volume};
 use crate::mechanism::{Placement, Severity, Shape, Visual};
 
 /// What a body needs to know of one of its geoms.
@@ -153,7 +151,10 @@ fn is_only_drawn(reader: &Reader, item: &Item) -> bool {
 
 fn mesh_shape(reader: &mut Reader, item: &Item, name: &str) -> Option<Shape> {
     if let Some(mesh) = reader.assets.meshes.get(name) {
-        return Some(Shape::Mesh { file: mesh.file.clone(), scale: mesh.scale });
+        let resolved = reader.folder.join(&mesh.file);
+        let found = !mesh.file.is_empty() && resolved.is_file();
+        let file = if found { resolved.to_string_lossy().into_owned() } else { mesh.file.clone() };
+        return Some(Shape::Mesh { file, scale: mesh.scale });
     }
     let at = reader.get(item, "mesh").map(|a| a.at);
     let message = format!("mesh `{name}` is not among the assets; the shape is not drawn");
@@ -200,92 +201,4 @@ fn mass(
     let volume = volume(kind, size);
     let mass = given.unwrap_or(density * volume);
     Some(GeomMass::Known(MassProperties::of_principal(mass, inertia_per_mass(kind, size, mass), placement)))
-}
-
-/// Volume of a primitive; `size` as MJCF has it (radii and half lengths).
-fn volume(kind: &str, [a, b, c]: [f64; 3]) -> f64 {
-    match kind {
-        "sphere" => 4.0 / 3.0 * PI * a * a * a,
-        "capsule" => PI * a * a * (2.0 * b + 4.0 / 3.0 * a),
-        "cylinder" => PI * a * a * 2.0 * b,
-        "ellipsoid" => 4.0 / 3.0 * PI * a * b * c,
-        _ => 8.0 * a * b * c,
-    }
-}
-
-/// Principal moments of a primitive of uniform density and total mass `m`.
-fn inertia_per_mass(kind: &str, [a, b, c]: [f64; 3], m: f64) -> [f64; 3] {
-    match kind {
-        "sphere" => [0.4 * m * a * a; 3],
-        "capsule" => {
-            // A cylinder of length 2b and two half spheres, each b + 3a/8 from the centre.
-            let (barrel, caps) = (2.0 * b, 4.0 / 3.0 * a);
-            let cylinder = m * barrel / (barrel + caps);
-            let spheres = m * caps / (barrel + caps);
-            let across = cylinder * (3.0 * a * a + barrel * barrel) / 12.0
-                + spheres * (0.4 * a * a + barrel * barrel / 4.0 + 0.375 * barrel * a);
-            let along = cylinder * a * a / 2.0 + spheres * 0.4 * a * a;
-            [across, across, along]
-        }
-        "cylinder" => {
-            let across = m * (3.0 * a * a + 4.0 * b * b) / 12.0;
-            [across, across, m * a * a / 2.0]
-        }
-        "ellipsoid" => [m * (b * b + c * c) / 5.0, m * (a * a + c * c) / 5.0, m * (a * a + b * b) / 5.0],
-        _ => [m * (b * b + c * c) / 3.0, m * (a * a + c * c) / 3.0, m * (a * a + b * b) / 3.0],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Second moments by brute force on a grid: slow, obviously right.
-    fn by_grid(kind: &str, size: [f64; 3]) -> (f64, [f64; 3]) {
-        let [a, b, c] = size;
-        let inside = |x: f64, y: f64, z: f64| match kind {
-            "sphere" => x * x + y * y + z * z < a * a,
-            "capsule" => {
-                let over = (z.abs() - b).max(0.0);
-                x * x + y * y + over * over < a * a
-            }
-            "cylinder" => x * x + y * y < a * a && z.abs() < b,
-            "ellipsoid" => (x / a).powi(2) + (y / b).powi(2) + (z / c).powi(2) < 1.0,
-            _ => x.abs() < a && y.abs() < b && z.abs() < c,
-        };
-        let (n, reach) = (60, 1.0);
-        let step = 2.0 * reach / f64::from(n);
-        let cell = step * step * step;
-        let (mut volume, mut second) = (0.0, [0.0; 3]);
-        for i in 0..n * n * n {
-            let at = |k: i32| -reach + (f64::from(k) + 0.5) * step;
-            let (x, y, z) = (at(i % n), at(i / n % n), at(i / n / n));
-            if inside(x, y, z) {
-                volume += cell;
-                for (s, d) in second.iter_mut().zip([y * y + z * z, x * x + z * z, x * x + y * y]) {
-                    *s += cell * d;
-                }
-            }
-        }
-        (volume, second)
-    }
-
-    #[test]
-    fn volumes_and_moments_agree_with_a_grid() {
-        for (kind, size) in [
-            ("sphere", [0.8, 0.0, 0.0]),
-            ("capsule", [0.4, 0.5, 0.0]),
-            ("cylinder", [0.6, 0.7, 0.0]),
-            ("ellipsoid", [0.9, 0.5, 0.7]),
-            ("box", [0.5, 0.8, 0.9]),
-        ] {
-            let (v, second) = by_grid(kind, size);
-            let exact = volume(kind, size);
-            // A grid of 60 cells sees curved surfaces to about 1 %.
-            assert!((v / exact - 1.0).abs() < 0.02, "{kind}: {v} {exact}");
-            for (a, b) in second.iter().zip(inertia_per_mass(kind, size, exact)) {
-                assert!((a / b - 1.0).abs() < 0.03, "{kind}: {a} {b}");
-            }
-        }
-    }
 }

@@ -3,88 +3,9 @@
 use super::geom::{Geom, GeomMass};
 use super::reader::{Item, Reader};
 use super::settings::InertiaFromGeom;
-use crate::frames::{Quaternion, matrix, sub};
-use crate::mechanism::{BodyDescription, Placement};
+use crate::masses::{MassProperties, turned};
+use crate::mechanism::Placement;
 use crate::spatial::principal;
-
-/// A 3×3 matrix, rows first.
-type Matrix = [[f64; 3]; 3];
-
-/// Mass properties in the body frame; the inertia is about the centre of mass.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct MassProperties {
-    pub(super) mass: f64,
-    pub(super) com: [f64; 3],
-    pub(super) inertia: Matrix,
-}
-
-/// `R diag(moments) Rᵀ`; exact if `R` is the identity.
-fn turned(moments: [f64; 3], q: Quaternion) -> Matrix {
-    let r = matrix(q);
-    let mut out = [[0.0; 3]; 3];
-    for i in 0..3 {
-        for j in i..3 {
-            out[i][j] = (0..3).map(|k| r[i][k] * moments[k] * r[j][k]).sum();
-            out[j][i] = out[i][j];
-        }
-    }
-    out
-}
-
-impl MassProperties {
-    /// Principal moments about the origin of `placement`, along its axes.
-    pub(super) fn of_principal(mass: f64, moments: [f64; 3], placement: &Placement) -> Self {
-        Self { mass, com: placement.p, inertia: turned(moments, placement.q) }
-    }
-
-    /// The sum of rigidly joined parts.
-    fn sum(parts: &[Self]) -> Self {
-        if let [one] = parts {
-            return *one;
-        }
-        let mass: f64 = parts.iter().map(|p| p.mass).sum();
-        let mut total = Self { mass, ..Self::default() };
-        if mass <= 0.0 {
-            return total;
-        }
-        for i in 0..3 {
-            total.com[i] = parts.iter().map(|p| p.mass * p.com[i]).sum::<f64>() / mass;
-        }
-        for part in parts {
-            let d = sub(part.com, total.com);
-            let square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
-            for i in 0..3 {
-                for j in 0..3 {
-                    let own = if i == j { square } else { 0.0 };
-                    total.inertia[i][j] += part.inertia[i][j] + part.mass * (own - d[i] * d[j]);
-                }
-            }
-        }
-        total
-    }
-
-    /// Applies a change to the principal moments; leaves the matrix alone if nothing changes.
-    fn map_moments(&mut self, change: impl Fn([f64; 3]) -> [f64; 3]) {
-        let (moments, axes) = principal(self.inertia);
-        let new = change(moments);
-        if new == moments {
-            return;
-        }
-        for i in 0..3 {
-            for j in 0..3 {
-                self.inertia[i][j] = (0..3).map(|k| axes[i][k] * new[k] * axes[j][k]).sum();
-            }
-        }
-    }
-
-    /// Writes the properties into a body.
-    pub(super) fn store(&self, body: &mut BodyDescription) {
-        let m = &self.inertia;
-        body.mass = self.mass;
-        body.com = self.com;
-        body.inertia = [m[0][0], m[1][1], m[2][2], m[0][1], m[0][2], m[1][2]];
-    }
-}
 
 /// Mass properties of a body from its `inertial` element or its geoms, with the compiler's bounds applied.
 pub(super) fn of_body(
@@ -191,34 +112,5 @@ pub(super) fn scale_to_total(reader: &mut Reader) {
     for body in &mut reader.model.bodies {
         body.mass *= factor;
         body.inertia = body.inertia.map(|x| x * factor);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_halves_of_a_rod_make_the_rod() {
-        let half = |x: f64| {
-            MassProperties::of_principal(1.0, [0.0, 1.0 / 12.0, 1.0 / 12.0], &Placement::at([x, 0.0, 0.0]))
-        };
-        let rod = MassProperties::sum(&[half(0.5), half(1.5)]);
-        assert_eq!((rod.mass, rod.com), (2.0, [1.0, 0.0, 0.0]));
-        let expected = 2.0 * 4.0 / 12.0;
-        assert!((rod.inertia[1][1] - expected).abs() < 1e-15 && rod.inertia[0][0].abs() < 1e-15);
-    }
-
-    #[test]
-    fn bounds_act_on_principal_moments() {
-        let turned45 = Placement { p: [0.0; 3], q: crate::frames::about([0.0, 0.0, 1.0], 0.7) };
-        let mut m = MassProperties::of_principal(1.0, [0.01, 2.0, 2.0], &turned45);
-        m.map_moments(|x| x.map(|x| x.max(0.1)));
-        let wanted = MassProperties::of_principal(1.0, [0.1, 2.0, 2.0], &turned45);
-        for i in 0..3 {
-            for j in 0..3 {
-                assert!((m.inertia[i][j] - wanted.inertia[i][j]).abs() < 1e-14);
-            }
-        }
     }
 }

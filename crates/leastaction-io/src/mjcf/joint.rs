@@ -3,8 +3,7 @@
 use super::reader::{Item, Reader};
 use crate::frames::rotate;
 use crate::mechanism::{
-    JointDescription, JointRole, JointType, LimitsDescription, PerCoordinate, Placement, Severity,
-    SpringDescription,
+    JointDescription, JointRole, JointType, LimitsDescription, PerCoordinate, Placement, SpringDescription,
 };
 
 /// A joint read from the file, before bodies and placements are known.
@@ -18,6 +17,8 @@ pub(super) struct JointDraft {
     pub(super) pos: [f64; 3],
     /// MuJoCo's coordinate where ours is zero.
     pub(super) reference: f64,
+    /// Time constant, damping ratio and rest of a spring that waits for the mass matrix.
+    pub(super) spring_damper: Option<[f64; 3]>,
     /// Everything else, with placeholder names.
     pub(super) description: JointDescription,
 }
@@ -64,7 +65,12 @@ pub(super) fn read(reader: &mut Reader, item: Item, frame: &Placement) -> JointD
         forces(reader, &item, kind, angle, reference, &mut description);
         limits(reader, &item, kind, angle, reference, &mut description);
     }
-    JointDraft { item, kind, name, pos, reference, description }
+    let given = reader.array::<2>(&item, "springdamper").filter(|x| scalar && x.iter().all(|x| *x > 0.0));
+    let spring_damper = given.map(|[time, ratio]| {
+        let rest = reader.number(&item, "springref").unwrap_or(0.0) * angle - reference;
+        [time, ratio, rest]
+    });
+    JointDraft { item, kind, name, pos, reference, spring_damper, description }
 }
 
 /// Spring, damper, rotor inertia, friction.
@@ -78,9 +84,9 @@ fn forces(
 ) {
     let scalar = matches!(kind, JointType::Revolute | JointType::Prismatic);
     let springdamper = reader.array::<2>(item, "springdamper").unwrap_or([0.0; 2]);
-    if springdamper.iter().all(|x| *x > 0.0) {
+    if !scalar && springdamper.iter().all(|x| *x > 0.0) {
         let remedy = "write the `stiffness` and `damping` it stands for";
-        reader.refused(item.id, "`springdamper` is not computed", remedy);
+        reader.refused(item.id, "`springdamper` of a ball or free joint is not computed", remedy);
     }
     if reader.number(item, "springyield").is_some_and(|y| y > 0.0) {
         reader.refused(item.id, "springs that yield (`springyield`) are not supported", "remove it");
@@ -140,21 +146,13 @@ fn limits(
         }
     }
     if scalar && let Some([low, high]) = reader.limited(item, "actuatorfrclimited", "actuatorfrcrange") {
-        limits.effort = Some(symmetric(reader, item, "actuatorfrcrange", low, high));
+        if low == -high {
+            limits.effort = Some(high);
+        } else {
+            limits.effort_range = Some([low, high]);
+        }
     }
     if limits != LimitsDescription::default() {
         joint.limits = Some(limits);
     }
-}
-
-/// One number for a force range: the larger side; said if the two differ.
-pub(super) fn symmetric(reader: &mut Reader, item: &Item, name: &str, low: f64, high: f64) -> f64 {
-    let larger = low.abs().max(high.abs());
-    if low != -high {
-        let what = format!("`{name}` goes from {low} to {high}; the effort limit kept is ±{larger}");
-        let (at, label) = (reader.at(item.id), reader.document.label(item.id));
-        let remedy = "make it symmetric if that matters";
-        reader.problems.of_kind("one-sided force range", Severity::Warning, at, label, what, remedy);
-    }
-    larger
 }

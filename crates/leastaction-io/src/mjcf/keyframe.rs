@@ -22,13 +22,14 @@ pub(super) fn read(reader: &mut Reader) {
             reader.warning(id, None, "a keyframe of this name exists already; this one is left out", remedy);
             continue;
         }
-        for unused in ["act", "ctrl", "mpos", "mquat", "plastic"] {
+        for unused in ["mpos", "mquat", "plastic"] {
             if element.get(unused).is_some() {
                 let what = format!("`{unused}` of keyframes is not used");
-                reader.left_out(id, what, "give inputs when you simulate");
+                reader.left_out(id, what, "remove it");
             }
         }
-        if let Some(state) = state(reader, id) {
+        if let Some(mut state) = state(reader, id) {
+            inputs(reader, id, &mut state);
             reader.model.states.insert(name, state);
         }
     }
@@ -65,6 +66,42 @@ fn state(reader: &mut Reader, id: ElementId) -> Option<StateDescription> {
         }
     }
     Some(state)
+}
+
+/// Controls, and states of actuators: one number per actuator of the file that has one.
+fn inputs(reader: &mut Reader, id: ElementId, state: &mut StateDescription) {
+    let document = Rc::clone(&reader.document);
+    for (name, only_activated) in [("ctrl", false), ("act", true)] {
+        let Some(attribute) = document.elements[id].get(name) else { continue };
+        let given = parse_numbers(&attribute.value);
+        let activated = |input: &Option<String>| {
+            let law = reader.model.laws.iter().find(|law| Some(&law.input) == input.as_ref());
+            law.is_some_and(|law| law.activation.is_some())
+        };
+        // Of an actuator that is left out nobody knows here whether it has a state.
+        if only_activated && reader.actuators.iter().any(Option::is_none) {
+            reader.left_out(id, "`act` of a keyframe is left out where an actuator is", "remove it");
+            continue;
+        }
+        let actuators: Vec<&Option<String>> =
+            reader.actuators.iter().filter(|input| !only_activated || activated(input)).collect();
+        if given.len() != actuators.len() && !given.is_empty() {
+            let message = format!(
+                "`{name}` has {} numbers, the model has {}: it is left out",
+                given.len(),
+                actuators.len()
+            );
+            reader.warning(id, Some(attribute.at), message, "give one number per actuator");
+            continue;
+        }
+        let target = if only_activated { &mut state.act } else { &mut state.inputs };
+        let named = actuators.into_iter().zip(given);
+        target.extend(
+            named
+                .filter_map(|(input, value)| Some((input.clone()?, value)))
+                .filter(|x| x.1 != 0.0 || only_activated),
+        );
+    }
 }
 
 /// The numbers of `qpos` or `qvel`; missing ones at the end are those of the file's pose. `None` if they are wrong.

@@ -7,7 +7,7 @@
 //!    no numbers. After it the later passes may take attributes for granted;
 //! 3. `settings` (`compiler`, `option`), `defaults` (classes), `assets` (materials, meshes);
 //! 4. `tree`: bodies, joints, inertias, shapes, sites;
-//! 5. `equality`, `actuator`, `keyframe`: what refers to the tree by name.
+//! 5. `tendon`, `equality`, `actuator`, `keyframe`: what refers to the tree by name.
 //!
 //! What the format can say and we do not support is listed once per kind (see `docs/formats-mjcf.md`).
 
@@ -20,10 +20,13 @@ mod geom;
 mod inertial;
 mod joint;
 mod keyframe;
+mod law;
 mod reader;
 mod schema;
 mod settings;
+mod tendon;
 mod tree;
+mod tuned;
 mod validate;
 mod write;
 
@@ -32,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 pub use write::write_mjcf;
 
-use super::Reading;
+use super::{Reading, View};
 
 /// How files named by `include` are fetched.
 pub type ReadFile = Box<dyn Fn(&Path) -> std::io::Result<String>>;
@@ -43,6 +46,8 @@ pub struct MjcfOptions {
     pub read_file: ReadFile,
     /// Folders whose files may be included, besides those below the folder of the main file.
     pub folders: Vec<PathBuf>,
+    /// Which shapes are drawn.
+    pub view: View,
     /// Most files one model may be made of.
     pub max_files: usize,
     /// Most bytes of text all files together may have.
@@ -54,6 +59,7 @@ impl Default for MjcfOptions {
         Self {
             read_file: Box::new(super::read_text),
             folders: Vec::new(),
+            view: View::default(),
             max_files: 256,
             max_bytes: super::MAX_FILE_BYTES as usize,
         }

@@ -9,12 +9,13 @@ use super::defaults::{ClassId, Defaults};
 use super::document::{self, Attribute, Document, ElementId};
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
-use super::{MjcfOptions, actuator, equality, keyframe, tree, validate};
+use super::tuned::{self, Tuned};
+use super::{MjcfOptions, actuator, equality, keyframe, tendon, tree, validate};
 use crate::frames::{
     self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
 };
 use crate::mechanism::{JointType, ModelDescription, Origin, Placement, Problems, Severity};
-use crate::{Diagnostic, Reading, SourceMap};
+use crate::{Diagnostic, Reading, SourceMap, View};
 
 /// An element together with the default elements it inherits from, nearest first.
 #[derive(Clone, Debug)]
@@ -33,8 +34,6 @@ pub(super) struct JointRecord {
     pub(super) reference: f64,
     /// Pose of a free body in the file.
     pub(super) placement: Placement,
-    /// True if the joint has a force range of its own, whatever its actuators have.
-    pub(super) own_effort: bool,
 }
 
 /// A site as the rest of the file refers to it.
@@ -54,6 +53,8 @@ pub(super) struct Reader {
     pub(super) assets: Assets,
     /// The folder of the main file, which mesh files are relative to.
     pub(super) folder: std::path::PathBuf,
+    /// Which shapes are drawn.
+    pub(super) view: View,
     pub(super) model: ModelDescription,
     /// The world and all bodies, in MuJoCo's order.
     pub(super) bodies: Vec<BodyRecord>,
@@ -62,11 +63,17 @@ pub(super) struct Reader {
     pub(super) joints: Vec<JointRecord>,
     pub(super) joint_names: HashMap<String, usize>,
     pub(super) sites: HashMap<String, SiteRecord>,
+    /// Fixed tendons by name.
+    pub(super) tendons: HashMap<String, tendon::TendonRecord>,
     /// Names of joints of the description, to keep made-up ones unique.
     pub(super) used_joint_names: Names,
     pub(super) used_body_names: Names,
     /// The keyframes would mean other poses than ours.
     pub(super) keyframes_are_lost: bool,
+    /// Numbers that wait for the mass matrix.
+    pub(super) tuned: Vec<Tuned>,
+    /// The actuators of the file in order, with the input each became.
+    pub(super) actuators: Vec<Option<String>>,
 }
 
 /// Reads a text; see [`super::read_mjcf`].
@@ -94,20 +101,26 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         defaults,
         assets,
         folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+        view: options.view,
         model,
         bodies: Vec::new(),
         body_names: HashMap::new(),
         joints: Vec::new(),
         joint_names: HashMap::new(),
         sites: HashMap::new(),
+        tendons: HashMap::new(),
         used_joint_names: Names::default(),
         used_body_names: Names::default(),
         keyframes_are_lost: false,
+        tuned: Vec::new(),
+        actuators: Vec::new(),
     };
     tree::read(&mut reader);
+    tendon::read(&mut reader);
     equality::read(&mut reader);
     actuator::read(&mut reader);
     keyframe::read(&mut reader);
+    tuned::apply(&mut reader);
     reader.list_ignored_sections();
     let empty = reader.model.bodies.is_empty();
     if empty && !reader.problems.has_errors() {
@@ -366,8 +379,8 @@ impl Reader {
                 && has_forces(id)
         });
         for id in self.section("tendon") {
-            if by_default || has_forces(id) {
-                self.left_out(id, "tendons are left out, and their forces with them", "remove it");
+            if document.elements[id].tag != "fixed" && (by_default || has_forces(id)) {
+                self.left_out(id, "spatial tendons are left out, and their forces with them", "remove it");
             }
         }
         for id in self.section("deformable") {

@@ -36,6 +36,9 @@ pub(super) struct Settings {
     pub(super) springs: bool,
     pub(super) dampers: bool,
     pub(super) actuation: bool,
+    pub(super) clamp_controls: bool,
+    /// Groups of actuators that are switched off.
+    pub(super) groups_off: Vec<i64>,
 }
 
 impl Default for Settings {
@@ -62,6 +65,8 @@ impl Default for Settings {
             springs: true,
             dampers: true,
             actuation: true,
+            clamp_controls: true,
+            groups_off: Vec::new(),
         }
     }
 }
@@ -153,6 +158,9 @@ fn option(document: &Document, id: ElementId, settings: &mut Settings, problems:
         match attribute.name.as_str() {
             "gravity" => settings.gravity = parse_array(text).unwrap_or(settings.gravity),
             "wind" => settings.wind = parse_array(text).unwrap_or(settings.wind),
+            "actuatorgroupdisable" => {
+                settings.groups_off = parse_numbers(text).into_iter().map(|group| group as i64).collect();
+            }
             "density" | "viscosity" => {
                 if text.trim().parse::<f64>().is_ok_and(|x| x != 0.0) {
                     let what = format!("the fluid forces of `{}` are left out", attribute.name);
@@ -188,6 +196,7 @@ fn flags(document: &Document, id: ElementId, settings: &mut Settings) {
             "damper" => settings.dampers = on,
             "passive" if !on => (settings.springs, settings.dampers) = (false, false),
             "actuation" => settings.actuation = on,
+            "clampctrl" => settings.clamp_controls = on,
             "constraint" if !on => {
                 settings.contacts = false;
                 settings.equalities = false;

@@ -8,9 +8,12 @@ use super::geom::{self, Geom};
 use super::inertial;
 use super::joint::{self, JointDraft};
 use super::reader::{Item, JointRecord, Reader, SiteRecord};
+use super::tuned::Tuned;
+use crate::View;
 use crate::frames::compose;
 use crate::mechanism::{
-    BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, WORLD,
+    BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, Shape, Visual,
+    WORLD,
 };
 
 pub(super) const NO_CONTACTS: &str = "collisions between geoms are not simulated";
@@ -234,12 +237,19 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
 }
 
 fn add_visuals(reader: &mut Reader, geoms: &[(Item, Geom)], body: &mut BodyDescription) {
-    let visible = |geom: &Geom| geom.group <= LAST_VISIBLE_GROUP;
+    // Meshes that do not collide are there to be seen: what collides would hide them.
+    let is_mesh = |geom: &Geom| matches!(&geom.visual, Some(Visual { shape: Shape::Mesh { .. }, .. }));
+    let shows = |geom: &Geom| geom.group <= LAST_VISIBLE_GROUP;
+    let dressed = geoms.iter().any(|(_, geom)| is_mesh(geom) && !geom.collides && shows(geom));
+    let visible = |geom: &Geom| match reader.view {
+        View::Visual => shows(geom) && !(dressed && geom.collides),
+        View::Collision => geom.collides,
+        View::Both => true,
+    };
     let any_visible = geoms.iter().any(|(_, g)| g.visual.is_some() && visible(g));
+    let drawn = geoms.iter().filter(|(_, geom)| !any_visible || visible(geom));
+    body.visuals.extend(drawn.filter_map(|(_, geom)| geom.visual.clone()));
     for (item, geom) in geoms {
-        if let Some(visual) = geom.visual.as_ref().filter(|_| !any_visible || visible(geom)) {
-            body.visuals.push(visual.clone());
-        }
         if geom.collides && reader.settings.contacts {
             reader.left_out(item.id, NO_CONTACTS, NO_CONTACTS_REMEDY);
         }
@@ -312,8 +322,11 @@ fn add_joints(
             kind: draft.kind,
             reference: draft.reference,
             placement: *placement,
-            own_effort: description.limits.as_ref().is_some_and(|l| l.effort.is_some()),
         });
+        if let Some([time, ratio, rest]) = draft.spring_damper {
+            let joint = reader.model.joints.len();
+            reader.tuned.push(Tuned::SpringDamper { joint, time, ratio, rest });
+        }
         reader.model.joints.push(description);
         parent = child;
     }

@@ -101,7 +101,7 @@ fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescri
     let places = |list: &str| -> Vec<usize> {
         let children = tree.member(0, list).map(|l| tree.nodes[l].children.as_slice()).unwrap_or_default();
         // The name shows better in an excerpt than the brace before it.
-        let place = |c: &usize| tree.member(*c, "name").unwrap_or(*c);
+        let place = |c: &usize| tree.member(*c, "name").or(tree.member(*c, "input")).unwrap_or(*c);
         children
             .iter()
             .map(place)
@@ -114,8 +114,14 @@ fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescri
     for (joint, at) in model.joints.iter_mut().zip(places("joints")) {
         joint.origin = findings.origin(at);
     }
+    for (law, at) in model.laws.iter_mut().zip(places("laws")) {
+        law.origin = findings.origin(at);
+    }
     for (coupling, at) in model.couplings.iter_mut().zip(places("couplings")) {
         coupling.origin = findings.origin(at);
+    }
+    for (tendon, at) in model.tendons.iter_mut().zip(places("tendons")) {
+        tendon.origin = findings.origin(at);
     }
 }
 

@@ -56,10 +56,12 @@ pub(super) const MODEL: Shape = Shape::Struct(&[
     may("gravity", Shape::Vector(3)),
     may("wind", Shape::Vector(3)),
     may("inputs", Shape::List(&Shape::Text)),
+    may("laws", Shape::List(&LAW)),
     must("bodies", Shape::List(&BODY)),
     may("joints", Shape::List(&JOINT)),
     may("constraints", Shape::List(&CONSTRAINT)),
     may("couplings", Shape::List(&COUPLING)),
+    may("tendons", Shape::List(&TENDON)),
     may("frames", Shape::List(&FRAME)),
     may("states", Shape::Map(&STATE)),
 ]);
@@ -73,10 +75,17 @@ const BODY: Shape = Shape::Struct(&[
     may("inertia", Shape::Vector(6)),
     may("drag", Shape::Number),
     may("thrusters", Shape::List(&THRUSTER)),
+    may("pushes", Shape::List(&PUSH)),
     may("visuals", Shape::List(&VISUAL)),
 ]);
 
 const THRUSTER: Shape = Shape::Struct(&[must("input", Shape::Text), must("wrench", Shape::Vector(6))]);
+
+const PUSH: Shape = Shape::Struct(&[
+    must("input", Shape::Text),
+    must("wrench", Shape::Vector(6)),
+    may("point", Shape::Vector(3)),
+]);
 
 const VISUAL: Shape =
     Shape::Struct(&[must("shape", SOLID), may("placement", PLACEMENT), optional("rgba", Shape::Vector(4))]);
@@ -131,10 +140,31 @@ const LIMITS: Shape = Shape::Struct(&[
     optional("upper", Shape::NumberOrNumbers),
     optional("velocity", Shape::Number),
     optional("effort", Shape::Number),
+    optional("effort_range", Shape::Vector(2)),
+    optional("restitution", Shape::Number),
 ]);
 
 const ACTUATOR: Shape =
     Shape::Struct(&[must("input", Shape::Text), may("coordinate", Shape::Count), may("gear", Shape::Number)]);
+
+const LAW: Shape = Shape::Struct(&[
+    must("input", Shape::Text),
+    may("gain", Shape::NumberOrNumbers),
+    may("bias", Shape::NumberOrNumbers),
+    optional("control_range", Shape::Vector(2)),
+    optional("force_range", Shape::Vector(2)),
+    optional("speed_line", SPEED_LINE),
+    may("rotor_inertia", Shape::Number),
+    optional("activation", ACTIVATION),
+]);
+
+const SPEED_LINE: Shape = Shape::Struct(&[must("stall", Shape::Number), must("free_speed", Shape::Number)]);
+
+const ACTIVATION: Shape = Shape::Struct(&[
+    must("kind", Shape::OneOf(&["integrator", "filter"])),
+    may("time_constant", Shape::Number),
+    optional("range", Shape::Vector(2)),
+]);
 
 const MIMIC: Shape = Shape::Struct(&[
     must("joint", Shape::Text),
@@ -162,7 +192,22 @@ const COUPLING: Shape = Shape::Struct(&[
     may("name", Shape::Text),
     must("joint", Shape::Text),
     optional("of", Shape::Text),
-    must("polynomial", Shape::Numbers),
+    may("polynomial", Shape::Numbers),
+    may("reference", Shape::Vector(2)),
+    may("sum", Shape::List(&TERM)),
+    may("value", Shape::Number),
+]);
+
+const TERM: Shape = Shape::Struct(&[must("joint", Shape::Text), must("coefficient", Shape::Number)]);
+
+const TENDON: Shape = Shape::Struct(&[
+    must("name", Shape::Text),
+    must("terms", Shape::List(&TERM)),
+    may("stiffness", Shape::Number),
+    may("rest", Shape::Number),
+    may("damping", Shape::Number),
+    optional("lower", Shape::Number),
+    optional("upper", Shape::Number),
 ]);
 
 const FRAME: Shape =
@@ -172,4 +217,6 @@ const STATE: Shape = Shape::Struct(&[
     may("t", Shape::Number),
     may("q", Shape::Map(&Shape::NumberOrNumbers)),
     may("v", Shape::Map(&Shape::NumberOrNumbers)),
+    may("act", Shape::Map(&Shape::Number)),
+    may("inputs", Shape::Map(&Shape::Number)),
 ]);

@@ -11,7 +11,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "robot",
         "name version",
-        "link joint material | transmission gazebo ros2_control sensor plugin group_state group \
+        "link joint material transmission | gazebo ros2_control sensor plugin group_state group \
          disable_collisions end_effector virtual_joint passive_joint mujoco",
     ),
     ("link", "name type", "inertial visual collision | sensor contact"),

@@ -151,7 +151,7 @@ fn read_limits(
         }
     }
     let mut limits =
-        LimitsDescription { lower: None, upper: None, velocity: velocity.value(), effort: effort.value() };
+        LimitsDescription { velocity: velocity.value(), effort: effort.value(), ..Default::default() };
     if needs_limit && lower == Bound::Missing && upper == Bound::Missing {
         let message = "`<limit>` has neither `lower` nor `upper`: both are 0, the joint has no room to move";
         let remedy = "give the range of the joint";

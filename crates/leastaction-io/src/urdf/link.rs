@@ -6,8 +6,10 @@ use roxmltree::Node;
 
 use super::element::{Element, tag};
 use super::meshes::Meshes;
+use super::{UrdfOptions, View};
 use crate::findings::{Findings, quoted};
 use crate::frames::{quaternion_from_rpy, rotate_inertia, unit_quaternion};
+use crate::masses::MassProperties;
 use crate::mechanism::{BodyDescription, Placement, Shape, Visual};
 
 /// Colours by material name.
@@ -24,6 +26,7 @@ pub(super) struct Link {
 pub(super) fn read_link(
     node: Node<'_, '_>,
     name: &str,
+    options: &UrdfOptions,
     materials: &mut Materials,
     meshes: &mut Meshes<'_>,
     findings: &mut Findings<'_>,
@@ -41,16 +44,53 @@ pub(super) fn read_link(
     if let Some(inertial) = inertial {
         read_inertial(inertial, &mut body, findings);
     }
+    let (mut seen, mut touching) = (Vec::new(), Vec::new());
+    let weighed = inertial.is_none() && options.density.is_some();
     for child in node.children().filter(Node::is_element) {
         let element = Element::drawn(child, &owner);
         match tag(child) {
-            "visual" => body.visuals.extend(read_visual(element, materials, meshes, findings)),
-            // Collision shapes have no part in the motion; they are read for their faults alone.
-            "collision" => drop(read_visual(element, materials, &mut Meshes::unresolved(), findings)),
+            "visual" => seen.extend(read_visual(element, materials, meshes, findings)),
+            // Read for its faults alone where it is neither drawn nor weighed: its meshes may be missing.
+            "collision" if options.view == View::Visual && !weighed => {
+                drop(read_visual(element, materials, &mut Meshes::unresolved(), findings));
+            }
+            "collision" => touching.extend(read_visual(element, materials, meshes, findings)),
             _ => {}
         }
     }
-    Link { body, offset, has_inertial: inertial.is_some() }
+    if let (true, Some(density)) = (weighed, options.density) {
+        weigh(if touching.is_empty() { &seen } else { &touching }, density, link, &mut body, findings);
+    }
+    match options.view {
+        View::Visual => body.visuals = seen,
+        View::Collision => body.visuals = touching,
+        View::Both => body.visuals.extend(seen.into_iter().chain(touching)),
+    }
+    Link { has_inertial: inertial.is_some() || body.mass > 0.0, body, offset }
+}
+
+/// Mass of shapes of one density, for a link whose author gave none.
+fn weigh(
+    shapes: &[Visual],
+    density: f64,
+    link: Element<'_, '_, '_>,
+    body: &mut BodyDescription,
+    findings: &mut Findings<'_>,
+) {
+    let mut parts = Vec::new();
+    for shape in shapes {
+        match MassProperties::of_shape(&shape.shape, density, &shape.placement) {
+            Ok(part) => parts.push(part),
+            Err(why) => link.fault(
+                findings,
+                format!("a shape gives no mass: {why}"),
+                "repair the mesh, give the link an `<inertial>`, or a `<collision>` of simple shapes",
+            ),
+        }
+    }
+    if !parts.is_empty() {
+        MassProperties::sum(&parts).store(body);
+    }
 }
 
 /// Mass, com and inertia, the latter turned into the axes of the link.

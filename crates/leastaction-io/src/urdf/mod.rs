@@ -7,6 +7,7 @@ mod joint;
 mod link;
 mod meshes;
 mod read;
+mod transmission;
 mod tree;
 mod write;
 
@@ -33,6 +34,22 @@ pub struct UrdfOptions {
     /// Folders that hold ROS packages, or are one, for `package://NAME/...`. The folders above the file are tried
     /// after these.
     pub search_paths: Vec<PathBuf>,
+    /// In kg/m³: links without `<inertial>` get their mass from their collision shapes, or what is drawn if there are none.
+    pub density: Option<f64>,
+    /// Which shapes are drawn.
+    pub view: View,
+}
+
+/// Which shapes of a model are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// What the author meant to be seen.
+    #[default]
+    Visual,
+    /// What touches.
+    Collision,
+    /// Both.
+    Both,
 }
 
 /// Message and remedy for a file that xacro has not expanded.

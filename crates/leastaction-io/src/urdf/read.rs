@@ -9,6 +9,7 @@ use super::element::{Element, tag};
 use super::joint::{Joint, read_joint};
 use super::link::{Link, Materials, read_link, read_material};
 use super::meshes::Meshes;
+use super::transmission::add_transmissions;
 use super::tree::check_tree;
 use super::{UrdfBase, UrdfOptions, XACRO};
 use crate::findings::{Findings, quoted};
@@ -40,7 +41,7 @@ fn read_document<'t>(
     if tag(root) != "robot" {
         let remedy = match tag(root) {
             "mujoco" => "this is MJCF, not URDF: read it as MJCF".into(),
-            "sdf" => "this is SDF, which is not read: convert it to URDF or MJCF".into(),
+            "sdf" => "this is SDF, not URDF: read it as SDF".into(),
             _ => String::from("a URDF file is one `<robot name=\"…\">` element"),
         };
         let message = format!("the root element is `<{}>`, not `<robot>`", tag(root));
@@ -65,7 +66,7 @@ fn read_document<'t>(
     let mut meshes = Meshes::new(path, &options.search_paths);
     let mut links: Vec<Link> = Vec::new();
     for_each_named(root, "link", findings, |node, name, findings| {
-        links.push(read_link(node, name, &mut materials, &mut meshes, findings));
+        links.push(read_link(node, name, options, &mut materials, &mut meshes, findings));
     });
     meshes.report(findings);
     let mut joints: Vec<Joint> = Vec::new();
@@ -93,6 +94,7 @@ fn read_document<'t>(
         model.bodies.push(link.body);
     }
     model.joints.extend(joints.into_iter().map(|j| j.joint));
+    add_transmissions(root, &mut model, findings);
     Some(model)
 }
 

@@ -95,6 +95,7 @@ impl Writer {
             ("inputs", model.inputs.len()),
             ("constraints", model.constraints.len()),
             ("couplings", model.couplings.len()),
+            ("tendons", model.tendons.len()),
             ("frames", model.frames.len()),
             ("states", model.states.len()),
         ];
@@ -109,6 +110,9 @@ impl Writer {
         let named = format!("body `{}`", body.name);
         if body.drag != 0.0 {
             self.lose(named.as_str(), "drag");
+        }
+        if !body.pushes.is_empty() {
+            self.lose(named.as_str(), "pushes");
         }
         if !body.thrusters.is_empty() {
             self.lose(named.as_str(), "thrusters");

@@ -83,6 +83,7 @@ fn problem(mechanism: &Mechanism, terms: &[(&str, f64)]) -> Result<MotionProblem
         limits: Vec::new(),
         via: Vec::new(),
         passive: false,
+        tasks: Vec::new(),
     })
 }
 

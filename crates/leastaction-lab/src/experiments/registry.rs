@@ -49,4 +49,5 @@ experiments! {
     ours_agreement::EXPERIMENT,
     ours_jerk_cost::EXPERIMENT,
     ours_energy::EXPERIMENT,
+    ours_weights::EXPERIMENT,
 }

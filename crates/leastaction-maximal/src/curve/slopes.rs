@@ -326,7 +326,9 @@ impl Slopes {
         for &(input, c, gear) in &joint.actuators {
             driven[c] += at.u[input] * gear;
         }
-        for &(input, c, gear) in joint.actuators.iter().filter(|(_, c, _)| driven[*c].abs() < joint.effort) {
+        let [low, high] = joint.effort;
+        let within = |c: usize| low < driven[c] && driven[c] < high;
+        for &(input, c, gear) in joint.actuators.iter().filter(|(_, c, _)| within(*c)) {
             for al in 0..=table.s {
                 let mut on = Pair::zero();
                 let row = public_row(joint.kind, &places[al].g, c);

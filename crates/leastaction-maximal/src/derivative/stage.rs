@@ -20,10 +20,12 @@ use crate::geometry::{Geometry, LinkPose, Side};
 use crate::graph::Graph;
 use crate::layout::{ClosureKind, Layout, LinkJoint};
 use crate::ldu::{Block, Ldu, Six, angular, linear, six};
+use crate::mechanism::cut;
 use crate::nonholonomic::Rolling;
 use crate::residual::closure_force;
 use crate::rotation_map::RotationMap;
 use crate::scalar::{Real, by_entry};
+use crate::servo::Servo;
 use crate::spatial::{Mat3, Vec3};
 use crate::workspace::StepData;
 
@@ -186,6 +188,22 @@ impl Stage {
         let momentum = &at.momentum[i];
         ang -= Vec3::constant(angular(momentum));
         lin -= Vec3::constant(linear(momentum)) + Vec3::constant(layout.gravity).scale(link.mass * half);
+        for (input, point, wrench) in &link.pushes {
+            let s = at.u[*input] * half;
+            let (tau, f) = (Vec3::constant(wrench.ang), Vec3::constant(wrench.lin));
+            let (r, r_end) = (rot * Vec3::constant(*point), rot_end * Vec3::constant(*point));
+            ang -= (tau + r.cross(f)).scale(s);
+            lin -= f.scale(s);
+            ang_end += (tau + r_end.cross(f)).scale(s);
+            lin_end += f.scale(s);
+            let half = half * at.step.input_slopes[*input];
+            let unit = |side: &Side, s: f64| {
+                six((wrench.ang + (side.rot[i] * *point).cross(wrench.lin)).scale(s), wrench.lin.scale(s))
+            };
+            let kick = about_point(&unit(&self.start, -half), self.start.arm[i]);
+            self.rows_by_input.entries.push((i, *input, kick));
+            self.out_by_input.entries.push((i, *input, unit(&self.end, half)));
+        }
         for (input, wrench) in &link.thrusters {
             let s = at.u[*input] * half;
             let (tau, f) = (Vec3::constant(wrench.ang), Vec3::constant(wrench.lin));
@@ -194,6 +212,7 @@ impl Stage {
             ang_end += (rot_end * tau).scale(s);
             lin_end += (rot_end * f).scale(s);
             let (side, side_end) = (&self.start, &self.end);
+            let half = half * at.step.input_slopes[*input];
             let kick = six((side.rot[i] * wrench.ang).scale(-half), (side.rot[i] * wrench.lin).scale(-half));
             self.rows_by_input.entries.push((i, *input, about_point(&kick, side.arm[i])));
             let end =
@@ -235,6 +254,9 @@ impl Stage {
                 force[c] -=
                     law_offset(joint, c, &span.y, at, at.step.implicit[link.v + c]) - span.dy[c] * law.alpha;
             }
+            if !joint.servos.is_empty() {
+                force[c] -= servo_impulse(joint, c, &span, at);
+            }
         }
         for (lane, column) in [(PARENT, link.parent), (CHILD, Some(i))] {
             let Some(column) = column else { continue };
@@ -245,6 +267,7 @@ impl Stage {
             self.rows_by_both.push_lanes(n + i, column, &force, lane);
         }
         self.push_inputs(layout, at, joint, false, i);
+        self.push_servo_inputs(layout, at, i, &span);
         if !joint.rows.has_rows && joint.actuators.is_empty() {
             return;
         }
@@ -256,6 +279,9 @@ impl Stage {
                 if joint.rows.has_rows && law.alpha != 0.0 {
                     let offset = law_offset(joint, c, &span.y, at, at.step.implicit[link.v + c]);
                     out.add(&coordinate_row(kind, &span.g_end, c), offset + span.dy[c] * law.beta);
+                }
+                if !joint.servos.is_empty() {
+                    out.add(&coordinate_row(kind, &span.g_end, c), servo_impulse(joint, c, &span, at));
                 }
             }
             self.kick(
@@ -401,7 +427,7 @@ impl Stage {
             driven[c] += at.u[input] * gear;
         }
         for &(input, c, gear) in &joint.actuators {
-            if driven[c].abs() >= joint.effort {
+            if !cut(driven[c], joint.effort).1 {
                 continue;
             }
             for at_start in [true, false] {
@@ -412,7 +438,7 @@ impl Stage {
                     crate::start::full_geometry(layout, side, index)
                 };
                 let row = public_row(joint.kind, &g, c);
-                let s = s * at.step.h * gear;
+                let s = s * at.step.h * gear * at.step.input_slopes[input];
                 for (link, ang, s) in [(joint.b.link, row.ang_b, s), (joint.a.link, row.ang_a, -s)] {
                     let Some(link) = link else { continue };
                     let ang = if at_start { ang } else { ang + side.arm[link].cross(row.lin) };
@@ -423,6 +449,46 @@ impl Stage {
             }
         }
     }
+}
+
+impl Stage {
+    /// What inputs of servos do to the force row of their coordinate, and at the end.
+    fn push_servo_inputs(&mut self, layout: &Layout, at: &At<'_>, i: usize, span: &Span) {
+        let (link, n) = (&layout.links[i], layout.links.len());
+        let joint = &link.joint;
+        for Servo { input, coordinate: c, gear, law } in joint.servos.iter().copied() {
+            let (y, rate) = middle(c, span, at);
+            let asked: f64 = joint
+                .servos_of(c)
+                .map(|s| s.gear * s.law.force(at.u[s.input], y.value() * s.gear, rate.value() * s.gear))
+                .sum();
+            if !cut(asked, joint.effort).1 {
+                continue;
+            }
+            let by = law.slopes(at.u[input], y.value() * gear, rate.value() * gear).by_input;
+            let half = 0.5 * at.step.h * gear * by * at.step.input_slopes[input];
+            let mut force = [0.0; 6];
+            force[c] = -half;
+            self.rows_by_input.entries.push((n + i, input, force));
+            let row = coordinate_row(joint.kind, &self.end.joints[i], c);
+            for (link, ang, s) in [(joint.b.link, row.ang_b, half), (joint.a.link, row.ang_a, -half)] {
+                let Some(link) = link else { continue };
+                let ang = ang + self.end.arm[link].cross(row.lin);
+                self.out_by_input.entries.push((link, input, six(ang.scale(s), row.lin.scale(s))));
+            }
+        }
+    }
+}
+
+/// Where the servos of a coordinate are evaluated: middle of the increment and mean rate.
+fn middle(c: usize, span: &Span, at: &At<'_>) -> (D, D) {
+    (span.y[c] + span.dy[c] * 0.5, span.dy[c] * (1.0 / at.step.h))
+}
+
+/// `(h/2) Q` of (3.60).
+fn servo_impulse(joint: &LinkJoint, c: usize, span: &Span, at: &At<'_>) -> D {
+    let (y, rate) = middle(c, span, at);
+    joint.servo_force(c, y, rate, at.u) * (0.5 * at.step.h)
 }
 
 pub(super) fn joined(ang: Vec3<D>, lin: Vec3<D>) -> [D; 6] {

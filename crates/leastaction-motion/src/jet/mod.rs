@@ -66,7 +66,7 @@ pub use samples::{NoQuantities, Quantities, Samples};
 pub use workspace::JetWorkspace;
 
 /// Why a jet could not be evaluated.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum JetError {
     /// A vector has another length than the mechanism and order need.

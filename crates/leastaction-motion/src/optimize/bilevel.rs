@@ -1,22 +1,25 @@
 //! Weights from a noisy recording: the bilevel problem.
 //!
 //! ```text
-//! min_w Σ |q_obs − q*(w)|²,     dθ*/dw_t = −H⁻¹ ∇c_t                                          (5.8)
+//! min_w Σ |q_obs − q*(w)|²,   w ≥ 0,  Σ w = 1,      dθ*/dw_t = −H⁻¹ ∇c_t                       (5.8)
 //! ```
 //!
-//! Gauss–Newton on `u = log w` with absolute damping: weights that hardly move the motion would otherwise dominate the
-//! step. The inner problem starts from the previous motion, so that the same local minimum is tracked; the first inner
-//! solve starts from the fitted recording. The optimality conditions themselves are no guide here: their residual
-//! amplifies noise by derivatives of order six.
+//! Gauss–Newton on the closed simplex of the shares `z_t ∝ w_t c_t`, so that weights may become zero and all of them are of
+//! one size; with absolute damping, since shares that hardly move the motion would otherwise dominate the step. The inner
+//! problem starts from the previous motion, so that the same local minimum is tracked; the first inner solve starts from the
+//! fitted recording. The optimality conditions themselves are no guide here: their residual amplifies noise by derivatives
+//! of order six.
 
 use super::HessianKind;
+use super::confidence::interval;
+use super::explaining_set::corners;
 use super::kkt::Kkt;
 use super::newton::{NewtonOptions, minimise};
 use super::observation::Observation;
 use super::status::{SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
 use super::{OptimizeError, SplineTable};
-use crate::linalg::{Banded, cholesky, cholesky_solve, dot};
+use crate::linalg::{Banded, dot, simplex_least_squares, singular_values, triangular_factor};
 
 /// Options of the bilevel method.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +41,13 @@ impl Default for BilevelOptions {
 pub struct BilevelSolution {
     /// Weights, summing to one.
     pub weights: Vec<f64>,
-    /// One-sigma uncertainty of each weight.
+    /// One-sigma uncertainty of each weight; of a weight at zero the upper end of its interval.
     pub sigma: Vec<f64>,
+    /// One-sigma confidence interval of each weight: covers the truth as often at zero as inside.
+    pub intervals: Vec<(f64, f64)>,
+    /// Smallest and largest value of each weight among those that this recording cannot tell apart at all; equal if the
+    /// weights are identifiable.
+    pub ranges: Vec<(f64, f64)>,
     /// The optimal motion of these weights.
     pub theta: ControlPoints,
     /// Root mean square difference of that motion to the recording.
@@ -56,7 +64,7 @@ impl BilevelSolution {
     /// True if no weights explain the recording: the misfit is well above its noise.
     #[must_use]
     pub fn unexplained(&self) -> bool {
-        self.misfit > 3.0 * self.noise + 1e-9
+        self.misfit.is_nan() || self.misfit > 3.0 * self.noise + 1e-9
     }
     /// Terms whose weight is not told from zero: two sigma reach it.
     #[must_use]
@@ -67,18 +75,18 @@ impl BilevelSolution {
 
 /// One point of the outer iteration.
 struct Outer {
-    u: Vec<f64>,
-    weights: Vec<f64>,
+    /// Shares on the simplex.
+    z: Vec<f64>,
     theta: ControlPoints,
     residuals: Vec<f64>,
     sum: f64,
 }
 
-fn softmax(u: &[f64]) -> Vec<f64> {
-    let top = u.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x));
-    let e: Vec<f64> = u.iter().map(|x| (x - top).exp()).collect();
-    let sum: f64 = e.iter().sum();
-    e.iter().map(|x| x / sum).collect()
+/// Scaled to sum to one.
+fn normalised(x: impl Iterator<Item = f64>) -> Vec<f64> {
+    let x: Vec<f64> = x.collect();
+    let sum: f64 = x.iter().sum();
+    x.iter().map(|x| x / sum).collect()
 }
 
 /// Finds the weights of a noisy recording. Limits are not part of the method: they may be there, but must not act.
@@ -90,25 +98,24 @@ pub fn infer_noisy(
     observation: &Observation,
     options: &BilevelOptions,
 ) -> Result<BilevelSolution, OptimizeError> {
+    if !tr.tasks.is_empty() {
+        return Err(OptimizeError::TasksNotSupported);
+    }
     let fit = observation.fit(tr)?;
     let table = observation.table(tr)?;
     let terms = tr.names.len();
+    let mut search = Search { scales: vec![1.0; terms], tr, observation, table, options };
+    search.find_scales(&fit.theta);
     let mut starts = options.starts.clone();
     if starts.is_empty() {
+        // Equal shares, equal weights, then each term in front of the others.
+        starts.push(normalised(search.scales.iter().map(|s| 1.0 / s)));
         starts.push(vec![1.0 / terms as f64; terms]);
-        let mut point = Point::default();
-        tr.evaluate(&fit.theta, &mut point);
-        let inverse: Vec<f64> =
-            tr.term_costs(&point, &fit.theta).iter().map(|c| 1.0 / c.max(1e-12)).collect();
-        let sum: f64 = inverse.iter().sum();
-        starts.push(inverse.iter().map(|w| w / sum).collect());
         for t in 0..terms {
-            starts.push(
-                (0..terms).map(|k| if k == t { 0.7 } else { 0.3 / (terms - 1).max(1) as f64 }).collect(),
-            );
+            let share = |k: usize| if k == t { 0.7 } else { 0.3 / (terms - 1).max(1) as f64 };
+            starts.push(normalised((0..terms).map(|k| share(k) / search.scales[k])));
         }
     }
-    let mut search = Search { tr, observation, table, options };
     let mut best: Option<(Outer, usize)> = None;
     let mut tried = 0;
     for start in &starts {
@@ -124,25 +131,26 @@ pub fn infer_noisy(
         }
     }
     let Some((outer, iterations)) = best else {
-        let weights = vec![1.0 / terms as f64; terms];
-        let sigma = vec![f64::INFINITY; terms];
-        let (misfit, noise) = (f64::INFINITY, fit.noise);
         return Ok(BilevelSolution {
-            weights,
-            sigma,
+            weights: vec![1.0 / terms as f64; terms],
+            sigma: vec![f64::INFINITY; terms],
+            intervals: vec![(0.0, 1.0); terms],
+            ranges: vec![(0.0, 1.0); terms],
             theta: fit.theta,
-            misfit,
-            noise,
+            misfit: f64::INFINITY,
+            noise: fit.noise,
             iterations: 0,
             starts: tried,
         });
     };
     no_limit_acts(search.tr, &outer.theta)?;
-    let sigma = search.deviations(&outer);
+    let Doubt { sigma, intervals, ranges } = search.doubt(&outer);
     let misfit = (outer.sum / outer.residuals.len() as f64).sqrt();
     Ok(BilevelSolution {
-        weights: outer.weights,
+        weights: search.weights(&outer.z),
         sigma,
+        intervals,
+        ranges,
         theta: outer.theta,
         misfit,
         noise: fit.noise,
@@ -174,12 +182,41 @@ struct Search<'a> {
     observation: &'a Observation,
     table: SplineTable,
     options: &'a BilevelOptions,
+    /// What turns weights into shares of one size: the costs of a motion that fits the recording about.
+    scales: Vec<f64>,
+}
+
+/// What a recording leaves open.
+struct Doubt {
+    sigma: Vec<f64>,
+    intervals: Vec<(f64, f64)>,
+    ranges: Vec<(f64, f64)>,
 }
 
 impl Search<'_> {
-    /// The optimal motion of weights, from a motion nearby.
-    fn inner(&mut self, u: Vec<f64>, from: &ControlPoints) -> Option<Outer> {
-        let weights = softmax(&u);
+    fn weights(&self, z: &[f64]) -> Vec<f64> {
+        normalised(z.iter().zip(&self.scales).map(|(z, s)| z / s))
+    }
+
+    /// Costs of an optimal motion near the recording: those of the fit itself are made of its noise.
+    fn find_scales(&mut self, fitted: &ControlPoints) {
+        let costs = |tr: &mut Transcription, theta: &ControlPoints| {
+            let mut point = Point::default();
+            tr.evaluate(theta, &mut point);
+            let costs = tr.term_costs(&point, theta);
+            let top = costs.iter().fold(0.0, |m: f64, c| m.max(*c));
+            costs.into_iter().map(|c| c.max(1e-12 * top).max(f64::MIN_POSITIVE)).collect::<Vec<f64>>()
+        };
+        self.scales = costs(self.tr, fitted);
+        let even = vec![1.0 / self.scales.len() as f64; self.scales.len()];
+        if let Some(outer) = self.inner(even, fitted) {
+            self.scales = costs(self.tr, &outer.theta);
+        }
+    }
+
+    /// The optimal motion of shares, from a motion nearby.
+    fn inner(&mut self, z: Vec<f64>, from: &ControlPoints) -> Option<Outer> {
+        let weights: Vec<f64> = z.iter().zip(&self.scales).map(|(z, s)| z / s).collect();
         let mut theta = ControlPoints::new(from.high.clone());
         let options = NewtonOptions { tolerance: 1e-8, max_iterations: 60, polish: false };
         let report = minimise(self.tr, &weights, &mut theta, &options, &mut |_| Wish::Continue);
@@ -188,25 +225,27 @@ impl Search<'_> {
         }
         let residuals = self.observation.residuals(&self.table, &theta, self.tr.n);
         let sum = dot(&residuals, &residuals);
-        Some(Outer { u, weights, theta, residuals, sum })
+        sum.is_finite().then_some(Outer { z, theta, residuals, sum })
     }
 
-    /// `∂ residuals / ∂ w_t`, one column per term.
+    /// `∂ residuals / ∂ z_t`, one column per term.
     fn sensitivities(&mut self, at: &Outer) -> Option<Vec<Vec<f64>>> {
         let tr = &mut *self.tr;
         let (size, width) = (tr.unknowns(), tr.width());
+        let weights: Vec<f64> = at.z.iter().zip(&self.scales).map(|(z, s)| z / s).collect();
         let mut point = Point::default();
         tr.evaluate(&at.theta, &mut point);
         tr.linearize(&mut point);
         let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
-        tr.hessian(&at.weights, &point, &[], &[], HessianKind::Exact, &mut h, &mut diagonal);
+        tr.hessian(&weights, &point, &[], &[], HessianKind::Exact, &mut h, &mut diagonal);
         let mut kkt = Kkt::new(size, width);
         kkt.factor(&h, |_| 0.0, &tr.equalities).ok()?;
         let columns = tr
             .term_gradients(&point, &at.theta)
             .into_iter()
-            .map(|mut d| {
-                d.iter_mut().for_each(|d| *d = -*d);
+            .zip(&self.scales)
+            .map(|(mut d, scale)| {
+                d.iter_mut().for_each(|d| *d /= -scale);
                 kkt.solve(&mut d, &vec![0.0; tr.equalities.len()], &tr.equalities);
                 let mut full = vec![0.0; tr.table.n_control * tr.n];
                 full[tr.free.start * tr.n..tr.free.end * tr.n].copy_from_slice(&d);
@@ -218,56 +257,49 @@ impl Search<'_> {
         Some(columns)
     }
 
+    /// The best shares for the linearised motion, kept near by the damping: a least-squares problem on the simplex.
+    fn step(at: &Outer, columns: &[Vec<f64>], damping: f64) -> Option<Vec<f64>> {
+        let k = at.z.len();
+        // `J z = 0` (weights have no size) and `Σ z' = 1`: residual and damping become part of the columns.
+        let folded: Vec<Vec<f64>> = (0..k)
+            .map(|t| {
+                let moved = columns[t].iter().zip(&at.residuals).map(|(j, r)| j + r);
+                let kept = (0..k).map(|i| damping.sqrt() * (f64::from(u8::from(i == t)) - at.z[i]));
+                moved.chain(kept).collect()
+            })
+            .collect();
+        simplex_least_squares(&triangular_factor(&folded), k, &vec![1.0; k])
+    }
+
     fn run(&mut self, start: &[f64], fitted: &ControlPoints) -> Option<(Outer, usize)> {
-        let u: Vec<f64> = start.iter().map(|w| w.max(1e-6).ln()).collect();
-        let mut at = self.inner(u, fitted)?;
-        let k = at.u.len();
+        let z = normalised(start.iter().zip(&self.scales).map(|(w, s)| w.max(1e-12) * s));
+        let mut at = self.inner(z, fitted)?;
         let mut damping = 1e-3;
         for iteration in 0..self.options.max_iterations {
             let columns = self.sensitivities(&at)?;
-            // dw_t/du_s = w_t (δ_ts − w_s).
-            let mean: Vec<f64> = (0..at.residuals.len())
-                .map(|i| columns.iter().zip(&at.weights).map(|(c, w)| w * c[i]).sum())
-                .collect();
-            let scaled: Vec<Vec<f64>> = columns
-                .iter()
-                .zip(&at.weights)
-                .map(|(c, w)| c.iter().zip(&mean).map(|(c, m)| w * (c - m)).collect())
-                .collect();
-            let mut gram = vec![0.0; k * k];
-            for i in 0..k {
-                for j in 0..k {
-                    gram[i * k + j] = dot(&scaled[i], &scaled[j]);
-                }
-            }
-            let top = (0..k).map(|i| gram[i * k + i]).fold(0.0, f64::max);
-            let gradient: Vec<f64> = scaled.iter().map(|c| dot(c, &at.residuals)).collect();
+            let top = columns.iter().map(|c| dot(c, c)).fold(f64::MIN_POSITIVE, f64::max);
             let mut accepted = None;
             for _ in 0..12 {
-                let mut damped = gram.clone();
-                (0..k).for_each(|i| damped[i * k + i] += (damping * top).max(f64::MIN_POSITIVE));
-                let mut du: Vec<f64> = gradient.iter().map(|g| -g).collect();
-                if cholesky(&mut damped, k).is_ok() {
-                    cholesky_solve(&damped, k, &mut du, 1);
-                    du.iter_mut().for_each(|d| *d = d.clamp(-1.5, 1.5));
-                    let u: Vec<f64> = at.u.iter().zip(&du).map(|(u, d)| u + d).collect();
-                    if let Some(next) = self.inner(u, &at.theta)
-                        && next.sum < at.sum
-                    {
-                        damping = (0.2 * damping).max(1e-12);
-                        accepted = Some((next, du.iter().fold(0.0, |m: f64, d| m.max(d.abs()))));
-                        break;
-                    }
-                }
-                damping *= 10.0;
-                if damping > 1e6 {
+                let next = Self::step(&at, &columns, damping * top);
+                let moved = next
+                    .as_ref()
+                    .map_or(0.0, |z| z.iter().zip(&at.z).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs())));
+                if moved < 1e-10 {
                     break;
                 }
+                if let Some(next) = next.and_then(|z| self.inner(z, &at.theta))
+                    && next.sum < at.sum
+                {
+                    damping = (0.1 * damping).max(1e-14);
+                    accepted = Some((next, moved));
+                    break;
+                }
+                damping *= 10.0;
             }
-            let Some((next, length)) = accepted else { return Some((at, iteration)) };
+            let Some((next, moved)) = accepted else { return Some((at, iteration)) };
             let gain = (at.sum - next.sum) / at.sum.max(f64::MIN_POSITIVE);
             at = next;
-            if length < 1e-6 || gain < 1e-9 {
+            if moved < 1e-7 || gain < 1e-10 {
                 return Some((at, iteration + 1));
             }
         }
@@ -275,34 +307,100 @@ impl Search<'_> {
         Some((at, iterations))
     }
 
-    /// `N (Nᵀ JᵀJ N)⁻¹ Nᵀ s²` with N the directions that keep the sum of weights.
-    fn deviations(&mut self, at: &Outer) -> Vec<f64> {
-        let k = at.weights.len();
-        let unknown = vec![f64::INFINITY; k];
-        let Some(columns) = self.sensitivities(at) else { return unknown };
+    /// Covariance of the shares, `N (Nᵀ JᵀJ N)⁻¹ Nᵀ s²` with N the directions that keep their sum, taken to the weights. All
+    /// directions count, also those that a weight at zero forbids: their estimate may be negative, the interval is not.
+    fn doubt(&mut self, at: &Outer) -> Doubt {
+        let k = at.z.len();
+        let weights = self.weights(&at.z);
+        if k == 1 {
+            return Doubt { sigma: vec![0.0], intervals: vec![(1.0, 1.0)], ranges: vec![(1.0, 1.0)] };
+        }
+        let nothing = Doubt {
+            sigma: vec![f64::INFINITY; k],
+            intervals: vec![(0.0, 1.0); k],
+            ranges: weights.iter().map(|w| (*w, *w)).collect(),
+        };
+        let Some(columns) = self.sensitivities(at) else { return nothing };
         let freedom = (at.residuals.len() as f64 - (k as f64 - 1.0)).max(1.0);
-        let s2 = at.sum / freedom;
-        // N: column j is e_j − e_last.
-        let d = k - 1;
-        let projected: Vec<Vec<f64>> =
-            (0..d).map(|j| columns[j].iter().zip(&columns[d]).map(|(a, b)| a - b).collect()).collect();
-        let mut gram = vec![0.0; d * d];
-        for i in 0..d {
-            for j in 0..d {
-                gram[i * d + j] = dot(&projected[i], &projected[j]);
+        let noise = (at.sum / freedom).sqrt();
+        // N: an orthonormal basis of the vectors with sum zero.
+        let basis: Vec<Vec<f64>> = (1..k)
+            .map(|j| {
+                let norm = ((j * (j + 1)) as f64).sqrt();
+                let entry = |i: usize| match i.cmp(&j) {
+                    std::cmp::Ordering::Less => 1.0,
+                    std::cmp::Ordering::Equal => -(j as f64),
+                    std::cmp::Ordering::Greater => 0.0,
+                };
+                (0..k).map(|i| entry(i) / norm).collect()
+            })
+            .collect();
+        let images: Vec<Vec<f64>> = basis
+            .iter()
+            .map(|b| {
+                let mut image = vec![0.0; at.residuals.len()];
+                for (b, c) in b.iter().zip(&columns) {
+                    image.iter_mut().zip(c).for_each(|(x, c)| *x += b * c);
+                }
+                image
+            })
+            .collect();
+        let (values, vectors) = singular_values(&triangular_factor(&images), k - 1);
+        let in_shares = |v: &[f64]| -> Vec<f64> {
+            (0..k).map(|i| v.iter().zip(&basis).map(|(v, b)| v * b[i]).sum()).collect()
+        };
+        // ∂w/∂z: w = (z/s) / Σ (z/s).
+        let total: f64 = at.z.iter().zip(&self.scales).map(|(z, s)| z / s).sum();
+        let to_weights = |d: &[f64]| -> Vec<f64> {
+            let raw: Vec<f64> = d.iter().zip(&self.scales).map(|(d, s)| d / (s * total)).collect();
+            let sum: f64 = raw.iter().sum();
+            raw.iter().zip(&weights).map(|(r, w)| r - w * sum).collect()
+        };
+        let (mut variance, mut shift) = (vec![0.0; k], vec![0.0; k]);
+        let mut flat = vec![at.z.clone()];
+        for (value, vector) in values.iter().zip(&vectors) {
+            let shares = in_shares(vector);
+            // All of the simplex changes the recording by less than a thousandth of its noise.
+            if *value <= 1e-3 * noise.max(1e-12) {
+                flat.push(shares);
+                continue;
+            }
+            let push: f64 = vector.iter().zip(&images).map(|(v, i)| v * dot(i, &at.residuals)).sum();
+            let direction = to_weights(&shares);
+            for t in 0..k {
+                variance[t] += (noise * direction[t] / value).powi(2);
+                shift[t] -= direction[t] * push / (value * value);
             }
         }
-        if d == 0 || cholesky(&mut gram, d).is_err() {
-            return unknown;
+        let mut doubt = nothing;
+        for t in 0..k {
+            let deviation = variance[t].sqrt();
+            let free = weights[t] + shift[t];
+            // The nearer end of the simplex decides.
+            let (low, high) = if free <= 0.5 {
+                interval(free, deviation)
+            } else {
+                let (low, high) = interval(1.0 - free, deviation);
+                (1.0 - high, 1.0 - low)
+            };
+            doubt.intervals[t] = (low.clamp(0.0, 1.0), high.clamp(0.0, 1.0));
+            let spread = if weights[t] == 0.0 {
+                high
+            } else if weights[t] == 1.0 {
+                1.0 - low
+            } else {
+                deviation
+            };
+            // More than the whole range says no more than that.
+            doubt.sigma[t] = spread.min(1.0);
         }
-        (0..k)
-            .map(|t| {
-                let row: Vec<f64> =
-                    (0..d).map(|j| if t == d { -1.0 } else { f64::from(u8::from(t == j)) }).collect();
-                let mut x = row.clone();
-                cholesky_solve(&gram, d, &mut x, 1);
-                (s2 * dot(&row, &x)).sqrt()
-            })
-            .collect()
+        if flat.len() > 1 {
+            let set: Vec<Vec<f64>> = corners(&flat, &vec![1.0; k]).iter().map(|z| self.weights(z)).collect();
+            for (t, range) in doubt.ranges.iter_mut().enumerate() {
+                let each = set.iter().map(|w| w[t]);
+                *range = (each.clone().fold(range.0, f64::min), each.fold(range.1, f64::max));
+            }
+        }
+        doubt
     }
 }

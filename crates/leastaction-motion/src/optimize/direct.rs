@@ -5,11 +5,25 @@
 //! from where they do not bind.
 
 use super::active_set;
-use super::interior_point::{self, InteriorPointOptions, gaps};
-use super::newton::{NewtonOptions, minimise, objective, slope};
+use super::between;
+use super::interior_point::{self, InteriorPointOptions, bound_scale, gaps};
+use super::newton::{NewtonOptions, minimise, slope};
 use super::status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
-use super::{LimitKind, OptimizeError};
+use super::{Bound, HessianKind, OptimizeError};
+use crate::linalg::Banded;
+
+/// Part of the objective that a limit must be worth to count as acting.
+const ACTS: f64 = 1e-9;
+
+/// Constraints on frames hold to this, in m or rad.
+const TASK_TOLERANCE: f64 = 1e-10;
+/// First stiffness of constraints against the fastest modes of the costs.
+const SOFT: f64 = 1e-3;
+/// To this the first rounds are solved.
+const COARSE: f64 = 1e-5;
+/// Rounds of multipliers.
+const TASK_ROUNDS: usize = 30;
 
 /// Options of the direct problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,6 +32,8 @@ pub struct SolveOptions {
     pub newton: NewtonOptions,
     /// The constrained stage.
     pub interior_point: InteriorPointOptions,
+    /// Hold limits between samples as well, to this part of each limit's size; zero: at the samples only.
+    pub between: f64,
 }
 
 /// Solves a problem from `start` (the quintic profile if `None`).
@@ -25,6 +41,67 @@ pub struct SolveOptions {
 /// # Errors
 /// If `start` has the wrong size or holds numbers that are not finite.
 pub fn solve(
+    tr: &mut Transcription,
+    weights: &[f64],
+    start: Option<&ControlPoints>,
+    options: &SolveOptions,
+    observe: &mut dyn FnMut(&Progress) -> Wish,
+) -> Result<Solution, OptimizeError> {
+    if tr.tasks.is_empty() {
+        return solve_once(tr, weights, start, options, observe);
+    }
+    let mut theta = start.cloned().unwrap_or_else(|| tr.initial_control_points());
+    let mut rho = first_penalty(tr, weights, &theta);
+    let (mut iterations, mut history) = (0, Vec::new());
+    let mut last = f64::INFINITY;
+    for round in 0.. {
+        tr.set_penalty(rho);
+        // Far from the goals the multipliers are wrong anyway.
+        let coarse = last > COARSE && round < TASK_ROUNDS;
+        let tolerance = options.newton.tolerance.max(if coarse { COARSE } else { 0.0 });
+        let newton = NewtonOptions { tolerance, polish: options.newton.polish && !coarse, ..options.newton };
+        let now = SolveOptions { newton, ..*options };
+        let mut solution = solve_once(tr, weights, Some(&theta), &now, observe)?;
+        iterations += solution.iterations;
+        history.append(&mut solution.history);
+        let mut point = Point::default();
+        tr.evaluate(&solution.theta, &mut point);
+        let violation = tr.task_violation(&point);
+        let kept = violation <= TASK_TOLERANCE && !coarse;
+        let stop = matches!(solution.status, SolveStatus::Interrupted);
+        tr.update_multipliers(&point);
+        if kept || stop || round == TASK_ROUNDS {
+            if !kept && !stop {
+                solution.status = SolveStatus::Infeasible;
+            }
+            solution.tasks = tr.task_reports(&point);
+            solution.iterations = iterations;
+            solution.history = history;
+            return Ok(solution);
+        }
+        if violation > 0.1 * last {
+            rho *= 10.0;
+        }
+        last = violation;
+        theta = ControlPoints::new(solution.theta.high);
+    }
+    unreachable!("the last round returns")
+}
+
+/// ρ that lets the costs bend to constraints at first: as stiff as the slow modes of a motion, not as its fastest.
+fn first_penalty(tr: &mut Transcription, weights: &[f64], theta: &ControlPoints) -> f64 {
+    let mut point = Point::default();
+    tr.evaluate(theta, &mut point);
+    tr.linearize(&mut point);
+    let (size, width) = (tr.unknowns(), tr.width());
+    let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
+    tr.hessian(weights, &point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
+    let mean = diagonal.iter().sum::<f64>() / size as f64;
+    (SOFT * mean / tr.task_size(&point).max(f64::MIN_POSITIVE)).clamp(1e-6, 1e9)
+}
+
+/// Solves with the multipliers that constraints on frames have.
+fn solve_once(
     tr: &mut Transcription,
     weights: &[f64],
     start: Option<&ControlPoints>,
@@ -76,7 +153,8 @@ pub fn solve(
     }
     let mut constrained =
         Constrained { tr, weights, options, history: report.history, iterations: report.iterations };
-    Ok(constrained.solve(theta, free_theta, observe))
+    let first = constrained.solve(theta, free_theta, observe);
+    Ok(constrained.hold_between(first, observe))
 }
 
 struct Constrained<'a> {
@@ -106,6 +184,53 @@ impl Constrained<'_> {
         // The start given may lie in a friendlier valley than the unconstrained minimum.
         let third = self.attempt(start, observe);
         [first, second, third].into_iter().min_by_key(|s| rank(s.status)).expect("three candidates")
+    }
+
+    /// Tightens limits at the samples beside a violation until they hold between samples too. Where that can't be met the
+    /// motion stays as it is, with its violation told.
+    fn hold_between(&mut self, mut best: Solution, observe: &mut dyn FnMut(&Progress) -> Wish) -> Solution {
+        let tolerance = self.options.between;
+        if tolerance == 0.0 {
+            return best;
+        }
+        let goal = self.tr.bounds.clone();
+        for _ in 0..8 {
+            let solved = matches!(best.status, SolveStatus::Solved | SolveStatus::AlmostSolved);
+            let excess = between::excess(self.tr, &goal, &best.theta);
+            let worst = goal.iter().zip(&excess).fold(0.0, |m: f64, (b, x)| m.max(x / bound_scale(b)));
+            if !solved || worst <= tolerance {
+                break;
+            }
+            for (bound, x) in self.tr.bounds.iter_mut().zip(&excess) {
+                // A little more than what is missing: the motion between samples follows its samples.
+                let more = 1.1 * x;
+                bound.limit += if bound.upper { -more } else { more };
+            }
+            let next = self.attempt(ControlPoints::new(best.theta.high.clone()), observe);
+            if !matches!(next.status, SolveStatus::Solved | SolveStatus::AlmostSolved) {
+                if next.status == SolveStatus::Interrupted {
+                    best.status = SolveStatus::Interrupted;
+                }
+                break;
+            }
+            best = next;
+        }
+        for active in &mut best.active {
+            let own = |b: &&Bound| {
+                let a = &active.bound;
+                (b.row, b.sample, b.upper, b.kind) == (a.row, a.sample, a.upper, a.kind)
+            };
+            active.bound.limit = goal.iter().find(own).map_or(active.bound.limit, |b| b.limit);
+        }
+        self.tr.bounds = goal;
+        // Violations are those of the limits as they were given.
+        let kept = between::violations(self.tr, &best.theta);
+        best.violation = kept.at_samples;
+        best.violation_between = kept.anywhere;
+        best.violated = kept.worst;
+        best.iterations = self.iterations;
+        best.history.clone_from(&self.history);
+        best
     }
 
     fn attempt(&mut self, mut theta: ControlPoints, observe: &mut dyn FnMut(&Progress) -> Wish) -> Solution {
@@ -214,54 +339,24 @@ pub(super) fn describe(
     } else {
         kkt
     };
-    let violation = |tr: &Transcription, point: &Point, theta: &ControlPoints| {
-        tr.bounds.iter().map(|b| -b.gap(tr.row_value(point, theta, b))).fold(0.0, f64::max)
-    };
-    let at_samples = violation(tr, &point, &theta);
+    let kept = between::violations(tr, &theta);
+    // What constraints add is no cost.
+    let objective = crate::linalg::dot(&tr.term_costs(&point, &theta), weights);
+    // A limit acts if moving it by its size would change the cost: what a solver leaves on others is rounding.
+    let matters = |a: &ActiveBound| a.multiplier * bound_scale(&a.bound) > ACTS * objective.abs();
     Solution {
         status,
-        objective: objective(tr, weights, &point, &theta),
+        objective,
         term_costs: tr.term_costs(&point, &theta),
         kkt_residual,
         iterations,
-        violation: at_samples,
-        violation_between: violation_between(tr, &theta).max(at_samples),
-        active,
+        violation: kept.at_samples,
+        violation_between: kept.anywhere,
+        violated: kept.worst,
+        active: active.into_iter().filter(matters).collect(),
         obstacle: None,
+        tasks: Vec::new(),
         history,
         theta,
     }
-}
-
-/// Largest violation of a limit on a grid four times finer than the samples.
-fn violation_between(tr: &mut Transcription, theta: &ControlPoints) -> f64 {
-    if tr.bounds.is_empty() {
-        return 0.0;
-    }
-    let times = &tr.table.times;
-    let mut fine = Vec::with_capacity(4 * times.len());
-    for pair in times.windows(2) {
-        fine.extend((0..4).map(|k| pair[0] + (pair[1] - pair[0]) * f64::from(k) / 4.0));
-    }
-    fine.extend(times.last());
-    // One bound per kind, coordinate and side: they are the same at all samples.
-    let mut kinds: Vec<super::Bound> = Vec::new();
-    for b in tr.bounds.iter().filter(|b| b.kind != LimitKind::ControlPoint) {
-        if !kinds.iter().any(|k| k.row == b.row && k.upper == b.upper) {
-            kinds.push(*b);
-        }
-    }
-    let Ok(table) = tr.table.resampled(fine) else { return f64::NAN };
-    let own = std::mem::replace(&mut tr.table, table);
-    let mut point = Point::default();
-    tr.evaluate(theta, &mut point);
-    let mut worst: f64 = 0.0;
-    for s in 0..tr.table.len() {
-        for b in &kinds {
-            let value = tr.row_value(&point, theta, &super::Bound { sample: s, ..*b });
-            worst = worst.max(-b.gap(value));
-        }
-    }
-    tr.table = own;
-    worst
 }

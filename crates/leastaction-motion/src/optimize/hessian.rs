@@ -45,6 +45,7 @@ impl Transcription {
             for (s, hx) in group.clone().zip(scratch.hx.chunks_exact_mut(size * size)) {
                 self.add_squares(s, &omega, weights, point, barrier, hx);
                 self.add_diagonal(s, hx, diagonal);
+                self.add_task_squares(s, point, hx);
             }
             if kind == HessianKind::Exact && nz > 0 {
                 scratch.mu.resize(group.len() * nz, 0.0);
@@ -120,6 +121,7 @@ impl Transcription {
                 mu[row - size] += share * w * term.weighted(k, residual);
             }
         }
+        self.add_task_curvature(s, point, mu);
     }
 
     /// `Zᵀ G Z` of a term that is measured by a matrix.

@@ -178,6 +178,7 @@ pub(super) fn solve(
     tr.evaluate(theta, &mut point);
     let value_scale = objective(tr, weights, &point, theta).abs().max(f64::MIN_POSITIVE);
     let weights: Vec<f64> = weights.iter().map(|w| w / value_scale).collect();
+    tr.task_scale = 1.0 / value_scale;
     let c = gaps(tr, &point, theta);
     let (size, width) = (tr.unknowns(), tr.width());
     let f = objective(tr, &weights, &point, theta);
@@ -202,6 +203,7 @@ pub(super) fn solve(
     };
     solver.largest_infeasibility = 1e4 * solver.at.infeasibility().max(1.0);
     let (status, obstacle) = solver.run(observe);
+    solver.tr.task_scale = 1.0;
     *theta = solver.at.theta;
     let multipliers = solver
         .tr

@@ -7,15 +7,26 @@
 //! ```
 //!
 //! `L Lᵀ` is the Gauss–Newton matrix with every term weighted by the inverse of its cost: the whitened residual is the
-//! Newton step in the energy norm. The columns are scaled to length one and reduced by QR; a Gram matrix would lose half
-//! the digits. Leaving the multipliers out gives wrong weights whenever a limit acts.
+//! Newton step in the energy norm, and `|L⁻¹ C_t| ≤ √2 c_t` is the most a term can push. The columns are scaled to length
+//! one and reduced by QR; a Gram matrix would lose half the digits. Leaving the multipliers out gives wrong weights whenever a
+//! limit acts.
+//!
+//! A term whose gradient vanishes against the most it can push explains the motion alone: it is a corner of the set of
+//! weights that explain the motion. That set is a polytope, given by its corners; the weights are identifiable if it is a
+//! point.
 
 use super::HessianKind;
 use super::active_set::gap_gradient;
+use super::explaining_set::corners;
 use super::interior_point::{bound_scale, gaps};
 use super::status::ActiveBound;
 use super::transcription::{ControlPoints, Point, Transcription};
-use crate::linalg::{Banded, dot, simplex_least_squares, singular_values, solve, triangular_factor};
+use crate::linalg::{Banded, dot, largest, simplex_least_squares, singular_values, triangular_factor};
+
+/// A gradient below this part of what a term can push counts as zero: polished motions come to 1e-13.
+const VANISHES: f64 = 1e-10;
+/// Pushes below this part of what the terms can push are no evidence against a motion.
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// Options of the inverse problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,32 +48,124 @@ impl Default for InverseOptions {
 /// What the motion says about the weights.
 #[derive(Clone, Debug)]
 pub struct InverseSolution {
-    /// Weights, summing to one.
+    /// Weights, summing to one; the middle of the corners if they are not identifiable.
     pub weights: Vec<f64>,
-    /// One-sigma uncertainty of each weight from the residual.
+    /// One-sigma uncertainty of each weight from the residual; infinite if the weights are not identifiable.
     pub sigma: Vec<f64>,
     /// Smallest and largest value of each weight among equally good ones; equal if the weights are unique.
     pub ranges: Vec<(f64, f64)>,
+    /// Corners of the set of weights that explain the motion equally well; one if the weights are identifiable.
+    pub corners: Vec<Vec<f64>>,
     /// Limits that act, with multipliers.
     pub active: Vec<ActiveBound>,
-    /// `|Σ columns| / Σ |columns|`, 0 to 1: above 0.1 the terms do not explain the motion.
+    /// `|Σ columns| / Σ |columns|`, 0 to 1: above 0.1 the terms do not explain the motion. Where all columns vanish against
+    /// what their terms can push, a millionth of that takes the place of the sum.
     pub residual: f64,
     /// Singular values of the scaled, whitened matrix of term gradients and limits, relative to the largest.
     pub singular_values: Vec<f64>,
-    /// Number of singular values that count as zero: 1 unique weights, more: not unique, 0: not optimal.
+    /// Number of directions that count as zero: 1 unique weights, more: not unique, 0: not optimal.
     pub null_dimension: usize,
     /// Relative weight error per relative residual.
     pub amplification: f64,
-    /// Terms without influence on the motion, left out.
+    /// Terms that explain the motion alone: their gradient vanishes at it.
+    pub alone: Vec<usize>,
+    /// Terms without influence on any motion, left out.
     pub dropped: Vec<usize>,
 }
 
 impl InverseSolution {
-    /// True if the terms do not explain the motion.
+    /// True if the terms do not explain the motion, or if it is no motion at all.
     #[must_use]
     pub fn unexplained(&self) -> bool {
-        self.residual > 0.1
+        self.residual.is_nan() || self.residual > 0.1
     }
+    /// True if only one set of weights explains the motion.
+    #[must_use]
+    pub fn identifiable(&self) -> bool {
+        self.ranges.iter().all(|(low, high)| high - low <= 1e-8)
+    }
+}
+
+/// Columns of (5.7): term gradients, then gradients of the limits that act.
+struct Columns {
+    columns: Vec<Vec<f64>>,
+    norms: Vec<f64>,
+    /// Number of terms; limits follow.
+    terms: usize,
+    /// The most each term can push, `√2 c_t`; for limits their norm.
+    most: Vec<f64>,
+    /// The part of `most` below which a gradient is rounding.
+    rounding: Vec<f64>,
+    /// Terms that move with no motion.
+    idle: Vec<bool>,
+}
+
+impl Columns {
+    fn new(
+        tr: &mut Transcription,
+        point: &Point,
+        theta: &ControlPoints,
+        active: &[usize],
+        whitened: bool,
+    ) -> Self {
+        let mut columns = tr.term_gradients(point, theta);
+        let terms = columns.len();
+        let costs = tr.term_costs(point, theta);
+        let (floors, idle) = floors(tr, point, theta);
+        let costs: Vec<f64> = costs.iter().zip(&floors).map(|(c, f)| c.max(*f)).collect();
+        for a in active {
+            columns.push(gap_gradient(tr, point, *a).iter().map(|x| -x).collect());
+        }
+        let factor = if whitened { metric(tr, point, &costs) } else { None };
+        if let Some(l) = &factor {
+            columns.iter_mut().for_each(|c| l.solve_lower(c));
+        }
+        project_equalities(tr, &mut columns, tr.task_columns(point), factor.as_ref());
+        let norms: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
+        let size = |t: usize| -> f64 { std::f64::consts::SQRT_2 * costs[t] };
+        let plain: Vec<f64> = if factor.is_some() { Vec::new() } else { tr_sizes(tr, point, theta, terms) };
+        let most = (0..columns.len())
+            .map(|i| match (i < terms, factor.is_some()) {
+                (false, _) => norms[i],
+                (true, true) => size(i),
+                (true, false) => plain[i].max(norms[i]),
+            })
+            .collect();
+        // Two parts of the control points hold twice the digits.
+        let polished = theta.low.iter().any(|x| *x != 0.0);
+        let rounding =
+            (0..terms).map(|t| if polished { 0.0 } else { 1e-2 * (floors[t] / costs[t]).sqrt() }).collect();
+        Self { columns, norms, terms, most, rounding, idle }
+    }
+
+    /// True for a term whose gradient vanishes at the motion.
+    fn vanishes(&self, t: usize, noise: f64) -> bool {
+        let tolerance = VANISHES.max(self.rounding[t]).max(3.0 * noise);
+        self.rounding[t] >= 1e-2 || self.norms[t] <= tolerance * self.most[t]
+    }
+}
+
+/// Gradients without cancellation, for the plain metric.
+fn tr_sizes(tr: &Transcription, point: &Point, theta: &ControlPoints, terms: usize) -> Vec<f64> {
+    (0..terms).map(|t| tr.gradient_size(t, point, theta)).collect()
+}
+
+/// The cost each term would have from rounding of the control points alone, a hundred times over, and whether it moves with
+/// no motion: below that cost the motion is at the term's own minimum, zero.
+fn floors(tr: &mut Transcription, point: &Point, theta: &ControlPoints) -> (Vec<f64>, Vec<bool>) {
+    let (size, width, terms) = (tr.unknowns(), tr.width(), tr.names.len());
+    let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
+    let amplitude = largest(&theta.high).max(f64::MIN_POSITIVE);
+    let mut floors = Vec::new();
+    let mut idle = Vec::new();
+    for t in 0..terms {
+        let only: Vec<f64> = (0..terms).map(|k| f64::from(u8::from(k == t))).collect();
+        tr.hessian(&only, point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
+        let sum: f64 = diagonal.iter().sum();
+        floors.push((0.5 * sum * (1e2 * f64::EPSILON * amplitude).powi(2)).max(f64::MIN_POSITIVE));
+        idle.push(sum == 0.0);
+    }
+    (floors, idle)
 }
 
 /// Finds the weights of a motion. The problem's own weights are not used.
@@ -70,91 +173,125 @@ pub fn infer(tr: &mut Transcription, theta: &ControlPoints, options: &InverseOpt
     let mut point = Point::default();
     tr.evaluate(theta, &mut point);
     tr.linearize(&mut point);
-    let terms = tr.term_gradients(&point, theta);
-    let costs = tr.term_costs(&point, theta);
     let c = gaps(tr, &point, theta);
     let active: Vec<usize> = (0..c.len()).filter(|i| c[*i].abs() <= options.active_tolerance).collect();
-    let mut columns: Vec<Vec<f64>> = terms;
-    let term_count = columns.len();
-    for a in &active {
-        columns.push(gap_gradient(tr, &point, *a).iter().map(|x| -x).collect());
-    }
-    if options.whiten {
-        whiten(tr, &point, &costs, &mut columns);
-    }
-    project_equalities(tr, &mut columns, &point, &costs, options.whiten);
-    let norms: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
-    let largest = norms[..term_count].iter().fold(0.0, |m: f64, x| m.max(*x));
-    let keep: Vec<usize> = (0..columns.len())
-        .filter(|i| norms[*i] > if *i < term_count { 1e-12 * largest } else { 0.0 })
+    // Costs alone make the metric.
+    let scale = std::mem::replace(&mut tr.task_scale, 0.0);
+    let all = Columns::new(tr, &point, theta, &active, options.whiten);
+    tr.task_scale = scale;
+    let terms = all.terms;
+    let dropped: Vec<usize> = (0..terms).filter(|t| all.idle[*t]).collect();
+    let alone: Vec<usize> = (0..terms).filter(|t| !all.idle[*t] && all.vanishes(*t, options.noise)).collect();
+    let keep: Vec<usize> = (0..all.columns.len())
+        .filter(|i| if *i < terms { !all.idle[*i] && !alone.contains(i) } else { all.norms[*i] > 0.0 })
         .collect();
-    let dropped = (0..term_count).filter(|i| !keep.contains(i)).collect();
+    // What remains is scaled to length one.
+    let k = keep.len();
     let scaled: Vec<Vec<f64>> =
-        keep.iter().map(|i| columns[*i].iter().map(|x| x / norms[*i]).collect()).collect();
-    let k = scaled.len();
+        keep.iter().map(|i| all.columns[*i].iter().map(|x| x / all.norms[*i]).collect()).collect();
     let r = triangular_factor(&scaled);
-    let e: Vec<f64> = keep.iter().map(|i| if *i < term_count { 1.0 / norms[*i] } else { 0.0 }).collect();
-    let x = simplex_least_squares(&r, k, &e).unwrap_or_else(|| vec![0.0; k]);
+    let e: Vec<f64> = keep.iter().map(|i| if *i < terms { 1.0 / all.norms[*i] } else { 0.0 }).collect();
     let (values, vectors) = singular_values(&r, k);
     let top = values.first().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let relative: Vec<f64> = values.iter().map(|v| v / top).collect();
     let threshold = (3.0 * options.noise).max(1e-9);
-    let null_dimension = relative.iter().filter(|v| **v < threshold).count();
-    let rx: Vec<f64> = (0..k).map(|i| (0..k).map(|j| r[i * k + j] * x[j]).sum()).collect();
-    let length = dot(&rx, &rx).sqrt();
-    let residual = length / x.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let mut weights = vec![0.0; term_count];
-    let mut acting = Vec::new();
-    for (x, i) in x.iter().zip(&keep) {
-        let value = x / norms[*i];
-        if *i < term_count {
-            weights[*i] = value;
-        } else {
-            let bound = tr.bounds[active[i - term_count]];
-            acting.push(ActiveBound { bound, multiplier: value / bound_scale(&bound) });
-        }
+    let null = relative.iter().filter(|v| **v < threshold).count();
+    let best = simplex_least_squares(&r, k, &e);
+
+    // The set of explaining weights: each term that is enough alone, and the corners in the null space of the others.
+    let mut set: Vec<Vec<f64>> = Vec::new();
+    let mut multipliers: Vec<Vec<f64>> = Vec::new();
+    for t in &alone {
+        set.push((0..terms).map(|i| f64::from(u8::from(i == *t))).collect());
+        multipliers.push(vec![0.0; active.len()]);
     }
-    let freedom = (tr.unknowns() as f64 - k as f64 + 1.0).max(1.0);
-    let sigma_scaled = deviations(&r, k, &e, &x, length / freedom.sqrt());
-    let mut sigma = vec![0.0; term_count];
-    for (s, i) in sigma_scaled.iter().zip(&keep) {
-        if *i < term_count {
-            sigma[*i] = s / norms[*i];
+    let unscaled = |x: &[f64]| -> (Vec<f64>, Vec<f64>) {
+        let (mut w, mut l) = (vec![0.0; terms], vec![0.0; active.len()]);
+        for (x, i) in x.iter().zip(&keep) {
+            if *i < terms { w[*i] = x / all.norms[*i] } else { l[i - terms] = x / all.norms[*i] }
         }
+        (w, l)
+    };
+    let in_null = match (null, &best) {
+        (0, _) => Vec::new(),
+        // One direction: the least-squares solution is it, with all digits, if it explains the motion.
+        (1, Some(x)) if length(&r, k, x) <= 10.0 * threshold * top * x.iter().sum::<f64>() => vec![x.clone()],
+        (1, _) => Vec::new(),
+        _ => corners(&vectors[k - null..], &e),
+    };
+    for x in &in_null {
+        let (w, l) = unscaled(x);
+        set.push(w);
+        multipliers.push(l);
     }
-    let mut ranges: Vec<(f64, f64)> = weights.iter().map(|w| (*w, *w)).collect();
-    if null_dimension >= 2 {
-        let basis = &vectors[k - null_dimension..];
-        for (range, i) in simplex_ranges(basis, &e).into_iter().zip(&keep) {
-            if *i < term_count
-                && let Some((low, high)) = range
-            {
-                ranges[*i] = (low / norms[*i], high / norms[*i]);
-            }
-        }
+    let nothing_exact = set.is_empty();
+    if nothing_exact {
+        let (w, l) = unscaled(&best.unwrap_or_else(|| vec![0.0; k]));
+        set.push(w);
+        multipliers.push(l);
     }
-    InverseSolution {
-        weights,
-        sigma,
+    let mean = |rows: &[Vec<f64>]| -> Vec<f64> {
+        let width = rows.first().map_or(0, Vec::len);
+        (0..width).map(|i| rows.iter().map(|row| row[i]).sum::<f64>() / rows.len() as f64).collect()
+    };
+    let (weights, lambda) = (mean(&set), mean(&multipliers));
+    let ranges: Vec<(f64, f64)> = (0..terms)
+        .map(|t| {
+            let each = set.iter().map(|w| w[t]);
+            (each.clone().fold(f64::INFINITY, f64::min), each.fold(f64::NEG_INFINITY, f64::max))
+        })
+        .collect();
+    let (push, residual) = residual(&all, &weights, &lambda);
+    let mut found = InverseSolution {
+        sigma: vec![f64::INFINITY; terms],
         ranges,
-        active: acting,
+        active: active
+            .iter()
+            .zip(&lambda)
+            .map(|(a, l)| ActiveBound { bound: tr.bounds[*a], multiplier: l / bound_scale(&tr.bounds[*a]) })
+            .collect(),
         residual,
         amplification: relative
             .len()
             .checked_sub(2)
             .map_or(1.0, |i| 1.0 / relative[i].max(f64::MIN_POSITIVE)),
         singular_values: relative,
-        null_dimension,
+        null_dimension: null + alone.len(),
+        weights,
+        corners: set,
+        alone,
         dropped,
+    };
+    if found.identifiable() {
+        let freedom = (tr.unknowns() as f64 - k as f64 + 1.0).max(1.0);
+        found.sigma = all.deviations(push / freedom.sqrt());
     }
+    found
+}
+
+fn length(r: &[f64], k: usize, x: &[f64]) -> f64 {
+    let rx: Vec<f64> = (0..k).map(|i| (0..k).map(|j| r[i * k + j] * x[j]).sum()).collect();
+    dot(&rx, &rx).sqrt()
+}
+
+/// `|Σ w col − Σ λ a|`, and the same against the sum of lengths.
+fn residual(all: &Columns, weights: &[f64], lambda: &[f64]) -> (f64, f64) {
+    let factors: Vec<f64> = weights.iter().chain(lambda).copied().collect();
+    let mut sum = vec![0.0; all.columns.first().map_or(0, Vec::len)];
+    let (mut lengths, mut most) = (0.0, 0.0);
+    for (i, f) in factors.iter().enumerate().filter(|(_, f)| **f != 0.0) {
+        sum.iter_mut().zip(&all.columns[i]).for_each(|(s, c)| *s += f * c);
+        lengths += f * all.norms[i];
+        most += f * all.most[i];
+    }
+    let push = dot(&sum, &sum).sqrt();
+    (push, push / lengths.max(NEGLIGIBLE * most).max(f64::MIN_POSITIVE))
 }
 
 /// The Gauss–Newton matrix at weights `1/c_t`, factored.
 fn metric(tr: &mut Transcription, point: &Point, costs: &[f64]) -> Option<Banded> {
     let (size, width) = (tr.unknowns(), tr.width());
-    let largest = costs.iter().fold(0.0, |m: f64, c| m.max(*c));
-    let weights: Vec<f64> =
-        costs.iter().map(|c| 1.0 / c.max(1e-12 * largest).max(f64::MIN_POSITIVE)).collect();
+    let weights: Vec<f64> = costs.iter().map(|c| 1.0 / c).collect();
     let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
     tr.hessian(&weights, point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
     let mut shift = 0.0f64;
@@ -173,26 +310,19 @@ fn metric(tr: &mut Transcription, point: &Point, costs: &[f64]) -> Option<Banded
     }
 }
 
-fn whiten(tr: &mut Transcription, point: &Point, costs: &[f64], columns: &mut [Vec<f64>]) {
-    if let Some(l) = metric(tr, point, costs) {
-        columns.iter_mut().for_each(|c| l.solve_lower(c));
-    }
-}
-
-/// Takes out what multipliers of via points can explain, whatever their sign.
+/// Takes out what multipliers of via points and of constraints on frames can explain, whatever their sign.
 fn project_equalities(
-    tr: &mut Transcription,
+    tr: &Transcription,
     columns: &mut [Vec<f64>],
-    point: &Point,
-    costs: &[f64],
-    whitened: bool,
+    tasks: Vec<Vec<f64>>,
+    factor: Option<&Banded>,
 ) {
-    let mut rows: Vec<Vec<f64>> = tr.equalities.iter().map(|e| e.row.clone()).collect();
+    let mut rows: Vec<Vec<f64>> = tr.equalities.iter().map(|e| e.row.clone()).chain(tasks).collect();
     if rows.is_empty() {
         return;
     }
-    if whitened {
-        whiten(tr, point, costs, &mut rows);
+    if let Some(l) = factor {
+        rows.iter_mut().for_each(|row| l.solve_lower(row));
     }
     // Modified Gram–Schmidt, twice for orthogonality.
     let mut basis: Vec<Vec<f64>> = Vec::new();
@@ -219,94 +349,51 @@ fn project_equalities(
     }
 }
 
-/// One-sigma deviations of `x` on its support: `N (Nᵀ RᵀR N)⁻¹ Nᵀ σ²`, N spanning the directions with `e·x = 0`.
-fn deviations(r: &[f64], k: usize, e: &[f64], x: &[f64], sigma: f64) -> Vec<f64> {
-    let support: Vec<usize> = (0..k).filter(|j| x[*j] > 0.0).collect();
-    let mut out = vec![0.0; k];
-    let m = support.len();
-    if m < 2 {
-        return out;
-    }
-    let es: Vec<f64> = support.iter().map(|j| e[*j]).collect();
-    let norm2 = dot(&es, &es);
-    // Null basis: unit vectors minus their part along e; the first support entry with e ≠ 0 is left out.
-    let Some(pivot) = (0..m).max_by(|a, b| es[*a].total_cmp(&es[*b])).filter(|_| norm2 > 0.0) else {
-        return out;
-    };
-    let basis: Vec<Vec<f64>> = (0..m)
-        .filter(|j| *j != pivot)
-        .map(|j| {
-            let mut v = vec![0.0; m];
-            v[j] = 1.0;
-            v[pivot] = -es[j] / es[pivot];
-            v
-        })
-        .collect();
-    let images: Vec<Vec<f64>> = basis
-        .iter()
-        .map(|v| (0..k).map(|row| support.iter().zip(v).map(|(c, v)| r[row * k + c] * v).sum()).collect())
-        .collect();
-    let f = triangular_factor(&images);
-    let d = basis.len();
-    // Var = N F⁻¹ F⁻ᵀ Nᵀ σ²: rows of N F⁻¹ by forward substitution.
-    for i in 0..m {
-        let mut y: Vec<f64> = basis.iter().map(|b| b[i]).collect();
-        for a in 0..d {
-            for b in 0..a {
-                y[a] -= f[b * d + a] * y[b];
-            }
-            y[a] /= f[a * d + a];
-        }
-        out[support[i]] = sigma * dot(&y, &y).sqrt();
-    }
-    out
-}
-
-/// Ranges of the entries of `x = Σ y_i v_i` with `x ≥ 0` and `e·x = 1`: tiny linear programs, by their vertices.
-fn simplex_ranges(basis: &[Vec<f64>], e: &[f64]) -> Vec<Option<(f64, f64)>> {
-    let (d, k) = (basis.len(), e.len());
-    let mut ranges: Vec<Option<(f64, f64)>> = vec![None; k];
-    let mut choice: Vec<usize> = (0..d - 1).collect();
-    let combinations = (0..d - 1).fold(1.0, |c, i| c * (k - i) as f64 / (i + 1) as f64);
-    if d > k || combinations > 2e5 {
-        return ranges;
-    }
-    loop {
-        // Rows: chosen entries zero, and the sum one.
-        let (mut a, mut y) = (vec![0.0; d * d], vec![0.0; d]);
-        for (row, c) in choice.iter().enumerate() {
-            for i in 0..d {
-                a[row * d + i] = basis[i][*c];
-            }
-        }
-        for i in 0..d {
-            a[(d - 1) * d + i] = dot(&basis[i], e);
-        }
-        y[d - 1] = 1.0;
-        if solve(&mut a, d, &mut y, 1, 1e-14).is_ok() {
-            let x: Vec<f64> = (0..k).map(|j| (0..d).map(|i| y[i] * basis[i][j]).sum()).collect();
-            let size = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-            if x.iter().all(|x| *x >= -1e-7 * size) {
-                for (range, x) in ranges.iter_mut().zip(&x) {
-                    let (low, high) = range.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
-                    *range = Some((low.min(x.max(0.0)), high.max(*x)));
+impl Columns {
+    /// One-sigma deviations of the weights for noise `sigma` of each row of (5.7): `N (Nᵀ RᵀR N)⁻¹ Nᵀ σ²`, N spanning the
+    /// directions that keep the sum. Weights at zero count as free: what could be there instead is part of the doubt.
+    fn deviations(&self, sigma: f64) -> Vec<f64> {
+        let used: Vec<usize> = (0..self.columns.len())
+            .filter(|i| if *i < self.terms { !self.idle[*i] } else { self.norms[*i] > 0.0 })
+            .collect();
+        let mut out = vec![0.0; self.terms];
+        // The pivot takes up what the others leave of the sum; the term that can push least is known worst.
+        let Some(pivot) = used
+            .iter()
+            .copied()
+            .filter(|i| *i < self.terms)
+            .min_by(|a, b| self.norms[*a].total_cmp(&self.norms[*b]))
+        else {
+            return out;
+        };
+        let others: Vec<usize> = used.into_iter().filter(|i| *i != pivot).collect();
+        let scale = |i: usize| self.norms[i].max(f64::MIN_POSITIVE);
+        let images: Vec<Vec<f64>> = others
+            .iter()
+            .map(|i| {
+                let share = if *i < self.terms { 1.0 } else { 0.0 };
+                let (a, b) = (&self.columns[*i], &self.columns[pivot]);
+                a.iter().zip(b).map(|(a, b)| (a - share * b) / scale(*i)).collect()
+            })
+            .collect();
+        let d = others.len();
+        let f = triangular_factor(&images);
+        // Var = N F⁻¹ F⁻ᵀ Nᵀ σ²: rows of N F⁻¹ by forward substitution.
+        let length = |row: &mut dyn FnMut(usize) -> f64| -> f64 {
+            let mut y: Vec<f64> = (0..d).map(row).collect();
+            for a in 0..d {
+                for b in 0..a {
+                    y[a] -= f[b * d + a] * y[b];
                 }
+                y[a] /= f[a * d + a];
             }
+            sigma * dot(&y, &y).sqrt()
+        };
+        for (at, i) in others.iter().enumerate().filter(|(_, i)| **i < self.terms) {
+            out[*i] = length(&mut |j| if j == at { 1.0 / scale(*i) } else { 0.0 });
         }
-        // Next combination of d − 1 out of k.
-        let mut at = d - 1;
-        loop {
-            if at == 0 {
-                return ranges;
-            }
-            at -= 1;
-            if choice[at] + (d - 1 - at) < k {
-                choice[at] += 1;
-                for j in at + 1..d - 1 {
-                    choice[j] = choice[j - 1] + 1;
-                }
-                break;
-            }
-        }
+        out[pivot] = length(&mut |j| if others[j] < self.terms { -1.0 / scale(others[j]) } else { 0.0 });
+        out.iter_mut().filter(|s| s.is_nan()).for_each(|s| *s = f64::INFINITY);
+        out
     }
 }

@@ -31,6 +31,7 @@ impl Kkt {
         for i in 0..h.size() {
             self.factor.add_diagonal(i, shift(i));
         }
+        self.stiffen(h, equalities);
         self.factor.factor()?;
         let m = equalities.len();
         self.spread.clear();
@@ -46,6 +47,25 @@ impl Kkt {
             }
         }
         cholesky(&mut self.schur, m)
+    }
+
+    /// Adds `γ gᵀ g` of the equalities: no step along them sees it, and what only they hold becomes positive. A row stands on
+    /// neighbouring control points, so that the band stays.
+    fn stiffen(&mut self, h: &Banded, equalities: &[Equality]) {
+        let size = h.size();
+        let mean = (0..size).map(|i| h.diagonal(i).abs()).sum::<f64>() / size.max(1) as f64;
+        for e in equalities {
+            let acting: Vec<usize> = (0..size).filter(|i| e.row[*i] != 0.0).collect();
+            let largest = acting.iter().fold(f64::MIN_POSITIVE, |m, i| m.max(e.row[*i].abs()));
+            let gamma = mean / (largest * largest);
+            for (k, i) in acting.iter().enumerate() {
+                for j in &acting[..=k] {
+                    if i - j <= h.width() {
+                        *self.factor.at_mut(*i, *j) += gamma * e.row[*i] * e.row[*j];
+                    }
+                }
+            }
+        }
     }
 
     /// Solves for the right-hand side `r` in place, with `G d = b`; returns the multipliers ν.

@@ -12,9 +12,12 @@
 //! the code cites.
 
 mod active_set;
+mod between;
 mod bilevel;
 mod boundary;
+mod confidence;
 mod direct;
+mod explaining_set;
 mod hessian;
 mod interior_point;
 mod inverse;
@@ -25,6 +28,7 @@ mod problem;
 mod restoration;
 mod rows;
 mod status;
+mod task;
 mod transcription;
 
 use crate::jet::{JetError, JetQuantities, NoQuantities};
@@ -43,6 +47,7 @@ pub use observation::{Fit, Observation};
 pub use problem::{BoundaryState, Limit, LimitKind, MotionProblem, Term, TermKind, ViaPoint};
 pub use rows::{Bound, quantities_of};
 pub use status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
+pub use task::{TaskConstraint, TaskKind, TaskReport, When};
 pub use transcription::{ControlPoints, Point, Transcription};
 
 impl Transcription {
@@ -67,7 +72,7 @@ impl Transcription {
 }
 
 /// Why a problem could not be set up.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum OptimizeError {
     /// The spline cannot be made.
@@ -188,6 +193,19 @@ pub enum OptimizeError {
         value: f64,
         /// The limit.
         limit: f64,
+    },
+    /// Constraints on frames where there can be none.
+    #[error("noisy recordings are inferred without constraints on frames")]
+    TasksNotSupported,
+    /// A constraint on a frame is outside the motion.
+    #[error("constraint `{name}` is at {t} s, outside a motion of {duration} s")]
+    TaskOutside {
+        /// The constraint.
+        name: String,
+        /// Its time.
+        t: f64,
+        /// Duration of the motion.
+        duration: f64,
     },
     /// A quaternion of a boundary state is zero.
     #[error("the {end} state has a zero quaternion for joint `{joint}`")]

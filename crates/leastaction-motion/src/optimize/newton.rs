@@ -13,6 +13,9 @@ use super::status::{Progress, SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
 use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};
 
+/// Part of what its samples could push below which a gradient is no push.
+const NEGLIGIBLE: f64 = 1e-6;
+
 /// Options of the unconstrained solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewtonOptions {
@@ -61,6 +64,9 @@ pub(super) fn slope(tr: &Transcription, weights: &[f64], point: &Point, theta: &
             *sum += w * g;
         }
     }
+    let tasks = tr.task_gradient(point);
+    scale = scale.max(largest(&tasks));
+    gradient.iter_mut().zip(&tasks).for_each(|(sum, g)| *sum += g);
     let mut acting = (0..weights.len()).filter(|t| weights[*t] > 0.0);
     if let (Some(only), None) = (acting.next(), acting.next()) {
         scale = scale.max(weights[only] * tr.gradient_size(only, point, theta));
@@ -79,7 +85,7 @@ pub(super) fn moved(tr: &Transcription, theta: &ControlPoints, step: &[f64], fac
 }
 
 pub(super) fn objective(tr: &Transcription, weights: &[f64], point: &Point, theta: &ControlPoints) -> f64 {
-    dot(&tr.term_costs(point, theta), weights)
+    dot(&tr.term_costs(point, theta), weights) + tr.task_cost(point)
 }
 
 /// Minimises `Σ w_t c_t` from `theta`, limits ignored.
@@ -98,7 +104,9 @@ pub fn minimise(
     let mut status = search.run(observe);
     let Search { history, iteration, mut kkt, theta: best, .. } = search;
     *theta = best;
-    if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved {
+    // Where rounding of the control points ends the search, the low part goes on.
+    let stalled = status == SolveStatus::MaxIterations && iteration < options.max_iterations && kkt < 1e-3;
+    if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved || stalled {
         kkt = polish(tr, weights, theta).min(kkt);
         if kkt <= options.tolerance {
             status = SolveStatus::Solved;
@@ -230,7 +238,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn give_up(&self) -> SolveStatus {
+    fn give_up(&mut self) -> SolveStatus {
+        // Where all terms are at their own minimum nothing is left to cancel: what could push is the measure.
+        let size = (0..self.weights.len())
+            .filter(|t| self.weights[*t] > 0.0)
+            .map(|t| self.weights[t] * self.tr.gradient_size(t, &self.point, &self.theta))
+            .fold(0.0, f64::max);
+        let at_rest = self.kkt * self.slope.scale / self.slope.scale.max(NEGLIGIBLE * size);
+        if at_rest <= self.options.tolerance {
+            self.kkt = at_rest;
+            return SolveStatus::Solved;
+        }
         if self.kkt <= 1e3 * self.options.tolerance {
             SolveStatus::AlmostSolved
         } else {

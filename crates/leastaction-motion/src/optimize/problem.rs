@@ -1,8 +1,11 @@
 //! [`MotionProblem`]: what a motion should do, in the user's terms.
 
-use super::{MotionChart, OptimizeError, Quantity, QuantityKind, Sampling, Target};
+use super::{
+    MotionChart, OptimizeError, Quantity, QuantityKind, Sampling, SplineTable, Target, TaskConstraint, When,
+};
 use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Mat3, Vec3};
+use crate::spline::{BSpline, SplineError};
 
 /// A boundary state: what is fixed at one end of the motion.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -259,6 +262,8 @@ pub struct MotionProblem {
     pub via: Vec<ViaPoint>,
     /// Torques include springs, dampers and armature of the joints.
     pub passive: bool,
+    /// Goals and constraints on frames.
+    pub tasks: Vec<TaskConstraint>,
 }
 
 impl MotionProblem {
@@ -272,11 +277,62 @@ impl MotionProblem {
         1 + terms.chain(limits).chain(via).chain(ends).max().unwrap_or(0)
     }
 
+    /// The degree that holds the best motions of its terms: a cost of the `d`-th derivative alone is minimised by polynomials
+    /// of degree `2d − 1`.
+    #[must_use]
+    pub fn natural_degree(&self) -> usize {
+        let highest = self.terms.iter().map(Term::highest_derivative).max().unwrap_or(0);
+        (2 * highest).saturating_sub(1).max(self.orders()).clamp(5, 12)
+    }
+
+    /// The same problem over another duration: times of constraints and via points move with it.
+    #[must_use]
+    pub fn stretched(&self, duration: f64) -> Self {
+        let factor = duration / self.duration;
+        // What is at the end stays there to the last bit.
+        let time = |t: f64| if t == self.duration { duration } else { t * factor };
+        let mut out = Self { duration, ..self.clone() };
+        out.via.iter_mut().for_each(|via| via.t = time(via.t));
+        for task in &mut out.tasks {
+            task.when = match task.when {
+                When::At(t) => When::At(time(t)),
+                When::During(from, to) => When::During(time(from), time(to)),
+            };
+        }
+        out
+    }
+
+    /// Tables at the samples, and at the times of constraints, which have no part in costs.
+    ///
+    /// # Errors
+    /// As [`SplineTable::new`].
+    pub fn table(&self, orders: usize) -> Result<SplineTable, SplineError> {
+        let table = SplineTable::new(self.n_control, self.degree, self.duration, orders, self.sampling)?;
+        let mut samples: Vec<(f64, f64)> =
+            table.times.iter().copied().zip(table.weights.iter().copied()).collect();
+        let given = samples.len();
+        for task in &self.tasks {
+            if let When::At(t) = task.when
+                && !samples.iter().any(|(own, _)| *own == t)
+            {
+                samples.push((t, 0.0));
+            }
+        }
+        if samples.len() == given {
+            return Ok(table);
+        }
+        samples.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (times, weights) = samples.into_iter().unzip();
+        SplineTable::on(&BSpline::new(self.n_control, self.degree, self.duration)?, orders, times, weights)
+    }
+
     /// How the coordinates of the spline become a motion of the mechanism.
     #[must_use]
     pub fn chart(&self, mechanism: &Mechanism) -> MotionChart {
         let q = |state: &BoundaryState| state.derivatives.first().cloned().unwrap_or_default();
-        MotionChart::new(mechanism, &q(&self.start), &q(&self.end), self.duration)
+        // Without an end the reference stays where it starts.
+        let end = if self.end.derivatives.is_empty() { &self.start } else { &self.end };
+        MotionChart::new(mechanism, &q(&self.start), &q(end), self.duration)
     }
 
     /// Checks sizes and values against a mechanism.
@@ -318,6 +374,10 @@ impl MotionProblem {
                 }
             }
             let Some(q) = state.derivatives.first() else {
+                // Where constraints say what the end is, its configuration may be free.
+                if end == "end" && !self.tasks.is_empty() {
+                    continue;
+                }
                 return Err(OptimizeError::WrongLength { name: end, expected: mechanism.nq(), found: 0 });
             };
             for id in mechanism.tree_joints() {
@@ -351,6 +411,21 @@ impl MotionProblem {
                 return Err(OptimizeError::WrongLength { name: "limits", expected: n, found });
             }
             self.check_boundary(limit, &chart, mechanism)?;
+        }
+        for task in &self.tasks {
+            let (from, to) = match task.when {
+                When::At(t) => (t, t),
+                When::During(from, to) => (from, to),
+            };
+            for t in [from, to] {
+                if !(0.0..=self.duration).contains(&t) || from > to {
+                    return Err(OptimizeError::TaskOutside {
+                        name: task.name.clone(),
+                        t,
+                        duration: self.duration,
+                    });
+                }
+            }
         }
         for via in &self.via {
             if !(0.0..=self.duration).contains(&via.t) || via.coordinate >= n || !via.value.is_finite() {

@@ -69,6 +69,7 @@ pub fn quantities_of(problem: &MotionProblem, chart: &MotionChart) -> Vec<(Quant
             list.push((quantity, Vec::new()));
         }
     }
+    list.extend(problem.tasks.iter().map(super::TaskConstraint::quantity));
     list
 }
 
@@ -198,5 +199,7 @@ pub(super) fn term_rows(
             nz += n;
         }
     }
+    // Constraints have three rows each, the last ones.
+    nz += 3 * problem.tasks.len();
     Ok((terms, places, nz))
 }

@@ -1,6 +1,6 @@
 //! How a solve went: [`SolveStatus`], [`Progress`] while it runs, [`Solution`] at the end.
 
-use super::{Bound, ControlPoints};
+use super::{Bound, ControlPoints, TaskReport};
 
 /// Outcome of a solve. Not an error: whatever the status, the best motion found is returned with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,12 +98,16 @@ pub struct Solution {
     pub iterations: usize,
     /// Largest violation of a limit at the samples, in its own unit.
     pub violation: f64,
-    /// Largest violation on a grid four times finer.
+    /// Largest violation at eight times as many times, both ends included.
     pub violation_between: f64,
+    /// The bound that is violated most, if one is.
+    pub violated: Option<Bound>,
     /// Limits that act, with multipliers.
     pub active: Vec<ActiveBound>,
     /// The limit that cannot be met, if the problem is infeasible.
     pub obstacle: Option<Obstacle>,
+    /// How well constraints on frames are kept.
+    pub tasks: Vec<TaskReport>,
     /// Convergence history.
     pub history: Vec<Progress>,
 }

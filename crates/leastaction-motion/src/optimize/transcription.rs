@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use super::boundary::{end_control_points, start_control_points};
 use super::rows::{Equality, TermRows, term_rows};
-use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantity, SplineTable};
+use super::task::TaskRows;
+use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantity, SplineTable, When};
 use crate::jet::{Quantities, Samples};
 use crate::mechanism::Mechanism;
 
@@ -64,6 +65,9 @@ pub struct Transcription {
     /// Bounds on rows that no unknown moves, and that do not hold: a proof that there is no solution.
     pub(super) impossible: Vec<(Bound, f64)>,
     pub(super) quantities: Box<dyn Quantities>,
+    pub(super) tasks: Vec<TaskRows>,
+    /// Factor of what constraints add to the cost.
+    pub(super) task_scale: f64,
     /// How the spline's coordinates become a motion.
     pub chart: MotionChart,
     /// State entries per sample.
@@ -97,7 +101,7 @@ impl Transcription {
         let n = mechanism.nv();
         let orders = problem.orders();
         let (n_control, degree, duration) = (problem.n_control, problem.degree, problem.duration);
-        let table = SplineTable::new(n_control, degree, duration, orders, problem.sampling)?;
+        let table = problem.table(orders)?;
         let size = orders * n;
         let chart = problem.chart(mechanism);
         let (terms, places, nz) = term_rows(problem, &chart, n, size, table.len())?;
@@ -115,6 +119,8 @@ impl Transcription {
             equalities: Vec::new(),
             impossible: Vec::new(),
             quantities,
+            tasks: Vec::new(),
+            task_scale: 1.0,
             size,
             nz,
             fixed_start: start_control_points(&start, n_control, degree, duration),
@@ -126,6 +132,7 @@ impl Transcription {
         debug_assert_eq!(this.quantities.rows(), nz);
         this.collect_bounds(problem, &places, first, last);
         this.collect_equalities(problem)?;
+        this.collect_tasks(problem);
         Ok(this)
     }
 
@@ -174,6 +181,25 @@ impl Transcription {
                 }
             }
         }
+    }
+
+    /// Constraints at the samples they are for.
+    fn collect_tasks(&mut self, problem: &MotionProblem) {
+        let first = self.size + self.nz - 3 * problem.tasks.len();
+        let slack = 1e-12 * problem.duration;
+        self.tasks = problem
+            .tasks
+            .iter()
+            .enumerate()
+            .map(|(i, task)| {
+                let holds = |t: f64| match task.when {
+                    When::At(at) => t == at,
+                    When::During(from, to) => (from - slack..=to + slack).contains(&t),
+                };
+                let samples = (0..self.table.len()).filter(|s| holds(self.table.times[*s])).collect();
+                TaskRows::new(task, first + 3 * i..first + 3 * i + 3, samples)
+            })
+            .collect();
     }
 
     /// Via points as rows on the free control points.
@@ -225,6 +251,11 @@ impl Transcription {
     pub fn quantity_rows(&self) -> usize {
         self.nz
     }
+    /// Rows of the residual of a term at a sample.
+    #[must_use]
+    pub fn term_row_count(&self, term: usize) -> usize {
+        self.terms[term].rows.len()
+    }
     /// Rows of a sample: state entries, then quantities.
     #[must_use]
     pub fn row_count(&self) -> usize {
@@ -238,7 +269,9 @@ impl Transcription {
         let (n, nc, p) = (self.n, self.table.n_control, self.table.degree);
         let duration = self.table.knots[nc];
         let mut theta = vec![0.0; nc * n];
-        let (a, b) = (&self.fixed_start[..n], &self.fixed_end[self.fixed_end.len() - n..]);
+        let a = &self.fixed_start[..n];
+        // Without an end the motion begins with staying where it is.
+        let b = if self.fixed_end.is_empty() { a } else { &self.fixed_end[self.fixed_end.len() - n..] };
         for c in 0..nc {
             let s = self.table.knots[c + 1..=c + p].iter().sum::<f64>() / p as f64 / duration;
             let blend = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s);
@@ -260,6 +293,8 @@ impl Transcription {
             terms: vec![super::Term::new("velocity", Quantity::joint(1), 1.0)],
             limits: Vec::new(),
             via: Vec::new(),
+            tasks: Vec::new(),
+            end: if problem.end.derivatives.is_empty() { problem.start.clone() } else { problem.end.clone() },
             ..problem.clone()
         };
         Ok(Self::with_jets(mechanism, &bare)?.initial_control_points())

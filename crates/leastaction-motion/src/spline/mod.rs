@@ -7,12 +7,13 @@
 //! |---|---|
 //! | [`BSpline`] | knots, spans, basis functions at one time |
 //! | [`SplineTable`] | evaluation at fixed times, and the pull-back of gradients to control points |
-//! | [`SplineFit`] | least-squares fit to recorded samples |
+//! | [`SplineFit`] | fit to recorded samples, smoothed as their noise asks for |
 //! | [`RotationReference`], [`RotationJet`] | rotations: a spline in the tangent space of a reference motion |
 
 mod bspline;
 mod fit;
 mod rotation;
+mod smoothing;
 mod table;
 
 pub use bspline::BSpline;
@@ -21,7 +22,7 @@ pub use rotation::{RotationJet, RotationReference};
 pub use table::{Sampling, SplineTable};
 
 /// Why a spline could not be made.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum SplineError {
     /// The duration is not a positive number.
@@ -49,7 +50,7 @@ pub enum SplineError {
         needed: usize,
     },
     /// The number of samples or Gauss points makes no sense.
-    #[error("{found} samples: uniform sampling needs 2 or more, Gauss sampling 1 to 8 points per span")]
+    #[error("{found} samples: uniform sampling needs 2 or more, Gauss sampling 1 to 13 points per span")]
     BadSampling {
         /// Number given.
         found: usize,

@@ -20,10 +20,21 @@ pub enum Sampling {
     },
     /// Gauss–Legendre points in every knot span: exact integrals of joint-space terms.
     Gauss {
-        /// Points per span, 1 to 8.
+        /// Points per span, 1 to 13.
         points: usize,
     },
 }
+
+impl Sampling {
+    /// As many Gauss points as integrate squares of a spline of this degree exactly.
+    #[must_use]
+    pub fn exact(degree: usize) -> Self {
+        Self::Gauss { points: (degree + 1).clamp(1, MOST_POINTS) }
+    }
+}
+
+/// Gauss points per span: enough for the highest degree.
+const MOST_POINTS: usize = 13;
 
 /// Values of all basis functions at all samples, and the differences that turn control points into derivatives.
 #[derive(Clone, Debug)]
@@ -84,18 +95,23 @@ fn samples(sampling: Sampling, knots: &[f64], degree: usize, n_control: usize) -
             (times.collect(), vec![1.0 / count as f64; count])
         }
         Sampling::Gauss { points } => {
-            let rule = gauss(points);
-            let (mut times, mut weights) = (Vec::new(), Vec::new());
-            for j in degree..n_control {
-                let h = knots[j + 1] - knots[j];
-                for (x, w) in &rule {
-                    times.push(knots[j] + h * x);
-                    weights.push(w * h / duration);
-                }
-            }
+            let (times, mut weights) = gauss_points(knots, degree, n_control, points);
+            weights.iter_mut().for_each(|w| *w /= duration);
             (times, weights)
         }
     }
+}
+
+/// Gauss points in every knot span, with the weights of an integral over time.
+pub(super) fn gauss_points(
+    knots: &[f64],
+    degree: usize,
+    n_control: usize,
+    points: usize,
+) -> (Vec<f64>, Vec<f64>) {
+    let rule = gauss(points);
+    let spans = (degree..n_control).map(|j| (knots[j], knots[j + 1] - knots[j]));
+    spans.flat_map(|(a, h)| rule.iter().map(move |(x, w)| (a + h * x, w * h))).unzip()
 }
 
 impl SplineTable {
@@ -117,7 +133,7 @@ impl SplineTable {
         let spline = BSpline::new(n_control, degree, duration)?;
         let (found, fine) = match sampling {
             Sampling::Uniform { count } => (count, count >= 2),
-            Sampling::Gauss { points } => (points, (1..=8).contains(&points)),
+            Sampling::Gauss { points } => (points, (1..=MOST_POINTS).contains(&points)),
         };
         if !fine {
             return Err(SplineError::BadSampling { found });
@@ -297,7 +313,7 @@ mod tests {
 
     #[test]
     fn gauss_rules_integrate_polynomials_exactly() {
-        for points in 1..=8 {
+        for points in 1..=MOST_POINTS {
             for power in 0..2 * points {
                 let sum: f64 = gauss(points).iter().map(|(x, w)| w * x.powi(power as i32)).sum();
                 assert!((sum - 1.0 / (power as f64 + 1.0)).abs() < 1e-14, "{points} {power} {sum}");

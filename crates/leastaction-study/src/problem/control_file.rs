@@ -114,24 +114,61 @@ pub fn add_motors(description: &mut ModelDescription, motors: &[String]) {
     }
 }
 
-/// Limits of inputs from the effort limits of the joints they drive, and the mechanism without the latter.
+/// Ranges of inputs from their laws and from the effort limits of the joints they drive, and the mechanism without these limits.
 ///
-/// At its limit an effort does not answer to the input any more: the search needs a limit that it can see instead.
+/// At its limit an effort does not answer to the input any more: the search needs a limit that it can see instead. Servos keep
+/// the limits of their force, which is no function of the input alone.
+///
+/// # Errors
+/// If an actuator has a state of its own, which a policy does not know.
 pub fn efforts_to_inputs(
     description: &mut ModelDescription,
     mechanism: &Mechanism,
-) -> Result<(Mechanism, Vec<f64>), Failure> {
-    let mut bounds = vec![f64::INFINITY; mechanism.nu()];
+) -> Result<(Mechanism, Vec<[f64; 2]>), Failure> {
+    if let Some(k) = mechanism.drives().iter().position(|drive| drive.law.is_activated()) {
+        let message = format!("the actuator of input `{}` has a state of its own", mechanism.inputs()[k]);
+        return Err(Failure::new(message).help("leave `activation` (MJCF `dyntype`) out of its law"));
+    }
+    let mut bounds: Vec<[f64; 2]> = mechanism.drives().iter().map(|drive| drive.law.control_range).collect();
+    let mut cut = |input: usize, range: [f64; 2], factor: f64, bias: f64| {
+        let mut ends = range.map(|x| (x - bias) / factor);
+        ends.sort_by(f64::total_cmp);
+        let [low, high] = bounds[input];
+        bounds[input] = [low.max(ends[0]), high.min(ends[1])];
+    };
+    for (input, drive) in mechanism.drives().iter().enumerate().filter(|(_, drive)| !drive.law.is_servo()) {
+        if drive.law.gain[0] != 0.0 {
+            cut(input, drive.law.force_range, drive.law.gain[0], drive.law.bias[0]);
+        }
+    }
+    let servo = |input: &str| {
+        mechanism
+            .inputs()
+            .iter()
+            .position(|name| name == input)
+            .is_some_and(|k| mechanism.drives()[k].law.is_servo())
+    };
     for joint in mechanism.joints() {
         let Some(limits) = joint.limits else { continue };
         for actuator in &joint.actuators {
-            let bound = limits.effort / actuator.gear.abs();
-            bounds[actuator.input] = bounds[actuator.input].min(bound);
+            let law = &mechanism.drives()[actuator.input].law;
+            if !law.is_servo() && actuator.gear * law.gain[0] != 0.0 {
+                let (gear, bias) = (actuator.gear * law.gain[0], actuator.gear * law.bias[0]);
+                cut(actuator.input, limits.effort_range, gear, bias);
+            }
         }
     }
     for joint in &mut description.joints {
-        if let Some(limits) = &mut joint.limits {
-            limits.effort = None;
+        if let Some(limits) =
+            joint.limits.as_mut().filter(|_| !joint.actuators.iter().any(|a| servo(&a.input)))
+        {
+            (limits.effort, limits.effort_range) = (None, None);
+        }
+    }
+    for law in &mut description.laws {
+        law.control_range = None;
+        if !servo(&law.input) {
+            law.force_range = None;
         }
     }
     let stripped =

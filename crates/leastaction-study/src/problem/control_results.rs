@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use leastaction::optimize::SolveStatus;
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::control_file::ControlFile;
-use super::control_solve::{Found, at_limit, far_from_goal, median_time, replay_method};
+use super::control_solve::{ControlOutcome, Found, at_limit, median_time, outcome, replay_method, verdict};
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
@@ -105,7 +104,7 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
     let method = replay_method(file).name();
     let distance = |(q, v): (f64, f64)| format!("{q:.1e}, {v:.1e}");
     let mut rows = vec![
-        SummaryRow::new("status", format!("{:?}", s.status), s.status.describe()),
+        SummaryRow::new("outcome", outcome(file, found).name(), verdict(file, found)),
         SummaryRow::new("objective", format!("{:.9}", s.objective), ""),
         SummaryRow::new("residual", format!("{:.2e}", s.residual), "root of the relative decrease left"),
         SummaryRow::new(
@@ -148,10 +147,9 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
 
 fn warnings(file: &ControlFile, found: &Found) -> Vec<String> {
     let mut out = Vec::new();
-    if found.solution.status != SolveStatus::Solved {
-        out.push(found.solution.status.describe().to_owned());
+    if outcome(file, found) != ControlOutcome::Solved {
+        out.push(verdict(file, found));
     }
-    out.extend(far_from_goal(file, found));
     if let Err(error) = &found.hold {
         out.push(format!("nothing holds the end: {error}"));
     }

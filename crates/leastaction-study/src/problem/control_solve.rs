@@ -9,15 +9,105 @@ use leastaction::control::{
 };
 use leastaction::integrator::{Method, MethodOptions};
 use leastaction::mechanism::State;
-use leastaction::optimize::Wish;
+use leastaction::optimize::{SolveStatus, Wish};
 use serde_json::{Value, json};
 
 use super::control_file::ControlFile;
-use crate::failure::Failure;
+use crate::failure::{CHECK_FAILED, COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use crate::policy::{self, HOLD_SECONDS, Nearness};
 
 /// A plan that ends farther from its goal than this, in rad, m, rad/s or m/s, has not reached it.
 const FAR: f64 = 0.5;
+
+/// A replay that stays within this of its goal, in rad, m, rad/s or m/s, reaches and holds it.
+const NEAR: f64 = 2e-2;
+
+/// How a search ended, in the user's terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlOutcome {
+    /// Optimal, and at the goal if there is one.
+    Solved,
+    /// Reaches its goal and holds it, at a cost that may not be the least.
+    Reached,
+    /// Optimal for its costs, but not at its goal.
+    Missed,
+    /// Neither optimal nor at a goal.
+    NotSolved,
+    /// Stopped by the user.
+    Interrupted,
+}
+
+impl ControlOutcome {
+    /// In files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Solved => "solved",
+            Self::Reached => "reached",
+            Self::Missed => "missed",
+            Self::NotSolved => "not solved",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Exit code: the same for the same outcome of any verb.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Solved | Self::Reached => DONE,
+            Self::Missed => CHECK_FAILED,
+            Self::NotSolved => COULD_NOT_RUN,
+            Self::Interrupted => INTERRUPTED,
+        }
+    }
+}
+
+/// What a search came to.
+pub fn outcome(file: &ControlFile, found: &Found) -> ControlOutcome {
+    let optimal = matches!(found.solution.status, SolveStatus::Solved | SolveStatus::AlmostSolved);
+    let far = file.goal.is_some() && !within(found.planned, FAR);
+    let held = found.feedback.is_some_and(|near| {
+        near.reached && within((near.position, near.velocity), NEAR) && within(near.worst_after, NEAR)
+    });
+    match (optimal, far) {
+        _ if found.solution.status == SolveStatus::Interrupted => ControlOutcome::Interrupted,
+        (true, false) => ControlOutcome::Solved,
+        (true, true) => ControlOutcome::Missed,
+        (false, _) if file.goal.is_some() && held && within(found.planned, NEAR) => ControlOutcome::Reached,
+        _ => ControlOutcome::NotSolved,
+    }
+}
+
+fn within((position, velocity): (f64, f64), bound: f64) -> bool {
+    position <= bound && velocity <= bound
+}
+
+/// What was reached, what is left, what to change: one sentence.
+pub fn verdict(file: &ControlFile, found: &Found) -> String {
+    let s = &found.solution;
+    let left = format!("the next step promises {:.1e} of the cost less", s.residual * s.residual);
+    let ran_out = s.status == SolveStatus::MaxIterations;
+    let remedy = if ran_out {
+        format!("raise `max_iterations` above {} in [solver]", file.options.max_iterations)
+    } else {
+        "the search can't go on from here: give another first guess, a shorter step, or `curvature = true`"
+            .to_owned()
+    };
+    match outcome(file, found) {
+        ControlOutcome::Solved => s.status.describe().to_owned(),
+        ControlOutcome::Interrupted => s.status.describe().to_owned(),
+        ControlOutcome::Reached => {
+            format!("reaches its goal and holds it; its cost is not yet the least: {left}; for that {remedy}")
+        }
+        ControlOutcome::Missed => format!(
+            "the least cost of its terms is away from the goal: the motion ends {:.2e} rad or m and {:.2e} rad/s or m/s from it; \
+             raise the weights at the end, widen the limits of the inputs, or give more time",
+            found.planned.0, found.planned.1
+        ),
+        ControlOutcome::NotSolved => {
+            let how = if ran_out { "the iterations ran out" } else { "no step lowers the cost any more" };
+            format!("not solved: {how}, and {left}; {remedy}")
+        }
+    }
+}
 
 /// What was found and how it fares.
 pub struct Found {
@@ -247,18 +337,6 @@ pub fn replay_method(file: &ControlFile) -> Method {
     if file.method == Method::Minimal { Method::Rk4 } else { file.method }
 }
 
-/// A sentence if the plan ends far from its goal, which a solver may well call solved.
-pub fn far_from_goal(file: &ControlFile, found: &Found) -> Option<String> {
-    let (position, velocity) = found.planned;
-    let near = position <= FAR && velocity <= FAR;
-    (file.goal.is_some() && !near).then(|| {
-        format!(
-            "the motion ends {position:.2e} rad or m and {velocity:.2e} rad/s or m/s from the goal: \
-             limits or weights do not let it nearer"
-        )
-    })
-}
-
 /// Seconds of every iteration in rising order: an iteration may have several lines, one more each time the barrier is lowered.
 pub fn iteration_times(found: &Found) -> Vec<f64> {
     let mut sums = vec![0.0; found.solution.iterations + 1];
@@ -292,6 +370,8 @@ pub fn to_json(file: &ControlFile, found: &Found) -> Value {
         "problem": file.name,
         "model": file.mechanism.name(),
         "status": format!("{:?}", s.status),
+        "outcome": outcome(file, found).name(),
+        "verdict": verdict(file, found),
         "iterations": s.iterations,
         "objective": s.objective,
         "residual": s.residual,

@@ -6,10 +6,10 @@ pub mod control_file;
 mod control_reader;
 pub mod control_results;
 pub mod control_solve;
-pub mod motion_file;
 mod reader;
 mod reader_errors;
 mod reader_limits;
+mod reader_tasks;
 mod reader_terms;
 pub mod results;
 pub mod solution_file;
@@ -17,8 +17,8 @@ pub mod solution_file;
 use std::path::{Path, PathBuf};
 
 use leastaction::io::UrdfOptions;
-use leastaction::mechanism::{Mechanism, ModelDescription};
-use leastaction::optimize::{MotionProblem, SolveOptions};
+use leastaction::mechanism::{JointType, Mechanism, ModelDescription};
+use leastaction::optimize::{BoundaryState, LimitKind, MotionProblem, SolveOptions};
 use leastaction_golden::{GoldenProblem, golden_problem};
 
 use crate::failure::Failure;
@@ -39,6 +39,8 @@ pub struct ProblemFile {
     pub has_weights: bool,
     /// Terms that the first stage of a continuation leaves out.
     pub leave_out_first: Vec<usize>,
+    /// Weight of the duration, if that is free.
+    pub time_weight: Option<f64>,
     /// Solution file to start from.
     pub start: Option<PathBuf>,
     /// Options of the solver.
@@ -52,6 +54,47 @@ impl ProblemFile {
     pub fn weights(&self) -> Vec<f64> {
         self.problem.terms.iter().map(|term| term.weight).collect()
     }
+}
+
+/// Unit of what a limit bounds.
+pub fn limit_unit(mechanism: &Mechanism, kind: LimitKind, coordinate: usize) -> &'static str {
+    let slides =
+        mechanism.tree_joints().find(|id| mechanism.v_range(*id).contains(&coordinate)).is_some_and(|id| {
+            let at = coordinate - mechanism.v_range(id).start;
+            match mechanism.joint(id).kind {
+                JointType::Prismatic => true,
+                JointType::Floating => at >= 3,
+                JointType::Cylindrical => at == 1,
+                JointType::Planar => at < 2,
+                _ => false,
+            }
+        });
+    let (turning, sliding) = match kind {
+        LimitKind::Position | LimitKind::ControlPoint => ("rad", "m"),
+        LimitKind::Velocity => ("rad/s", "m/s"),
+        LimitKind::Acceleration => ("rad/s²", "m/s²"),
+        LimitKind::Jerk => ("rad/s³", "m/s³"),
+        LimitKind::Torque => ("N m", "N"),
+        LimitKind::TorqueRate => ("N m/s", "N/s"),
+    };
+    if slides { sliding } else { turning }
+}
+
+/// What is fixed at the ends of a motion, in words.
+pub fn ends(problem: &MotionProblem) -> String {
+    const WORDS: [&str; 4] = ["position", "velocity", "acceleration", "jerk"];
+    let say = |state: &BoundaryState| {
+        let fixed = state.derivatives.len().min(WORDS.len());
+        let list = |words: &[&str]| words.join(", ");
+        let free = WORDS.get(fixed).map_or(String::new(), |word| format!("; {word} free"));
+        if fixed == 0 {
+            "configuration free".to_owned()
+        } else {
+            format!("{} fixed{free}", list(&WORDS[..fixed]))
+        }
+    };
+    let (start, end) = (say(&problem.start), say(&problem.end));
+    if start == end { format!("{start}, at both ends") } else { format!("start: {start}. End: {end}") }
 }
 
 /// Reads a problem file, or says everything that is wrong with it.
@@ -97,6 +140,7 @@ fn load_golden(path: &Path, text: String) -> Result<ProblemFile, Failure> {
         problem,
         has_weights: true,
         leave_out_first,
+        time_weight: None,
         start: None,
         options: SolveOptions::default(),
         text: format!("# reference data file {}\n", path.display()),

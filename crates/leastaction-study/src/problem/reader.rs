@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use leastaction::mechanism::{BodyId, Mechanism, ModelDescription};
-use leastaction::optimize::{BoundaryState, MotionProblem, Sampling, SolveOptions, Transcription};
+use leastaction::optimize::{BoundaryState, MotionProblem, Sampling, SolveOptions, Transcription, ViaPoint};
 use toml::de::{DeTable, DeValue};
 
 use super::ProblemFile;
@@ -14,7 +14,7 @@ use crate::failure::{Failure, suggestion};
 use crate::model;
 use crate::values::{Entry, Values, number};
 
-const TOP: [&str; 12] = [
+const TOP: [&str; 13] = [
     "schema",
     "name",
     "model",
@@ -26,11 +26,15 @@ const TOP: [&str; 12] = [
     "terms",
     "limits",
     "via",
+    "constraints",
     "solver",
 ];
-const TRAJECTORY: [&str; 5] = ["duration", "degree", "control_points", "samples", "gauss_points"];
+const TRAJECTORY: [&str; 6] =
+    ["duration", "degree", "control_points", "samples", "gauss_points", "time_weight"];
 const STATE: [&str; 4] = ["q", "v", "a", "jerk"];
-const SOLVER: [&str; 4] = ["tolerance", "max_iterations", "leave_out_first", "start"];
+const SOLVER: [&str; 5] = ["tolerance", "max_iterations", "leave_out_first", "start", "limits_between"];
+/// Part of its size to which a limit holds between samples.
+const BETWEEN: f64 = 1e-6;
 
 type Loader<'l> = &'l dyn Fn(&str) -> Result<(ModelDescription, Mechanism), Failure>;
 
@@ -51,6 +55,8 @@ pub(super) fn read(
         has_weights: true,
         waypoints: Vec::new(),
         postures: Vec::new(),
+        time_weight: None,
+        free_end: Vec::new(),
     };
     let done = reader.top(table.get_ref(), path, text, &load)?;
     match done {
@@ -69,6 +75,9 @@ pub(super) struct Reader {
     pub(super) waypoints: Vec<Waypoints>,
     /// Postures of regularisation terms (by index), which need the number of control points.
     pub(super) postures: Vec<(usize, Option<Vec<f64>>)>,
+    time_weight: Option<f64>,
+    /// Velocity, acceleration, … of an end whose configuration is free.
+    free_end: Vec<Option<Vec<f64>>>,
 }
 
 impl Reader {
@@ -117,7 +126,9 @@ impl Reader {
                 .map_err(|error| Failure::from_error(&error))?;
         }
         let Some(mut problem) = self.problem(table, &mechanism) else { return Ok(None) };
-        let mut options = SolveOptions::default();
+        // The papers' rule knows samples only.
+        let between = if matches!(problem.sampling, Sampling::Uniform { .. }) { 0.0 } else { BETWEEN };
+        let mut options = SolveOptions { between, ..SolveOptions::default() };
         let (mut leave_out_first, mut start) = (Vec::new(), None);
         if let Some(entry) = find("solver") {
             self.solver(entry, &problem, &mut options, &mut leave_out_first, &mut start);
@@ -145,6 +156,7 @@ impl Reader {
             problem,
             has_weights: self.has_weights,
             leave_out_first,
+            time_weight: self.time_weight,
             start: start.map(|p: PathBuf| folder.join(p)),
             options,
             text: text.to_owned(),
@@ -156,15 +168,20 @@ impl Reader {
             duration: 0.0,
             degree: 5,
             n_control: 50,
-            sampling: Sampling::Uniform { count: 200 },
+            sampling: Sampling::exact(5),
             start: BoundaryState::default(),
             end: BoundaryState::default(),
             terms: Vec::new(),
             limits: Vec::new(),
             via: Vec::new(),
             passive: false,
+            tasks: Vec::new(),
         };
+        let has_goals = table.iter().any(|(k, _)| k.get_ref() == "constraints");
         for key in ["trajectory", "start", "end", "terms"] {
+            if key == "end" && has_goals {
+                continue;
+            }
             if !table.iter().any(|(k, _)| k.get_ref() == key) {
                 let header = if key == "terms" { "[[terms]]" } else { &format!("[{key}]") };
                 self.values.problem(
@@ -189,6 +206,7 @@ impl Reader {
                     }
                 }
                 "limits" => self.limits(entry, mechanism, &mut problem),
+                "constraints" => {}
                 "via" => {
                     for (table, span) in self.values.tables(entry) {
                         self.via(table, span, mechanism, &mut problem);
@@ -212,10 +230,48 @@ impl Reader {
                 _ => {}
             }
         }
+        // Constraints need the duration; without a configuration the end is at rest by via points.
+        if let Some(entry) = table.iter().find(|(k, _)| k.get_ref() == "constraints") {
+            for (table, span) in self.values.tables(entry) {
+                self.task(table, span, mechanism, &mut problem);
+            }
+        }
+        if problem.end.derivatives.is_empty() && !problem.tasks.is_empty() {
+            self.rest_at_a_free_end(&mut problem, mechanism);
+        }
+        // A cost of velocities alone can't hold a velocity at an end: what is not asked for is free.
+        if problem.terms.iter().all(|t| t.highest_derivative() <= 1) && !problem.terms.is_empty() {
+            for (key, state) in [("start.v", &mut problem.start), ("end.v", &mut problem.end)] {
+                if !self.places.contains_key(key) && state.derivatives.len() == 2 {
+                    state.derivatives.truncate(1);
+                }
+            }
+        }
+        if !self.places.contains_key("degree") {
+            problem.degree = problem.natural_degree();
+        }
+        if !self.places.contains_key("samples") && !self.places.contains_key("gauss_points") {
+            problem.sampling = Sampling::exact(problem.degree);
+        }
         if self.values.problems.is_empty() {
             self.complete(&mut problem, mechanism);
         }
         Some(problem)
+    }
+
+    /// Zero velocity, and what else the end says, where its configuration is free.
+    fn rest_at_a_free_end(&mut self, problem: &mut MotionProblem, mechanism: &Mechanism) {
+        let rows = std::mem::take(&mut self.free_end);
+        let rest = vec![0.0; mechanism.nv()];
+        let rows = if rows.is_empty() { vec![Some(rest)] } else { rows };
+        let chart = problem.chart(mechanism);
+        for (order, row) in rows.into_iter().enumerate() {
+            for (coordinate, value) in row.into_iter().flatten().enumerate() {
+                if chart.position_of(coordinate).is_some() {
+                    problem.via.push(ViaPoint { t: problem.duration, coordinate, order: order + 1, value });
+                }
+            }
+        }
     }
 
     fn trajectory(&mut self, entry: Entry<'_, '_>, problem: &mut MotionProblem) {
@@ -235,6 +291,7 @@ impl Reader {
                     let count = self.values.count(entry, 2).unwrap_or(200);
                     problem.sampling = Sampling::Uniform { count };
                 }
+                "time_weight" => self.time_weight = self.values.positive(entry),
                 "gauss_points" => {
                     let points = self.values.count(entry, 1).unwrap_or(3);
                     problem.sampling = Sampling::Gauss { points };
@@ -374,7 +431,18 @@ impl Reader {
         let n = mechanism.nv();
         let Some(table) = self.values.table(entry) else { return BoundaryState::default() };
         let mut rows: [Option<Vec<f64>>; 4] = Default::default();
+        let (mut free, mut free_q) = (false, false);
         for item in table {
+            if item.0.get_ref() == "v" && matches!(item.1.get_ref(), DeValue::String(word) if word == "free")
+            {
+                free = true;
+                continue;
+            }
+            if item.0.get_ref() == "q" && matches!(item.1.get_ref(), DeValue::String(word) if word == "free")
+            {
+                free_q = true;
+                continue;
+            }
             match STATE.iter().position(|key| item.0.get_ref() == key) {
                 Some(0) => {
                     rows[0] = self.configuration(item, mechanism).or(Some(mechanism.neutral_state().q));
@@ -382,6 +450,12 @@ impl Reader {
                 Some(order) => rows[order] = self.coordinates(item, mechanism, 0.0).or(Some(vec![0.0; n])),
                 None => self.values.unknown(item.0, &STATE),
             }
+        }
+        if free_q {
+            // Velocities and more become via points.
+            let rest = (!free).then(|| vec![0.0; n]);
+            self.free_end = vec![rows[1].take().or(rest), rows[2].take(), rows[3].take()];
+            return BoundaryState::default();
         }
         if rows[0].is_none() {
             let element = format!("[{}]", entry.0.get_ref());
@@ -393,7 +467,16 @@ impl Reader {
             );
         }
         // A motion starts and ends at rest unless it says otherwise.
-        rows[1].get_or_insert_with(|| vec![0.0; n]);
+        if free || rows[1].is_some() {
+            self.places.insert(format!("{}.v", entry.0.get_ref()), entry.0.span());
+        }
+        if !free {
+            rows[1].get_or_insert_with(|| vec![0.0; n]);
+        } else if rows[2].is_some() {
+            let element = format!("[{}]", entry.0.get_ref());
+            let message = "its velocity is free, its acceleration is not";
+            self.values.problem(entry.0.span(), element, message, "leave out `a`, or give `v`");
+        }
         if rows[3].is_some() && rows[2].is_none() {
             let element = format!("[{}]", entry.0.get_ref());
             self.values.problem(entry.0.span(), element, "it has `jerk` but no `a`", "add `a = …`");
@@ -436,6 +519,11 @@ impl Reader {
                                 self.values.problem(span, "key `leave_out_first`", message, remedy);
                             }
                         }
+                    }
+                }
+                "limits_between" => {
+                    if let Some(part) = self.values.not_negative(item) {
+                        options.between = part;
                     }
                 }
                 "start" => *start = self.values.text(item).map(PathBuf::from),

@@ -31,6 +31,12 @@ impl Reader {
                 error.to_string(),
                 format!("give {needed} or more"),
             ),
+            OptimizeError::TaskOutside { .. } => (
+                "constraints".into(),
+                "constraint",
+                error.to_string(),
+                "give a time inside the motion".into(),
+            ),
             OptimizeError::NothingFree { fixed, .. } => (
                 "control_points".into(),
                 "key `control_points`",

@@ -90,12 +90,17 @@ impl Reader {
         let n = mechanism.nv();
         let (mut lower, mut upper) = (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]);
         for id in mechanism.tree_joints() {
+            if kind == LimitKind::Torque {
+                for (k, c) in mechanism.v_range(id).enumerate() {
+                    [lower[c], upper[c]] = mechanism.force_range(id, k);
+                }
+                continue;
+            }
             let Some(limits) = mechanism.joint(id).limits else { continue };
             for (k, c) in mechanism.v_range(id).enumerate() {
                 let (low, high) = match kind {
                     LimitKind::Position | LimitKind::ControlPoint => (limits.lower[k], limits.upper[k]),
                     LimitKind::Velocity => (-limits.velocity, limits.velocity),
-                    LimitKind::Torque => (-limits.effort, limits.effort),
                     _ => (f64::NEG_INFINITY, f64::INFINITY),
                 };
                 (lower[c], upper[c]) = (low, high);

@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use leastaction::mechanism::Mechanism;
-use leastaction::optimize::{
-    MotionProblem, Quantity, QuantityKind, Sampling, SplineTable, Target, Term, TermKind,
-};
+use leastaction::optimize::{MotionProblem, Quantity, QuantityKind, Sampling, Target, Term, TermKind};
 use leastaction::spatial::{Mat3, Quat, Vec3};
 use toml::de::DeTable;
 
@@ -13,9 +11,9 @@ use super::reader::Reader;
 use crate::failure::suggestion;
 use crate::values::{Entry, Rows};
 
-const TERM: [&str; 10] =
-    ["kind", "name", "weight", "metric", "links", "order", "body", "point", "target", "about"];
-const KINDS: [&str; 16] = [
+const TERM: [&str; 11] =
+    ["kind", "name", "weight", "metric", "links", "order", "body", "frame", "point", "target", "about"];
+const KINDS: [&str; 18] = [
     "joint_velocity",
     "joint_acceleration",
     "joint_jerk",
@@ -32,6 +30,8 @@ const KINDS: [&str; 16] = [
     "orientation_tracking",
     "com_tracking",
     "regularisation",
+    "point_motion",
+    "frame_velocity",
 ];
 
 /// Targets of a term that change over time: rows of a time and a target.
@@ -137,6 +137,20 @@ impl Reader {
                 let reference = self.targets::<3>(target, index)?.map(Vec3);
                 let reference = vec![reference.unwrap_or(Vec3::zero())];
                 Some(TermKind::Tracking { quantity: Quantity::com(order.unwrap_or(0)), reference })
+            }
+            // The hand's jerk and the like: any derivative of a point, or of a frame's velocity.
+            "point_motion" | "frame_velocity" => {
+                let frame = needs("frame", "name the body or frame that moves")?;
+                let mut target = self.frame(frame, mechanism)?;
+                if let Some(entry) = find("point") {
+                    target = target.at_point(Vec3(self.values.fixed(entry)?));
+                }
+                let order = order.unwrap_or(1);
+                Some(TermKind::Squares(vec![if kind == "point_motion" {
+                    Quantity::point(target, order)
+                } else {
+                    Quantity::velocity(target, order)
+                }]))
             }
             "regularisation" => {
                 let posture = match find("target") {
@@ -256,9 +270,8 @@ impl Reader {
         if waypoints.is_empty() {
             return;
         }
-        let Ok(table) = SplineTable::new(problem.n_control, degree, problem.duration, 1, sampling) else {
-            return;
-        };
+        let probe = MotionProblem { degree, sampling, ..problem.clone() };
+        let Ok(table) = probe.table(1) else { return };
         for points in waypoints {
             let (first, last) = (points.rows[0][0], points.rows[points.rows.len() - 1][0]);
             if first > 0.0 || last < problem.duration {

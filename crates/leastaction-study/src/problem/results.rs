@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use leastaction::jet::JetWorkspace;
 use leastaction::mechanism::State;
-use leastaction::optimize::{ControlPoints, LimitKind, Progress, Sampling, SplineTable};
+use leastaction::optimize::{ControlPoints, Limit, LimitKind, Progress, Sampling, SplineTable};
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::ProblemFile;
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
-use crate::report::{self, Bars, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
+use crate::report::{self, Bars, FrameThinner, Plot, PlotLimit, PlotThinner, ReportData, SummaryRow};
 
 /// Rows of a written trajectory.
 const ROWS: usize = 401;
@@ -70,8 +70,8 @@ pub fn write(
         sampler.row(&state, &observed, Recorded { t, u: &inputs, ..Recorded::default() });
         folder.push(sampler.last_row())?;
         frames.push(t, sampler.poses());
-        for (kind, order, plot, limits) in &mut plots {
-            let mut values = match (*kind, *order) {
+        for (kind, order, plot, _) in &mut plots {
+            let values = match (*kind, *order) {
                 (LimitKind::Torque, _) => {
                     jets.forward_from_derivatives(&q, &[&rates[0], &rates[1]])
                         .map_err(|error| Failure::from_error(&error))?;
@@ -80,13 +80,16 @@ pub fn write(
                 (_, 0) => q.clone(),
                 (_, order) => rates[order - 1].clone(),
             };
-            values.extend_from_slice(limits);
             plot.push(t, &values);
         }
     }
     let out = folder.finish()?;
     if let Some(head) = page {
-        let all: Vec<Plot> = plots.iter().map(|(_, _, plot, _)| plot.plot()).collect();
+        let with_limits = |(_, _, plot, limits): &(_, _, PlotThinner, Vec<PlotLimit>)| Plot {
+            limits: limits.clone(),
+            ..plot.plot()
+        };
+        let all: Vec<Plot> = plots.iter().map(with_limits).collect();
         let data = ReportData {
             title: file.name.clone(),
             subtitle: head.subtitle,
@@ -107,8 +110,8 @@ pub fn write(
     Ok(out)
 }
 
-/// Positions, velocities, jerks and torques, with the limits as further curves.
-fn plots(file: &ProblemFile, orders: usize) -> Vec<(LimitKind, usize, PlotThinner, Vec<f64>)> {
+/// Positions, velocities, jerks and torques, with what they may not pass.
+fn plots(file: &ProblemFile, orders: usize) -> Vec<(LimitKind, usize, PlotThinner, Vec<PlotLimit>)> {
     let labels = file.mechanism.v_labels();
     let kinds = [
         (LimitKind::Position, 0, "joint-positions", "Joint positions", "rad, m"),
@@ -121,23 +124,33 @@ fn plots(file: &ProblemFile, orders: usize) -> Vec<(LimitKind, usize, PlotThinne
         .into_iter()
         .filter(|(_, order, ..)| *order < orders)
         .map(|(kind, order, id, title, unit)| {
-            let mut names = if order == 0 { file.mechanism.q_labels() } else { labels.clone() };
-            let mut limits = Vec::new();
-            for limit in file.problem.limits.iter().filter(|l| l.kind == kind) {
-                for (word, values) in [("lower limit", &limit.lower), ("upper limit", &limit.upper)] {
-                    let same = values.iter().all(|x| *x == values[0]);
-                    for (label, value) in labels.iter().zip(values).take(if same { 1 } else { values.len() })
-                    {
-                        if value.is_finite() {
-                            names.push(if same { word.to_owned() } else { format!("{word} {label}") });
-                            limits.push(*value);
-                        }
-                    }
-                }
-            }
+            let names = if order == 0 { file.mechanism.q_labels() } else { labels.clone() };
+            let own = |l: &&Limit| l.kind == kind || (order == 0 && l.kind == LimitKind::ControlPoint);
+            let limits = file.problem.limits.iter().filter(own).flat_map(plot_limits).collect();
             (kind, order, PlotThinner::new(id, title, unit, false, names), limits)
         })
         .collect()
+}
+
+/// One shade for all curves where their limits are the same.
+fn plot_limits(limit: &Limit) -> Vec<PlotLimit> {
+    let each: Vec<PlotLimit> = limit
+        .lower
+        .iter()
+        .zip(&limit.upper)
+        .enumerate()
+        .filter(|(_, (low, high))| low.is_finite() || high.is_finite())
+        .map(|(i, (low, high))| PlotLimit { of: Some(i), low: *low, high: *high })
+        .collect();
+    match each.first() {
+        Some(first)
+            if each.len() == limit.lower.len()
+                && each.iter().all(|l| (l.low, l.high) == (first.low, first.high)) =>
+        {
+            vec![PlotLimit { of: None, ..first.clone() }]
+        }
+        _ => each,
+    }
 }
 
 /// Residual and violation over iterations.

@@ -31,6 +31,21 @@ pub fn to_json(file: &ProblemFile, solution: &Solution, weights: &[f64]) -> Valu
         "kkt_residual": solution.kkt_residual,
         "violation": solution.violation,
         "violation_between_samples": solution.violation_between,
+        "violated": solution.violated.map(|b| json!({
+            "kind": b.kind.name(),
+            "coordinate": labels.get(b.coordinate),
+            "unit": super::limit_unit(&file.mechanism, b.kind, b.coordinate),
+        })),
+        "constraints": solution.tasks.iter().map(|t| json!({
+            "name": t.name,
+            "violation": t.violation,
+            "clearance": t.clearance,
+            "multiplier": t.multiplier,
+        })).collect::<Vec<_>>(),
+        "fixed_derivatives": {
+            "start": file.problem.start.derivatives.len(),
+            "end": file.problem.end.derivatives.len(),
+        },
         "terms": terms.map(|((t, w), c)| json!({"name": t.name, "weight": w, "cost": c})).collect::<Vec<_>>(),
         "active": solution.active.iter().map(|a| json!({
             "kind": a.bound.kind.name(),

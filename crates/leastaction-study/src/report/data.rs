@@ -145,6 +145,49 @@ pub struct Plot {
     pub omitted: usize,
     /// The horizontal axis is not time (iterations, say): no cursor and no zoom with the others.
     pub own_axis: bool,
+    /// What is drawn with curves in their colour: error bands, recorded values.
+    pub overlays: Vec<Overlay>,
+    /// What the values may not pass. Drawn as shaded regions that do not stretch the axis.
+    pub limits: Vec<PlotLimit>,
+}
+
+/// Something drawn with a curve, in its colour, at the times of the plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overlay {
+    /// Index of the curve.
+    pub of: usize,
+    /// What it is, in the legend once for all curves.
+    pub label: String,
+    /// How it is drawn.
+    pub values: OverlayValues,
+}
+
+/// How an overlay is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OverlayValues {
+    /// A band between two edges.
+    Band {
+        /// Lower edge.
+        low: Vec<f64>,
+        /// Upper edge.
+        high: Vec<f64>,
+    },
+    /// Dots.
+    Dots {
+        /// Values; not a number where there is none.
+        values: Vec<f64>,
+    },
+}
+
+/// A limit of the values of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlotLimit {
+    /// The curve it is for; all of them if `None`.
+    pub of: Option<usize>,
+    /// Values below are out of bounds.
+    pub low: f64,
+    /// Values above are out of bounds.
+    pub high: f64,
 }
 
 /// One curve.

@@ -13,6 +13,7 @@ mod escape;
 mod fit;
 mod frame_thinner;
 mod html;
+mod meshes;
 mod payload;
 mod plot_thinner;
 mod svg;
@@ -27,12 +28,13 @@ use std::path::Path;
 use leastaction::io::write_atomically;
 
 pub use data::{
-    Bars, Frames, Plot, ReportData, Scene, SceneBody, SceneJoint, Series, SeriesValues, SummaryRow,
+    Bars, Frames, Overlay, OverlayValues, Plot, PlotLimit, ReportData, Scene, SceneBody, SceneJoint, Series,
+    SeriesValues, SummaryRow,
 };
 pub use escape::html as escape_html;
 pub use frame_thinner::FrameThinner;
 pub use html::{STYLE, render};
-pub use plot_thinner::PlotThinner;
+pub use plot_thinner::{OverlayKind, PlotThinner};
 
 /// No report is larger, in bytes.
 pub const MAX_BYTES: usize = 10_000_000;
@@ -44,5 +46,11 @@ pub const VIEWER: Option<&str> = include!(concat!(env!("OUT_DIR"), "/viewer.in")
 ///
 /// A scene too large for [`MAX_BYTES`] loses frames, then its 3-D view, then plots; the page says so.
 pub fn write(path: &Path, data: &ReportData) -> io::Result<()> {
-    write_atomically(path, fit::render_within(data, VIEWER, MAX_BYTES).as_bytes())
+    write_atomically(path, text(data).as_bytes())
+}
+
+/// The page that [`write()`] writes.
+#[must_use]
+pub fn text(data: &ReportData) -> String {
+    fit::render_within(data, VIEWER, MAX_BYTES)
 }

@@ -4,7 +4,8 @@ use leastaction::mechanism::{Shape, Visual};
 use serde_json::{Value, json};
 
 use super::base64::encode;
-use super::data::{Plot, ReportData, Scene, SceneJoint, SeriesValues};
+use super::data::{OverlayValues, Plot, ReportData, Scene, SceneJoint, SeriesValues};
+use super::meshes::Meshes;
 
 /// The text of the page's data.
 pub(super) fn payload(data: &ReportData) -> String {
@@ -25,6 +26,9 @@ fn doubles(values: &[f64]) -> String {
 }
 
 fn scene(scene: &Scene) -> Value {
+    let all = scene.bodies.iter().flat_map(|body| &body.visuals).chain(&scene.world_visuals);
+    let meshes = Meshes::of(all);
+    let visuals = |list: &[Visual]| -> Value { list.iter().map(|one| visual(one, &meshes)).collect() };
     let bodies = scene.bodies.iter().map(|body| {
         let mut value = json!({"name": body.name, "com": body.com});
         if !body.visuals.is_empty() {
@@ -36,15 +40,12 @@ fn scene(scene: &Scene) -> Value {
         "bodies": bodies.collect::<Vec<_>>(),
         "joints": scene.joints.iter().map(joint).collect::<Vec<_>>(),
         "world_visuals": visuals(&scene.world_visuals),
+        "meshes": meshes.list(),
     })
 }
 
-fn visuals(list: &[Visual]) -> Value {
-    list.iter().map(visual).collect()
-}
-
 /// Kind and sizes of the shape stand beside its placement.
-fn visual(visual: &Visual) -> Value {
+fn visual(visual: &Visual, meshes: &Meshes) -> Value {
     let mut value = match &visual.shape {
         Shape::Box { size } => json!({"shape": "box", "size": size}),
         Shape::Sphere { radius } => json!({"shape": "sphere", "radius": radius}),
@@ -53,7 +54,9 @@ fn visual(visual: &Visual) -> Value {
         }
         Shape::Capsule { radius, length } => json!({"shape": "capsule", "radius": radius, "length": length}),
         Shape::Ellipsoid { radii } => json!({"shape": "ellipsoid", "radii": radii}),
-        Shape::Mesh { file, .. } => json!({"shape": "mesh", "name": file}),
+        Shape::Mesh { file, scale } => {
+            json!({"shape": "mesh", "name": file, "mesh": meshes.place(file, *scale)})
+        }
     };
     value["placement"] = json!({"p": visual.placement.p, "q": visual.placement.q});
     if let Some(rgba) = visual.rgba {
@@ -83,7 +86,19 @@ fn plot(plot: &Plot) -> Value {
             json!({"label": series.label, "min": doubles(min), "max": doubles(max)})
         }
     });
-    json!({
+    let overlays = plot.overlays.iter().map(|overlay| match &overlay.values {
+        OverlayValues::Band { low, high } => {
+            json!({"of": overlay.of, "label": overlay.label, "low": doubles(low), "high": doubles(high)})
+        }
+        OverlayValues::Dots { values } => {
+            json!({"of": overlay.of, "label": overlay.label, "values": doubles(values)})
+        }
+    });
+    let limits = plot.limits.iter().map(|limit| {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        json!({"of": limit.of, "low": finite(limit.low), "high": finite(limit.high)})
+    });
+    let mut value = json!({
         "id": plot.id,
         "title": plot.title,
         "unit": plot.unit,
@@ -92,5 +107,12 @@ fn plot(plot: &Plot) -> Value {
         "series": series.collect::<Vec<_>>(),
         "omitted": plot.omitted,
         "own_axis": plot.own_axis,
-    })
+    });
+    if !plot.overlays.is_empty() {
+        value["overlays"] = overlays.collect();
+    }
+    if !plot.limits.is_empty() {
+        value["limits"] = limits.collect();
+    }
+    value
 }

@@ -1,6 +1,6 @@
 //! Keeps the smallest and largest value per bucket of a stream of unknown length.
 
-use super::data::{Plot, Series, SeriesValues};
+use super::data::{Overlay, OverlayValues, Plot, Series, SeriesValues};
 
 /// A plot is not wider on most screens, and a run of 1001 samples stays exact.
 const MAX_BUCKETS: usize = 1200;
@@ -8,6 +8,15 @@ const MAX_BUCKETS: usize = 1200;
 const MAX_SERIES: usize = 40;
 /// Points of all curves of one plot together: 0.34 MB in the page.
 const MAX_POINTS: usize = 16_000;
+
+/// What a group of further curves is, with its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverlayKind {
+    /// Lower edges, then upper edges.
+    Band(&'static str),
+    /// Values.
+    Dots(&'static str),
+}
 
 /// Takes every sample of the curves of one plot; keeps their range in evenly filled buckets.
 ///
@@ -114,7 +123,41 @@ impl PlotThinner {
             series: series.collect(),
             omitted: self.omitted,
             own_axis: false,
+            overlays: Vec::new(),
+            limits: Vec::new(),
         }
+    }
+
+    /// The plot with the later curves drawn with the first `curves` ones: each group of as many, in turn, is the lower and
+    /// the upper edge of a band, or dots. A group that was cut off for its size is left out.
+    pub fn plot_with(&self, curves: usize, groups: &[OverlayKind]) -> Plot {
+        let mut plot = self.plot();
+        let edge = |plot: &Plot, at: usize, upper: bool| -> Option<Vec<f64>> {
+            let (low, high) = plot.series.get(at)?.values.range();
+            Some(if upper { high.to_vec() } else { low.to_vec() })
+        };
+        let mut first = curves;
+        for group in groups {
+            for of in 0..curves {
+                let values = match group {
+                    OverlayKind::Band(_) => edge(&plot, first + of, false)
+                        .zip(edge(&plot, first + curves + of, true))
+                        .map(|(low, high)| OverlayValues::Band { low, high }),
+                    OverlayKind::Dots(_) => {
+                        edge(&plot, first + of, false).map(|values| OverlayValues::Dots { values })
+                    }
+                };
+                let (OverlayKind::Band(label) | OverlayKind::Dots(label)) = group;
+                if let Some(values) = values {
+                    plot.overlays.push(Overlay { of, label: (*label).to_owned(), values });
+                }
+            }
+            first += curves * if matches!(group, OverlayKind::Band(_)) { 2 } else { 1 };
+        }
+        let all = plot.series.len() + plot.omitted;
+        plot.omitted = curves.saturating_sub(plot.series.len()).min(all);
+        plot.series.truncate(curves);
+        plot
     }
 
     fn merge_neighbours(&mut self) {

@@ -202,3 +202,33 @@ fn writing_replaces_the_old_file_and_leaves_nothing_else() {
     assert!(write(Path::new("/"), &rude_report()).is_err());
     fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn meshes_of_a_scene_are_packed_once_each_with_their_colours() {
+    let folder = std::env::temp_dir().join(format!("leastaction-meshes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("wedge.obj");
+    std::fs::write(&file, "v 0 0 0\nv 2 0 0\nv 0 1 0\nv 0 0 -3\nf 1 2 3\nf 1 4 2\nf 1 3 4\nf 2 4 3\n")
+        .unwrap();
+    let mesh = |file: &str, scale: [f64; 3]| Visual {
+        shape: Shape::Mesh { file: file.into(), scale },
+        placement: Placement::default(),
+        rgba: None,
+    };
+    let path = file.display().to_string();
+    let visuals =
+        vec![mesh(&path, [1.0; 3]), mesh(&path, [1.0; 3]), mesh(&path, [0.5; 3]), mesh("none.stl", [1.0; 3])];
+    let body = SceneBody { name: "b".into(), com: [0.0; 3], visuals };
+    let data =
+        ReportData { scene: Scene { bodies: vec![body], ..Scene::default() }, ..ReportData::default() };
+    let data: serde_json::Value = serde_json::from_str(&super::payload::payload(&data)).unwrap();
+    let scene = &data["scene"];
+    let places: Vec<_> = (0..4).map(|i| scene["bodies"][0]["visuals"][i]["mesh"].as_u64()).collect();
+    assert_eq!(places, [Some(0), Some(0), Some(1), None]);
+    let meshes = scene["meshes"].as_array().unwrap();
+    assert_eq!(meshes.len(), 2);
+    assert_eq!(meshes[0]["size"], serde_json::json!([2.0, 1.0, 3.0]));
+    assert_eq!(meshes[1]["low"], serde_json::json!([0.0, 0.0, -1.5]));
+    assert_eq!(meshes[0]["groups"], serde_json::json!([{"color": null, "start": 0, "count": 12}]));
+    std::fs::remove_dir_all(folder).unwrap();
+}

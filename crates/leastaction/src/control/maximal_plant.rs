@@ -1,5 +1,7 @@
 //! The engine with poses and constraints as a plant, for mechanisms with closed loops.
 
+use std::ops::Deref;
+
 use super::plant::{Plant, state_difference, state_retract};
 use crate::integrator::maximal::{Maximal, MaximalWorkspace, StepDerivative};
 use crate::integrator::{Input, Integrator, StepError};
@@ -10,8 +12,8 @@ use crate::mechanism::{Mechanism, State};
 /// Tangents are those of all joints of the spanning tree. Of admissible ones, the only ones that occur on a motion, a free part
 /// determines the rest; the derivative has its columns there and zeros elsewhere.
 #[derive(Debug)]
-pub struct MaximalPlant<'m> {
-    mechanism: &'m Mechanism,
+pub struct MaximalPlant<M> {
+    mechanism: M,
     engine: Maximal,
     workspace: MaximalWorkspace,
     derivative: StepDerivative,
@@ -22,12 +24,12 @@ pub struct MaximalPlant<'m> {
     dv: Vec<f64>,
 }
 
-impl<'m> MaximalPlant<'m> {
+impl<M: Deref<Target = Mechanism>> MaximalPlant<M> {
     /// A plant of order two and step `h`.
     ///
     /// # Errors
     /// If the engine does not support the mechanism, or the step is not positive.
-    pub fn new(mechanism: &'m Mechanism, h: f64) -> Result<Self, StepError> {
+    pub fn new(mechanism: M, h: f64) -> Result<Self, StepError> {
         if !(h > 0.0 && h.is_finite()) {
             return Err(StepError::BadOption {
                 option: "step",
@@ -36,9 +38,9 @@ impl<'m> MaximalPlant<'m> {
             });
         }
         let engine = Maximal::default();
-        let workspace = engine.workspace(mechanism)?;
-        let derivative = StepDerivative::new(&engine, mechanism, &workspace);
-        let n = mechanism.nv();
+        let workspace = engine.workspace(&mechanism)?;
+        let derivative = StepDerivative::new(&engine, &mechanism, &workspace);
+        let (n, nu) = (mechanism.nv(), mechanism.nu());
         Ok(Self {
             mechanism,
             engine,
@@ -46,7 +48,7 @@ impl<'m> MaximalPlant<'m> {
             derivative,
             h,
             free: vec![0.0; 2 * n],
-            input: vec![0.0; mechanism.nu()],
+            input: vec![0.0; nu],
             dq: vec![0.0; n],
             dv: vec![0.0; n],
         })
@@ -63,7 +65,7 @@ impl<'m> MaximalPlant<'m> {
     }
 }
 
-impl Plant for MaximalPlant<'_> {
+impl<M: Deref<Target = Mechanism>> Plant for MaximalPlant<M> {
     fn nx(&self) -> usize {
         2 * self.mechanism.nv()
     }
@@ -76,8 +78,8 @@ impl Plant for MaximalPlant<'_> {
 
     fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
         let Self { mechanism, engine, workspace, h, .. } = self;
-        let mut inner = engine.start(mechanism, workspace, x)?;
-        let report = engine.step(mechanism, workspace, &mut inner, Input { u }, *h)?;
+        let mut inner = engine.start(&*mechanism, workspace, x)?;
+        let report = engine.step(&*mechanism, workspace, &mut inner, Input { u }, *h)?;
         if report.splits + report.fallbacks > 0 {
             // The step exists but has no derivative: a search must not end there.
             return Err(StepError::Singular {
@@ -87,7 +89,7 @@ impl Plant for MaximalPlant<'_> {
                 remedy: "take a smaller step or another motion",
             });
         }
-        engine.read_out(mechanism, workspace, &inner, next);
+        engine.read_out(&*mechanism, workspace, &inner, next);
         Ok(())
     }
 
@@ -101,9 +103,9 @@ impl Plant for MaximalPlant<'_> {
         let (n, nu) = (self.mechanism.nv(), self.mechanism.nu());
         {
             let Self { mechanism, engine, workspace, derivative, h, .. } = self;
-            let mut inner = engine.start(mechanism, workspace, x)?;
-            engine.differentiate(mechanism, workspace, &mut inner, Input { u }, *h, derivative)?;
-            engine.read_out(mechanism, workspace, &inner, next);
+            let mut inner = engine.start(&*mechanism, workspace, x)?;
+            engine.differentiate(&*mechanism, workspace, &mut inner, Input { u }, *h, derivative)?;
+            engine.read_out(&*mechanism, workspace, &inner, next);
         }
         slope.clear();
         slope.resize(2 * n * (2 * n + nu), 0.0);
@@ -126,11 +128,11 @@ impl Plant for MaximalPlant<'_> {
     }
 
     fn difference(&self, from: &State, to: &State, out: &mut [f64]) {
-        state_difference(self.mechanism, from, to, out);
+        state_difference(&self.mechanism, from, to, out);
     }
 
     /// Moves the tree; where that opens a loop, the next step closes it first.
     fn retract(&self, x: &State, tangent: &[f64], out: &mut State) {
-        state_retract(self.mechanism, x, tangent, out);
+        state_retract(&self.mechanism, x, tangent, out);
     }
 }

@@ -65,7 +65,7 @@ pub use trajectory::Path;
 use crate::integrator::StepError;
 
 /// Why something could not be controlled.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, serde::Serialize)]
 #[non_exhaustive]
 pub enum ControlError {
     /// A step of the engine failed.

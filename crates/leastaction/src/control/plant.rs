@@ -1,5 +1,7 @@
 //! [`Plant`]: what a controller sees of an engine, one held input at a time.
 
+use std::ops::Deref;
+
 use crate::integrator::minimal::{
     Coordinates, Linearization, Minimal, MinimalOptions, MinimalState, MinimalWorkspace,
 };
@@ -35,6 +37,30 @@ pub trait Plant {
         slope: &mut Vec<f64>,
     ) -> Result<(), StepError>;
 
+    /// `next = f(x, u)` and `[A B]ᵀ g`: how a function of the next state changes with `x` (`nx` numbers of `out`) and
+    /// with `u` (`nu` numbers). `gradient` gives its derivative `g` by the tangent at the next state; `slope` is memory.
+    ///
+    /// # Errors
+    /// If the step cannot be taken.
+    fn pull_back(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        next: &mut State,
+        gradient: &mut dyn FnMut(&State, &mut [f64]),
+        slope: &mut Vec<f64>,
+        out: &mut [f64],
+    ) -> Result<(), StepError> {
+        self.linearize(x, u, next, slope)?;
+        let mut g = vec![0.0; self.nx()];
+        gradient(next, &mut g);
+        out.fill(0.0);
+        for (g, row) in g.iter().zip(slope.chunks_exact(out.len().max(1))) {
+            out.iter_mut().zip(row).for_each(|(o, s)| *o += g * s);
+        }
+        Ok(())
+    }
+
     /// The tangent at `from` that leads to `to`.
     fn difference(&self, from: &State, to: &State, out: &mut [f64]);
 
@@ -67,8 +93,8 @@ pub fn state_retract(mechanism: &Mechanism, x: &State, tangent: &[f64], out: &mu
 /// The engine in joint coordinates as a plant: each step starts from positions and velocities alone, so that the map
 /// and its derivative are functions of the state and of nothing else.
 #[derive(Debug)]
-pub struct MinimalPlant<'m> {
-    mechanism: &'m Mechanism,
+pub struct MinimalPlant<M> {
+    mechanism: M,
     integrator: Minimal,
     workspace: MinimalWorkspace,
     inner: MinimalState,
@@ -76,20 +102,20 @@ pub struct MinimalPlant<'m> {
     h: f64,
 }
 
-impl<'m> MinimalPlant<'m> {
+impl<M: Deref<Target = Mechanism>> MinimalPlant<M> {
     /// A plant of order `order` and step `h`.
     ///
     /// # Errors
     /// If the engine does not support the mechanism, or an option is out of range.
-    pub fn new(mechanism: &'m Mechanism, order: u32, h: f64) -> Result<Self, StepError> {
+    pub fn new(mechanism: M, order: u32, h: f64) -> Result<Self, StepError> {
         let integrator = Minimal::new(MinimalOptions {
             order,
             // Costs compare sums over hundreds of steps: what a step leaves open must not show there.
             tolerance_q: 1e-12,
             ..MinimalOptions::default()
         })?;
-        let mut workspace = integrator.workspace(mechanism)?;
-        let inner = integrator.start(mechanism, &mut workspace, &mechanism.neutral_state())?;
+        let mut workspace = integrator.workspace(&mechanism)?;
+        let inner = integrator.start(&mechanism, &mut workspace, &mechanism.neutral_state())?;
         let slope = Linearization {
             nv: mechanism.nv(),
             nu: mechanism.nu(),
@@ -108,12 +134,12 @@ impl<'m> MinimalPlant<'m> {
 
     /// The mechanism.
     #[must_use]
-    pub fn mechanism(&self) -> &'m Mechanism {
-        self.mechanism
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
     }
 }
 
-impl Plant for MinimalPlant<'_> {
+impl<M: Deref<Target = Mechanism>> Plant for MinimalPlant<M> {
     fn nx(&self) -> usize {
         2 * self.mechanism.nv()
     }
@@ -126,9 +152,9 @@ impl Plant for MinimalPlant<'_> {
 
     fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
         let Self { mechanism, integrator, workspace, inner, h, .. } = self;
-        integrator.restart(mechanism, workspace, x, inner)?;
-        integrator.step(mechanism, workspace, inner, Input { u }, *h)?;
-        integrator.read_out(mechanism, workspace, inner, next);
+        integrator.restart(&*mechanism, workspace, x, inner)?;
+        integrator.step(&*mechanism, workspace, inner, Input { u }, *h)?;
+        integrator.read_out(&*mechanism, workspace, inner, next);
         Ok(())
     }
 
@@ -140,20 +166,20 @@ impl Plant for MinimalPlant<'_> {
         slope: &mut Vec<f64>,
     ) -> Result<(), StepError> {
         let Self { mechanism, integrator, workspace, inner, slope: own, h } = self;
-        integrator.restart(mechanism, workspace, x, inner)?;
+        integrator.restart(&*mechanism, workspace, x, inner)?;
         std::mem::swap(&mut own.matrix, slope);
-        let done = integrator.linearize_into(mechanism, workspace, inner, Input { u }, *h, own);
+        let done = integrator.linearize_into(&*mechanism, workspace, inner, Input { u }, *h, own);
         std::mem::swap(&mut own.matrix, slope);
         done?;
-        integrator.read_out(mechanism, workspace, inner, next);
+        integrator.read_out(&*mechanism, workspace, inner, next);
         Ok(())
     }
 
     fn difference(&self, from: &State, to: &State, out: &mut [f64]) {
-        state_difference(self.mechanism, from, to, out);
+        state_difference(&self.mechanism, from, to, out);
     }
 
     fn retract(&self, x: &State, tangent: &[f64], out: &mut State) {
-        state_retract(self.mechanism, x, tangent, out);
+        state_retract(&self.mechanism, x, tangent, out);
     }
 }

@@ -3,9 +3,10 @@
 use std::ops::Deref;
 
 use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
+use super::input_run::InputRun;
 use super::maximal::{Maximal, MaximalOptions};
 use super::minimal::{Minimal, MinimalOptions, Policy};
-use super::{Input, Integrator, JointForce, StepError, StepReport};
+use super::{Actuation, Input, Integrator, JointForce, RowReport, StepError, StepReport};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
 /// Integrators that can be chosen by name.
@@ -100,6 +101,7 @@ pub struct Simulator<M> {
     run: Box<dyn Run>,
     state: State,
     fresh: bool,
+    inputs: InputRun,
 }
 
 impl<M: Deref<Target = Mechanism>> Simulator<M> {
@@ -114,7 +116,8 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
         start: &State,
     ) -> Result<Self, StepError> {
         let run = by_name(&mechanism, method, options, start)?;
-        Ok(Self { mechanism, run, state: start.clone(), fresh: false })
+        let inputs = InputRun::new(&mechanism, start);
+        Ok(Self { mechanism, run, state: start.clone(), fresh: false, inputs })
     }
 
     /// A simulation with an integrator of your own choice.
@@ -126,7 +129,19 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
         I: Integrator + 'static,
     {
         let run = running(&mechanism, integrator, start)?;
-        Ok(Self { mechanism, run, state: start.clone(), fresh: false })
+        let inputs = InputRun::new(&mechanism, start);
+        Ok(Self { mechanism, run, state: start.clone(), fresh: false, inputs })
+    }
+
+    /// Begins again from `start` in the same memory.
+    ///
+    /// # Errors
+    /// If the state does not fit; the simulation is then where it was.
+    pub fn restart(&mut self, start: &State) -> Result<(), StepError> {
+        self.run.restart(&self.mechanism, start)?;
+        self.state.clone_from(start);
+        self.fresh = false;
+        Ok(())
     }
 
     /// The mechanism.
@@ -140,14 +155,45 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
     /// # Errors
     /// If the step cannot be taken; the simulation is then where it was.
     pub fn step(&mut self, u: &[f64], h: f64) -> Result<StepReport, StepError> {
-        self.fresh = false;
-        self.run.step(&self.mechanism, Input { u }, h).map_err(|error| error.of_step(h))
+        let Self { mechanism, run, state, fresh, inputs } = self;
+        if u.len() != inputs.acted.len() {
+            // The method says what is wrong.
+            return run.step(mechanism, Input { u }, h).map_err(|error| error.of_step(h));
+        }
+        if !inputs.acted.is_empty() && run.actuation().is_none() {
+            if !*fresh {
+                run.read_out(mechanism, state);
+            }
+            inputs.before(mechanism, u, h, state);
+        }
+        *fresh = false;
+        let u = inputs.advance(mechanism, u, h);
+        let report = run.step(mechanism, Input { u }, h).map_err(|error| error.of_step(h))?;
+        inputs.accept(h, run.actuation());
+        Ok(report)
+    }
+
+    /// Mean force of every input over the last step, as it acted after law and limits; what is cut off by the effort limit of
+    /// a joint is taken from the inputs of that joint alone. Methods that do not know it give the mean of both ends.
+    pub fn input_forces(&mut self) -> &[f64] {
+        if self.inputs.at_ends {
+            self.state();
+            self.inputs.after(&self.mechanism, &self.state);
+        }
+        &self.inputs.acted
+    }
+
+    /// Work of all inputs over the last step; not a number for methods that do not know it.
+    #[must_use]
+    pub fn input_work(&self) -> f64 {
+        self.inputs.work
     }
 
     /// The present state in the public convention (without warm start). Does not allocate.
     pub fn state(&mut self) -> &State {
         if !self.fresh {
             self.run.read_out(&self.mechanism, &mut self.state);
+            self.state.act.clone_from(&self.inputs.act);
             self.state.warm = None;
             self.fresh = true;
         }
@@ -171,6 +217,12 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
     pub fn joint_forces(&mut self, out: &mut Vec<JointForce>) {
         self.fresh = false;
         self.run.joint_forces(out);
+    }
+
+    /// What rows with friction or limits do, and did in the last step.
+    #[must_use]
+    pub fn rows(&self) -> RowReport<'_> {
+        self.run.rows()
     }
 
     /// How far closing the loops of the start state moved a joint coordinate, at most. Ask before the first step.
@@ -221,11 +273,14 @@ fn running<I: Integrator + 'static>(
 
 /// [`Integrator`] with its associated types hidden.
 trait Run: Send {
+    fn restart(&mut self, mechanism: &Mechanism, start: &State) -> Result<(), StepError>;
     fn step(&mut self, mechanism: &Mechanism, input: Input<'_>, h: f64) -> Result<StepReport, StepError>;
     fn read_out(&mut self, mechanism: &Mechanism, out: &mut State);
     fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>);
+    fn actuation(&self) -> Option<Actuation<'_>>;
     fn gap(&mut self, mechanism: &Mechanism) -> f64;
     fn joint_forces(&mut self, out: &mut Vec<JointForce>);
+    fn rows(&self) -> RowReport<'_>;
     fn moved_at_start(&self) -> f64;
     fn warm_start_dropped(&self) -> bool;
 }
@@ -237,6 +292,10 @@ struct Running<I: Integrator> {
 }
 
 impl<I: Integrator> Run for Running<I> {
+    fn restart(&mut self, mechanism: &Mechanism, start: &State) -> Result<(), StepError> {
+        self.state = self.integrator.start(mechanism, &mut self.workspace, start)?;
+        Ok(())
+    }
     fn step(&mut self, mechanism: &Mechanism, input: Input<'_>, h: f64) -> Result<StepReport, StepError> {
         self.integrator.step(mechanism, &mut self.workspace, &mut self.state, input, h)
     }
@@ -246,11 +305,17 @@ impl<I: Integrator> Run for Running<I> {
     fn warm_start(&self, mechanism: &Mechanism) -> (String, Vec<f64>) {
         (self.integrator.label(), self.integrator.warm_start(mechanism, &self.state))
     }
+    fn actuation(&self) -> Option<Actuation<'_>> {
+        self.integrator.actuation(&self.workspace)
+    }
     fn gap(&mut self, mechanism: &Mechanism) -> f64 {
         self.integrator.gap(mechanism, &mut self.workspace, &self.state)
     }
     fn joint_forces(&mut self, out: &mut Vec<JointForce>) {
         self.integrator.joint_forces(&mut self.workspace, out);
+    }
+    fn rows(&self) -> RowReport<'_> {
+        self.integrator.rows(&self.workspace, &self.state)
     }
     fn moved_at_start(&self) -> f64 {
         self.integrator.moved_at_start(&self.state)
@@ -273,6 +338,9 @@ mod tests {
         for (name, method) in Method::ALL {
             let start = mechanism.start_state();
             let mut here = Simulator::new(&*mechanism, method, &MethodOptions::default(), &start).unwrap();
+            // A restart leaves nothing of what was before.
+            here.step(&[], 0.02).unwrap();
+            here.restart(&start).unwrap();
             here.step(&[], 0.01).unwrap();
             let mut there =
                 Simulator::new(Arc::clone(&mechanism), method, &MethodOptions::default(), &start).unwrap();

@@ -36,7 +36,7 @@ fn slope(errors: &[(f64, f64)]) -> f64 {
 fn rk4_has_order_four_and_euler_order_one_on_every_joint_kind() {
     for mechanism in [mixed_tree(11, 5), force_tree(5)] {
         let (q, v) = random_state(&mechanism, 4);
-        let start = State { t: 0.0, q, v, warm: None };
+        let start = State { q, v, ..State::default() };
         let exact = run(&mechanism, Method::Dop853, &start, 0.1, 0.4, 1e-13);
         for (method, order, steps) in [
             (Method::Rk4, 4.0, [0.02, 0.01, 0.005, 0.0025]),
@@ -56,7 +56,7 @@ fn rk4_has_order_four_and_euler_order_one_on_every_joint_kind() {
 fn dop853_does_not_depend_on_how_the_time_is_cut_into_steps() {
     let mechanism = mixed_tree(2, 6);
     let (q, v) = random_state(&mechanism, 9);
-    let start = State { t: 0.0, q, v, warm: None };
+    let start = State { q, v, ..State::default() };
     let coarse = run(&mechanism, Method::Dop853, &start, 0.5, 1.0, 1e-13);
     let fine = run(&mechanism, Method::Dop853, &start, 0.01, 1.0, 1e-13);
     assert!(distance(&mechanism, &coarse, &fine) < 1e-10, "{:e}", distance(&mechanism, &coarse, &fine));
@@ -68,7 +68,7 @@ fn dop853_keeps_the_energy_of_a_conservative_tree_to_its_tolerance() {
     let (q, v) = random_state(&mechanism, 1);
     let mut dynamics = Dynamics::new(&mechanism);
     let before = dynamics.observe(&mechanism, &q, &v).total();
-    let end = run(&mechanism, Method::Dop853, &State { t: 0.0, q, v, warm: None }, 0.05, 1.0, 1e-13);
+    let end = run(&mechanism, Method::Dop853, &State { q, v, ..State::default() }, 0.05, 1.0, 1e-13);
     let after = dynamics.observe(&mechanism, &end.q, &end.v).total();
     assert!((after - before).abs() < 1e-10 * before.abs().max(1.0), "{before} {after}");
 }

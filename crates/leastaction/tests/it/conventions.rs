@@ -246,7 +246,7 @@ fn a_used_workspace_gives_the_same_bits_as_a_new_one() {
 fn states_survive_names_and_numbers_exactly() {
     let mechanism = build(random_tree(3, 7, &ALL_KINDS));
     let (q, v) = random_state(&mechanism, 5);
-    let state = State { t: 0.1, q, v, warm: None };
+    let state = State { t: 0.1, q, v, ..State::default() };
     let text = serde_json::to_string(&mechanism.describe_state(&state)).expect("serialises");
     let back = mechanism.state_from(&serde_json::from_str(&text).expect("parses")).expect("fits");
     assert_eq!(state, back);

@@ -18,7 +18,7 @@ use crate::support::{force_tree, mixed_tree, random_state, random_vector, worst}
 fn run(mechanism: &Mechanism, integrator: &Minimal, h: f64, steps: usize) -> State {
     let mut workspace = integrator.workspace(mechanism).expect("served");
     let (q, v) = random_state(mechanism, 3);
-    let start = State { t: 0.0, q, v, warm: None };
+    let start = State { q, v, ..State::default() };
     let mut state = integrator.start(mechanism, &mut workspace, &start).expect("start");
     let u = random_vector(mechanism.nu(), 1);
     for _ in 0..steps {
@@ -64,7 +64,7 @@ fn the_matrix_of_a_small_tree_converges_like_newton() {
                 let options = MinimalOptions { policy, ..MinimalOptions::tight(order) };
                 let integrator = Minimal::new(options).expect("options");
                 let (q, v) = random_state(&mechanism, seed);
-                let start = State { t: 0.0, q, v, warm: None };
+                let start = State { q, v, ..State::default() };
                 let mut simulator = Simulator::with(&mechanism, integrator, &start).expect("served");
                 let mut iterations = 0;
                 for _ in 0..50 {

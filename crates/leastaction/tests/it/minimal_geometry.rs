@@ -61,7 +61,7 @@ fn the_step_is_symplectic_on_every_joint_kind() {
             let integrator = Minimal::new(options).expect("options");
             let mut workspace = integrator.workspace(&mechanism).expect("served");
             let (q, v) = random_state(&mechanism, k as u64);
-            let start = State { t: 0.0, q, v, warm: None };
+            let start = State { q, v, ..State::default() };
             let mut state = integrator.start(&mechanism, &mut workspace, &start).expect("start");
             let before = form(&mechanism, &state.p);
             let slope = integrator
@@ -139,7 +139,7 @@ fn a_motion_without_balls_comes_back_when_time_is_reversed() {
         let integrator = Minimal::new(MinimalOptions::tight(2 * s)).expect("options");
         let mut workspace = integrator.workspace(&mechanism).expect("served");
         let (q, v) = random_state(&mechanism, 2);
-        let start = State { t: 0.0, q, v, warm: None };
+        let start = State { q, v, ..State::default() };
         let first = integrator.start(&mechanism, &mut workspace, &start).expect("start");
         let mut state = first.clone();
         for h in [0.01, -0.01] {

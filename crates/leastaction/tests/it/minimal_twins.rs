@@ -164,7 +164,7 @@ fn solved(
     let s = integrator.options().order as usize / 2;
     let (q, v) = random_state(mechanism, seed);
     let mut workspace = integrator.workspace(mechanism).expect("served");
-    let start = State { t: 0.0, q, v, warm: None };
+    let start = State { q, v, ..State::default() };
     let state = integrator.start(mechanism, &mut workspace, &start).expect("start");
     let u = random_vector(mechanism.nu(), seed);
     let mut next = state.clone();
@@ -218,7 +218,7 @@ fn linearization_in_velocities_is_the_slope_of_the_public_step() {
             let u = random_vector(nu, seed);
             let h = 0.02;
             let mut step = |dq: &[f64], dv: &[f64], du: &[f64]| -> State {
-                let mut start = State { t: 0.0, q: q.clone(), v: v.clone(), warm: None };
+                let mut start = State { q: q.clone(), v: v.clone(), ..State::default() };
                 mechanism.retract(&q, dq, &mut start.q);
                 start.v.iter_mut().zip(dv).for_each(|(v, d)| *v += d);
                 let u: Vec<f64> = u.iter().zip(du).map(|(u, d)| u + d).collect();
@@ -245,7 +245,7 @@ fn linearization_in_velocities_is_the_slope_of_the_public_step() {
                 column.extend(plus.v.iter().zip(&minus.v).map(|(a, b)| (a - b) / (2.0 * eps)));
                 columns.push(column);
             }
-            let start = State { t: 0.0, q: q.clone(), v: v.clone(), warm: None };
+            let start = State { q: q.clone(), v: v.clone(), ..State::default() };
             let mut state = integrator.start(&mechanism, &mut workspace, &start).expect("start");
             let slope = integrator
                 .linearize(&mechanism, &mut workspace, &mut state, Input { u: &u }, h, Coordinates::Velocity)

@@ -8,7 +8,8 @@ use leastaction::io::mjcf::{MjcfOptions, read_mjcf, write_mjcf};
 use leastaction::io::{Diagnostic, Reading, Severity};
 use leastaction::mechanism::samples::{Random, four_bar, random_tree};
 use leastaction::mechanism::{
-    Coordinates, JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Placement, State,
+    Coordinates, JointRole, JointType, LawDescription, Mechanism, MechanismBuilder, ModelDescription,
+    Placement, State,
 };
 
 use crate::support::{ALL_KINDS, processor_seconds, random_state};
@@ -211,7 +212,7 @@ fn several_joints_on_a_body_go_through_massless_bodies_in_order() {
 }
 
 #[test]
-fn an_effort_limit_is_the_tightest_of_the_ranges() {
+fn ranges_of_actuators_and_of_their_joint_are_kept_apart() {
     let m = model(
         "<mujoco><worldbody><body name='a'><joint name='j'/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>
          </body><body name='b'><joint name='k' actuatorfrcrange='-3 3'/>
@@ -219,9 +220,16 @@ fn an_effort_limit_is_the_tightest_of_the_ranges() {
          <motor name='m' joint='j' gear='2' ctrlrange='-5 5' forcerange='-4 4'/><motor name='n' joint='j' ctrlrange='-1 1'/>
          <motor name='o' joint='k' gear='2' ctrlrange='-5 5'/></actuator></mujoco>",
     );
-    let effort = |i: usize| m.joints[i].limits.as_ref().unwrap().effort;
-    assert_eq!((effort(0), effort(1)), (Some(9.0), Some(3.0)));
+    assert_eq!(m.joints[0].limits, None);
+    assert_eq!(m.joints[1].limits.as_ref().unwrap().effort, Some(3.0));
     assert_eq!(m.inputs, ["m", "n", "o"]);
+    let ranges: Vec<_> = m.laws.iter().map(|law| (law.control_range, law.force_range)).collect();
+    assert_eq!(ranges[0], (Some([-5.0, 5.0]), Some([-4.0, 4.0])));
+    assert_eq!(ranges[1], (Some([-1.0, 1.0]), None));
+    // What the joints can be given: 2 · 4 + 1, and 3.
+    let mechanism = MechanismBuilder::from(m.clone()).build().unwrap();
+    let of = |name: &str| mechanism.force_range(mechanism.joint_by_name(name).unwrap(), 0);
+    assert_eq!((of("j"), of("k")), ([-9.0, 9.0], [-3.0, 3.0]));
 }
 
 #[test]
@@ -387,6 +395,14 @@ fn includes_stay_in_the_folder_of_the_model_and_those_that_are_allowed() {
         assert!(!said.contains("password"), "{file}: {said}");
     }
     assert!(!including("../common/b.xml", vec![folder.join("common")]).has_errors());
+    // Collections of models keep common parts in folders beside: read if they say that they are MJCF.
+    let part = body.replace("<x>", "<mujocoinclude>").replace("</x>", "</mujocoinclude>");
+    fs::write(folder.join("common/part.xml"), &part).unwrap();
+    fs::write(folder.join("common/part.txt"), &part).unwrap();
+    assert!(!including("../common/part.xml", vec![]).has_errors());
+    assert!(including("../common/part.txt", vec![]).has_errors(), "not the ending of a model");
+    let absolute = folder.join("common/part.xml").display().to_string();
+    assert!(including(&absolute, vec![]).has_errors(), "nobody keeps a collection by absolute paths");
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -523,7 +539,7 @@ fn every_kind_of_joint_survives_a_round_trip() {
         let mut first = random_tree(seed, 9, &ALL_KINDS);
         let mechanism = MechanismBuilder::from(first.clone()).build().unwrap();
         let (q, v) = random_state(&mechanism, seed);
-        let state = State { t: 0.25, q, v, warm: None };
+        let state = State { t: 0.25, q, v, ..State::default() };
         first.states.insert("test".into(), mechanism.describe_state(&state));
         let (text, said) = write_mjcf(&first);
         assert!(said.iter().all(|d| d.severity == Severity::Warning), "{seed}: {said:#?}");
@@ -640,4 +656,102 @@ fn a_mesh_that_cannot_be_weighed_says_why() {
     let own =
         ANGLE.replace("<freejoint/>", r#"<freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>"#);
     assert!(!read(&own.replace("0 2 1 6 7 8", "0 2 99 6 7 8")).has_errors());
+}
+
+/// Forces of MuJoCo 4.0.0 (`mj_forward`, `actuator_force`) at two states, controls and states of actuators.
+#[test]
+fn actuator_forces_are_those_of_mujoco() {
+    let reading = read_file(&folder("mjcf").join("actuators.xml"));
+    let said: Vec<&str> = reading.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert!(said.iter().any(|m| m.contains("kind `muscle`") && m.contains("left out")), "{said:?}");
+    let (_, mechanism) = load(reading);
+    let mechanism = mechanism.unwrap();
+    let reference = [0.3, 0.0, -0.1, -0.2];
+    let cases = [
+        (
+            [0.5, -0.3, 0.15, 0.4],
+            [0.7, -1.1, 0.3, 2.0],
+            [0.6, 0.3, 0.2, 0.1, 0.2, 0.9, -0.1, 1.5, 0.3, -0.7, 0.15, 0.25, 0.4, 1.2],
+            [
+                0.6,
+                -20.0,
+                4.7,
+                -5.967474079768544,
+                -2.2,
+                7.35,
+                -10.9,
+                1.3200000000000003,
+                0.7899999999999999,
+                -1.924,
+                0.6,
+                32.38999999999999,
+                0.4,
+                1.2,
+            ],
+            [-44.112823901732725 + 0.4422557177878494, 9.0, -9.470016313323457, -85.42777506623192],
+        ),
+        (
+            [-0.6, 0.9, -0.25, -0.7],
+            [-1.5, 0.4, -0.8, 0.6],
+            [-3.0, -1.2, 0.9, 3.0, -0.5, -2.0, 0.35, 5.0, -0.2, 1.1, 2.0, -1.3, 2.2, -4.0],
+            [
+                -2.0,
+                6.0,
+                -2.8,
+                31.901730170932595,
+                1.42,
+                -1.2000000000000002,
+                26.4,
+                -0.9600000000000002,
+                1.6800000000000002,
+                1.963,
+                1.0,
+                -70.70000000000002,
+                2.2,
+                -0.6,
+            ],
+            [36.855762862974935 + 1.8628484690838645, -6.0, 27.40941502414001, 160.26538753311596],
+        ),
+    ];
+    for (qpos, v, x, forces, generalised) in cases {
+        let q: Vec<f64> = qpos.iter().zip(reference).map(|(q, r)| q - r).collect();
+        for (k, expected) in forces.into_iter().enumerate() {
+            let found = mechanism.input_force(k, &x, &q, &v);
+            assert!(
+                (found - expected).abs() < 1e-12 * expected.abs().max(1.0),
+                "{}: {found} {expected}",
+                mechanism.inputs()[k]
+            );
+        }
+        // With the effort limit of `j2`; springs and dampers are taken out.
+        let (mut with, mut without) = ([0.0; 4], [0.0; 4]);
+        let mut dynamics = Dynamics::<f64>::new(&mechanism);
+        dynamics.applied_forces_into(&mechanism, &q, &v, &x, &mut with);
+        for (c, id) in mechanism.tree_joints().filter(|id| mechanism.joint(*id).kind.nv() == 1).enumerate() {
+            let joint = mechanism.joint(id);
+            without[c] = -joint.stiffness[0] * (q[c] - joint.rest[0]) - joint.damping[0] * v[c];
+        }
+        for c in 0..4 {
+            let (found, expected) = (with[c] - without[c], generalised[c]);
+            assert!((found - expected).abs() < 1e-10, "{c}: {found} {expected}");
+        }
+    }
+    // The spring and damper of MuJoCo's `springdamper`, and the inputs of a keyframe.
+    let slide = mechanism.joint(mechanism.joint_by_name("slide").unwrap());
+    assert!((slide.stiffness[0] - 846.57030412).abs() < 1e-7 && (slide.damping[0] - 41.4819449).abs() < 1e-6);
+    assert_eq!(
+        mechanism.states()["home"].inputs,
+        [0.5, 0.2, 0.1, 0.0, 0.0, 0.0, 0.1, 1.0, 0.4, 0.3, 0.2, 0.1, -0.2, 0.3]
+    );
+}
+
+#[test]
+fn laws_survive_a_round_trip() {
+    let first = read_file(&folder("mjcf").join("actuators.xml")).description.unwrap();
+    let (text, _) = write_mjcf(&first);
+    let second = read(&text).description.unwrap();
+    for law in &first.laws {
+        let other = second.laws.iter().find(|other| other.input == law.input).unwrap();
+        assert_eq!(&LawDescription { origin: other.origin, ..law.clone() }, other);
+    }
 }

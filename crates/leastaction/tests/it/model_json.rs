@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use leastaction::io::{read_model_json, write_model_json};
 use leastaction::mechanism::{
-    ActuatorDescription, BodyDescription, ConstraintDescription, Coordinates, CouplingDescription,
-    FrameDescription, JointDescription, JointRole, JointType, LimitsDescription, MODEL_SCHEMA,
-    MimicDescription, ModelDescription, PerCoordinate, Placement, Shape, SpringDescription, StateDescription,
-    ThrusterDescription, Visual,
+    ActivationDescription, ActivationKind, ActuatorDescription, Affine, BodyDescription,
+    ConstraintDescription, Coordinates, CouplingDescription, FrameDescription, JointDescription, JointRole,
+    JointType, LawDescription, LimitsDescription, MODEL_SCHEMA, MimicDescription, ModelDescription,
+    PerCoordinate, Placement, PushDescription, Shape, SpeedLineDescription, SpringDescription,
+    StateDescription, TendonDescription, TermDescription, ThrusterDescription, Visual,
 };
 use serde_json::{Map, Value};
 
@@ -29,6 +30,11 @@ fn full_model() -> ModelDescription {
         com: [0.1 + 0.2, -0.0, 5e-324],
         inertia: [1.0, 1.0, 1.0, 1e-17, 2.5e-10, -1e-9],
         drag: 0.25,
+        pushes: vec![PushDescription {
+            input: "u".into(),
+            wrench: [0.0, 0.5, 0.0, 1.0, 0.0, 0.0],
+            point: [0.0, 0.1, 0.0],
+        }],
         thrusters: vec![ThrusterDescription { input: "u".into(), wrench: [0.0, 0.0, 0.0, 0.0, 0.0, 1.0] }],
         visuals: shapes
             .into_iter()
@@ -58,6 +64,8 @@ fn full_model() -> ModelDescription {
             upper: Some(PerCoordinate::Each(vec![1.0, 2.0])),
             velocity: Some(1.797_693_134_862_315_7e308),
             effort: Some(10.0),
+            effort_range: Some([-1.0, 2.0]),
+            restitution: Some(0.25),
         }),
         actuators: vec![ActuatorDescription { input: "u".into(), coordinate: 1, gear: 2.0 }],
         mimic: Some(MimicDescription { joint: "k".into(), multiplier: -1.0, offset: 0.5 }),
@@ -70,6 +78,21 @@ fn full_model() -> ModelDescription {
         gravity: [0.0, 0.0, -9.806_65],
         wind: [1.0, 0.0, 0.0],
         inputs: vec!["u".into()],
+        laws: vec![LawDescription {
+            input: "u".into(),
+            gain: Affine::Constant(3.0),
+            bias: Affine::Of([0.5, -3.0, -0.25]),
+            control_range: Some([-1.0, 1.5]),
+            force_range: Some([-7.0, 8.0]),
+            speed_line: Some(SpeedLineDescription { stall: 4.0, free_speed: 30.0 }),
+            rotor_inertia: 1e-4,
+            activation: Some(ActivationDescription {
+                kind: ActivationKind::Filter,
+                time_constant: 0.05,
+                range: Some([-2.0, 2.0]),
+            }),
+            origin: None,
+        }],
         bodies: vec![body, BodyDescription { name: "b".into(), mass: 1.0, ..BodyDescription::default() }],
         joints: vec![joint, other],
         constraints: vec![
@@ -90,6 +113,19 @@ fn full_model() -> ModelDescription {
             joint: "j".into(),
             of: Some("k".into()),
             polynomial: vec![0.0, 1.0],
+            reference: [0.1, 0.2],
+            sum: vec![TermDescription { joint: "j".into(), coefficient: 2.0 }],
+            value: 0.5,
+            origin: None,
+        }],
+        tendons: vec![TendonDescription {
+            name: "t".into(),
+            terms: vec![TermDescription { joint: "j".into(), coefficient: -1.5 }],
+            stiffness: 3.0,
+            rest: 0.1,
+            damping: 0.2,
+            lower: Some(-0.4),
+            upper: Some(0.6),
             origin: None,
         }],
         frames: vec![FrameDescription { name: "tip".into(), body: "a".into(), placement }],
@@ -102,6 +138,8 @@ fn full_model() -> ModelDescription {
                     ("j".into(), Coordinates::Many(vec![0.1, 0.2])),
                     ("m".into(), Coordinates::One(1.0)),
                 ]),
+                act: BTreeMap::from([("u".into(), 0.125)]),
+                inputs: BTreeMap::from([("u".into(), -0.5)]),
             },
         )]),
     }
@@ -110,7 +148,9 @@ fn full_model() -> ModelDescription {
 fn without_origins(mut model: ModelDescription) -> ModelDescription {
     model.bodies.iter_mut().for_each(|b| b.origin = None);
     model.joints.iter_mut().for_each(|j| j.origin = None);
+    model.laws.iter_mut().for_each(|l| l.origin = None);
     model.couplings.iter_mut().for_each(|c| c.origin = None);
+    model.tendons.iter_mut().for_each(|t| t.origin = None);
     model
 }
 
@@ -320,8 +360,8 @@ fn the_schema_holds_the_keys_of_the_format_and_no_others() {
         known.entry(id).or_default().extend(object["properties"].as_object().unwrap().keys().cloned());
     }
     assert_eq!(seen, known);
-    // 13 structures, and one for each kind of shape and constraint.
-    assert_eq!(known.len(), 13 + 6 + 2);
+    // 17 structures, and one for each kind of shape and constraint.
+    assert_eq!(known.len(), 17 + 6 + 2);
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn problem(start: Vec<Vec<f64>>, end: Vec<Vec<f64>>, terms: Vec<Term>) -> Motion
         limits: Vec::new(),
         via: Vec::new(),
         passive: false,
+        tasks: Vec::new(),
     }
 }
 

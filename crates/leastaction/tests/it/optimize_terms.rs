@@ -23,6 +23,7 @@ fn problem(terms: Vec<Term>) -> MotionProblem {
         limits: Vec::new(),
         via: Vec::new(),
         passive: false,
+        tasks: Vec::new(),
     }
 }
 

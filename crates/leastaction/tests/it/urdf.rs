@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use leastaction::dynamics::Dynamics;
-use leastaction::io::{Reading, Severity, UrdfBase, UrdfOptions, read_model_json, read_urdf, write_urdf};
+use leastaction::io::{
+    Reading, Severity, UrdfBase, UrdfOptions, View, read_model_json, read_urdf, write_urdf,
+};
 use leastaction::mechanism::samples::random_tree;
 use leastaction::mechanism::{
     JointDescription, JointType, Mechanism, MechanismBuilder, ModelDescription, Placement, Shape,
@@ -456,4 +458,24 @@ fn the_same_text_always_gives_the_same_model_and_messages() {
         assert_eq!(again.description, first.description);
         assert_eq!(again.diagnostics, first.diagnostics);
     }
+}
+
+#[test]
+fn links_without_inertia_are_weighed_by_their_shapes_where_a_density_is_given() {
+    let text = "<robot name='r'><link name='base'/><link name='arm'>\
+        <visual><geometry><sphere radius='9'/></geometry></visual>\
+        <collision><origin xyz='0 0 1'/><geometry><box size='0.1 0.2 0.3'/></geometry></collision></link>\
+        <joint name='j' type='continuous'><parent link='base'/><child link='arm'/><axis xyz='1 0 0'/></joint></robot>";
+    let options = UrdfOptions { density: Some(500.0), ..UrdfOptions::default() };
+    let reading = read_urdf(text, Path::new("r.urdf"), &options);
+    let arm = &reading.description.as_ref().unwrap().bodies[1];
+    assert!((arm.mass - 3.0).abs() < 1e-14 && arm.com == [0.0, 0.0, 1.0], "{arm:?}");
+    assert!((arm.inertia[0] - 3.0 * (0.04 + 0.09) / 12.0).abs() < 1e-15, "{arm:?}");
+    // What is drawn does not depend on what was weighed.
+    let shapes = |view| {
+        let options = UrdfOptions { view, ..UrdfOptions::default() };
+        let reading = read_urdf(text, Path::new("r.urdf"), &options);
+        reading.description.unwrap().bodies[1].visuals.len()
+    };
+    assert_eq!([View::Visual, View::Collision, View::Both].map(shapes), [1, 1, 2]);
 }

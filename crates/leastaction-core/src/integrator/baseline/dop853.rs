@@ -74,6 +74,10 @@ impl Baseline for Dop853 {
         })
     }
 
+    fn field(workspace: &mut Dop853Workspace) -> &mut Field {
+        &mut workspace.field
+    }
+
     fn advance(
         &self,
         mechanism: &Mechanism,
@@ -163,6 +167,7 @@ impl Dop853 {
             }
         }
         mechanism.retract(&ws.q, &ws.u, &mut ws.q_next);
+        mechanism.follow(&mut ws.q_next, &mut ws.v);
         if error5 == 0.0 {
             return 0.0;
         }

@@ -45,6 +45,10 @@ impl Baseline for Rk4 {
         ExplicitWorkspace::new(mechanism, Self::LABEL)
     }
 
+    fn field(workspace: &mut ExplicitWorkspace) -> &mut Field {
+        &mut workspace.field
+    }
+
     fn advance(
         &self,
         mechanism: &Mechanism,
@@ -71,7 +75,7 @@ impl Baseline for Rk4 {
             ws.v[i] = state.v[i] + h * (0..4).map(|s| B[s] * ws.dv[s][i]).sum::<f64>();
         }
         mechanism.retract(&state.q, &ws.u, &mut ws.q);
-        finish(state, ws, h)
+        finish(mechanism, state, ws, h)
     }
 }
 
@@ -81,6 +85,10 @@ impl Baseline for SemiImplicitEuler {
 
     fn memory(mechanism: &Mechanism) -> Result<ExplicitWorkspace, StepError> {
         ExplicitWorkspace::new(mechanism, Self::LABEL)
+    }
+
+    fn field(workspace: &mut ExplicitWorkspace) -> &mut Field {
+        &mut workspace.field
     }
 
     fn advance(
@@ -97,12 +105,18 @@ impl Baseline for SemiImplicitEuler {
             ws.u[i] = h * ws.v[i];
         }
         mechanism.retract(&state.q, &ws.u, &mut ws.q);
-        finish(state, ws, h)
+        finish(mechanism, state, ws, h)
     }
 }
 
 /// Takes over the new state if it is finite.
-fn finish(state: &mut PhaseState, ws: &ExplicitWorkspace, h: f64) -> Result<StepReport, StepError> {
+fn finish(
+    mechanism: &Mechanism,
+    state: &mut PhaseState,
+    ws: &mut ExplicitWorkspace,
+    h: f64,
+) -> Result<StepReport, StepError> {
+    mechanism.follow(&mut ws.q, &mut ws.v);
     expect_finite(state.t, &ws.v, &ws.q)?;
     state.q.copy_from_slice(&ws.q);
     state.v.copy_from_slice(&ws.v);

@@ -12,7 +12,11 @@ mod explicit;
 pub use dop853::Dop853;
 pub use explicit::{Rk4, SemiImplicitEuler};
 
-use super::{Input, Integrator, StepError, StepReport, expect_length, expect_state, expect_tree};
+use super::rows::{Parts, RowDriver, RowMechanics, RowStates};
+use super::{
+    Input, Integrator, RowReport, RowState, StepError, StepReport, expect_length, expect_state, expect_tree,
+    placed_start,
+};
 use crate::dynamics::Dynamics;
 use crate::mechanism::{Mechanism, State};
 
@@ -27,20 +31,40 @@ pub struct PhaseState {
     pub v: Vec<f64>,
     /// Step length an adaptive method would take next; zero if it has none yet.
     pub next_step: f64,
+    /// What rows with friction or limits do.
+    pub(super) rows: RowStates,
+}
+
+impl PhaseState {
+    fn copy_from(&mut self, other: &Self) {
+        (self.t, self.next_step) = (other.t, other.next_step);
+        self.q.copy_from_slice(&other.q);
+        self.v.copy_from_slice(&other.v);
+    }
 }
 
 /// The equations of motion in tangent coordinates of one step: `(u, v) ↦ (u̇, v̇)`.
 #[derive(Clone, Debug)]
-pub(super) struct Field {
+pub struct Field {
     dynamics: Dynamics<f64>,
-    /// Position at `u`.
-    pub(super) q: Vec<f64>,
+    /// Position at `u`, and the velocity there.
+    q: Vec<f64>,
+    v: Vec<f64>,
+    /// Where rows are locked or slide, or coordinates follow others.
+    tied: Option<Box<(RowMechanics, Vec<RowState>)>>,
 }
 
 impl Field {
     pub(super) fn new(mechanism: &Mechanism, integrator: &'static str) -> Result<Self, StepError> {
         expect_tree(mechanism, integrator)?;
-        Ok(Self { dynamics: Dynamics::new(mechanism), q: vec![0.0; mechanism.nq()] })
+        let rows = mechanism.rows().len();
+        let tied = rows > 0 || !mechanism.followers().is_empty();
+        Ok(Self {
+            dynamics: Dynamics::new(mechanism),
+            q: vec![0.0; mechanism.nq()],
+            v: vec![0.0; mechanism.nv()],
+            tied: tied.then(|| Box::new((RowMechanics::new(mechanism), vec![RowState::default(); rows]))),
+        })
     }
 
     /// Slope at tangent vector `u` from `q0` and velocity `v`. Does not allocate.
@@ -55,11 +79,17 @@ impl Field {
         dv: &mut [f64],
     ) {
         mechanism.retract(q0, u, &mut self.q);
+        self.v.copy_from_slice(v);
+        mechanism.follow(&mut self.q, &mut self.v);
+        let Self { dynamics, q, v, tied } = self;
         for node in &mechanism.tree().nodes {
             let r = node.v..node.v + node.nv;
             node.kind.tangent_rate(&u[r.clone()], &v[r.clone()], &mut du[r]);
         }
-        self.dynamics.acceleration_into(mechanism, &self.q, v, input, dv);
+        match tied {
+            None => dynamics.acceleration_into(mechanism, q, v, input, dv),
+            Some(tied) => tied.0.acceleration(mechanism, &tied.1, q, v, input, dv),
+        }
     }
 
     /// Acceleration at `(q, v)`. Does not allocate.
@@ -71,7 +101,10 @@ impl Field {
         input: &[f64],
         dv: &mut [f64],
     ) {
-        self.dynamics.acceleration_into(mechanism, q, v, input, dv);
+        match &mut self.tied {
+            None => self.dynamics.acceleration_into(mechanism, q, v, input, dv),
+            Some(tied) => tied.0.acceleration(mechanism, &tied.1, q, v, input, dv),
+        }
     }
 }
 
@@ -89,6 +122,9 @@ pub trait Baseline: Send {
     /// If the mechanism has something the method does not support.
     fn memory(mechanism: &Mechanism) -> Result<Self::Workspace, StepError>;
 
+    /// The equations of motion in the memory.
+    fn field(workspace: &mut Self::Workspace) -> &mut Field;
+
     /// Advances by `h`; `input` has the right length. Does not allocate.
     ///
     /// # Errors
@@ -103,16 +139,73 @@ pub trait Baseline: Send {
     ) -> Result<StepReport, StepError>;
 }
 
+/// Memory of a baseline and, where rows have friction or limits, of what cuts its steps.
+#[derive(Clone, Debug)]
+pub struct BaselineWorkspace<W> {
+    method: W,
+    driver: Option<Box<Driven>>,
+}
+
+#[derive(Clone, Debug)]
+struct Driven {
+    driver: RowDriver,
+    end: PhaseState,
+    backup: PhaseState,
+}
+
+/// Smooth parts of a baseline's step.
+struct PhaseParts<'a, B: Baseline> {
+    baseline: &'a B,
+    mechanism: &'a Mechanism,
+    workspace: &'a mut B::Workspace,
+    start: &'a mut PhaseState,
+    end: &'a mut PhaseState,
+    input: &'a [f64],
+}
+
+impl<B: Baseline> Parts for PhaseParts<'_, B> {
+    fn trial(&mut self, states: &[RowState], t: f64, report: &mut StepReport) -> Result<(), StepError> {
+        if let Some(tied) = &mut B::field(self.workspace).tied {
+            tied.1.copy_from_slice(states);
+        }
+        self.end.copy_from(self.start);
+        let done = self.baseline.advance(self.mechanism, self.workspace, self.end, self.input, t)?;
+        report.substeps += done.substeps;
+        Ok(())
+    }
+    fn read(&mut self, _: &[RowState], at_end: bool, q: &mut [f64], v: &mut [f64]) {
+        let state: &PhaseState = if at_end { self.end } else { self.start };
+        q.copy_from_slice(&state.q);
+        v.copy_from_slice(&state.v);
+    }
+    fn impulses(&mut self, _: &[RowState], out: &mut [f64]) {
+        out.fill(f64::NAN);
+    }
+    fn accept(&mut self) {
+        std::mem::swap(self.start, self.end);
+    }
+    fn set_velocity(&mut self, v: &[f64]) {
+        self.start.v.copy_from_slice(v);
+    }
+}
+
 impl<B: Baseline> Integrator for B {
     type State = PhaseState;
-    type Workspace = B::Workspace;
+    type Workspace = BaselineWorkspace<B::Workspace>;
 
     fn label(&self) -> String {
         B::LABEL.into()
     }
 
     fn workspace(&self, mechanism: &Mechanism) -> Result<Self::Workspace, StepError> {
-        B::memory(mechanism)
+        let method = B::memory(mechanism)?;
+        let driver = RowDriver::new(mechanism).map(|driver| {
+            let state = mechanism.neutral_state();
+            let end =
+                PhaseState { t: 0.0, q: state.q, v: state.v, next_step: 0.0, rows: RowStates::default() };
+            Box::new(Driven { driver: *driver, backup: end.clone(), end })
+        });
+        Ok(BaselineWorkspace { method, driver })
     }
 
     fn start(
@@ -122,11 +215,16 @@ impl<B: Baseline> Integrator for B {
         state: &State,
     ) -> Result<PhaseState, StepError> {
         expect_state(mechanism, state)?;
-        let next_step = match &state.warm {
-            Some(warm) if warm.integrator == B::LABEL => warm.data.first().copied().unwrap_or(0.0),
-            _ => 0.0,
-        };
-        Ok(PhaseState { t: state.t, q: state.q.clone(), v: state.v.clone(), next_step })
+        let mut rows = RowStates::new(mechanism);
+        let mut next_step = 0.0;
+        if let Some(warm) = state.warm.as_ref().filter(|warm| warm.integrator == B::LABEL) {
+            next_step = warm.data.first().copied().unwrap_or(0.0);
+            if !rows.read(warm.data.get(1..).unwrap_or(&[])) {
+                rows.forget();
+            }
+        }
+        let State { t, q, v, .. } = placed_start(mechanism, state)?;
+        Ok(PhaseState { t, q, v, next_step, rows })
     }
 
     fn step(
@@ -138,7 +236,20 @@ impl<B: Baseline> Integrator for B {
         h: f64,
     ) -> Result<StepReport, StepError> {
         expect_length("input", input.u.len(), mechanism.nu())?;
-        self.advance(mechanism, workspace, state, input.u, h)
+        let BaselineWorkspace { method, driver } = workspace;
+        let Some(driven) = driver else { return self.advance(mechanism, method, state, input.u, h) };
+        let Driven { driver, end, backup } = &mut **driven;
+        backup.copy_from(state);
+        let (time, mut rows) = (state.t, std::mem::take(&mut state.rows));
+        let mut parts =
+            PhaseParts { baseline: self, mechanism, workspace: method, start: state, end, input: input.u };
+        let outcome = driver.step(mechanism, &mut parts, &mut rows, input.u, h, time);
+        match outcome {
+            Ok(_) => state.t = time + h,
+            Err(_) => state.copy_from(backup),
+        }
+        state.rows = rows;
+        outcome
     }
 
     fn read_out(&self, _: &Mechanism, _: &mut Self::Workspace, state: &PhaseState, out: &mut State) {
@@ -148,7 +259,20 @@ impl<B: Baseline> Integrator for B {
     }
 
     fn warm_start(&self, _: &Mechanism, state: &PhaseState) -> Vec<f64> {
-        if state.next_step == 0.0 { Vec::new() } else { vec![state.next_step] }
+        let mut data = Vec::new();
+        if state.next_step != 0.0 || state.rows.numbers() > 0 {
+            data.push(state.next_step);
+        }
+        state.rows.write(&mut data);
+        data
+    }
+
+    fn rows<'a>(&self, workspace: &'a Self::Workspace, state: &'a PhaseState) -> RowReport<'a> {
+        RowReport {
+            states: &state.rows.list,
+            impulses: &state.rows.impulses,
+            events: workspace.driver.as_ref().map_or(&[], |driven| driven.driver.events()),
+        }
     }
 }
 

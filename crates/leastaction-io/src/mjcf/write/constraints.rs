@@ -17,7 +17,16 @@ pub(super) fn write(writer: &mut Writer<'_>) {
         |pieces: &[Piece]| matches!(pieces, [p] if matches!(p.kind, PieceKind::Hinge | PieceKind::Slide));
     let scalars: HashSet<String> =
         writer.links.iter().filter(|l| is_scalar(&l.pieces)).map(|l| l.joint.name.clone()).collect();
+    for tendon in writer.model.tendons.clone() {
+        let what = "fixed tendons are left out";
+        writer.say(format!("tendon `{}`", tendon.name), what, "write the model as JSON to keep them");
+    }
     for coupling in writer.model.couplings.clone() {
+        if !coupling.sum.is_empty() || coupling.reference != [0.0; 2] {
+            let what = "couplings of sums, or that count from other values, are left out";
+            writer.say(format!("coupling `{}`", coupling.name), what, "write the model as JSON to keep them");
+            continue;
+        }
         let of = coupling.of.as_deref();
         scalar_coupling(writer, &scalars, &coupling.name, &coupling.joint, of, &coupling.polynomial);
     }

@@ -97,6 +97,8 @@ pub(super) struct Writer<'m> {
     site_names: HashSet<String>,
     /// Actuators as finished elements.
     actuators: Vec<Attributes>,
+    /// Inputs on several coordinates: name of the tendon, joints with coefficients.
+    tendons: Vec<(String, Vec<Attributes>)>,
     actuator_names: HashSet<String>,
     equalities: Vec<(&'static str, Attributes)>,
     meshes: Vec<(String, String, [f64; 3])>,
@@ -113,6 +115,7 @@ impl<'m> Writer<'m> {
             sites: BTreeMap::new(),
             site_names: model.frames.iter().map(|f| f.name.clone()).collect(),
             actuators: Vec::new(),
+            tendons: Vec::new(),
             actuator_names: HashSet::new(),
             equalities: Vec::new(),
             meshes: Vec::new(),
@@ -153,8 +156,9 @@ impl<'m> Writer<'m> {
 
     /// Motors on joints and at sites.
     fn place_actuators(&mut self) {
+        let shared = pieces::tendons(self);
         for i in 0..self.links.len() {
-            pieces::actuators(self, i);
+            pieces::actuators(self, i, &shared);
         }
         // Inputs keep their order as far as one element each allows.
         let order: BTreeMap<&str, usize> =
@@ -178,6 +182,7 @@ impl<'m> Writer<'m> {
                 && body.inertia == [0.0; 6]
                 && body.visuals.is_empty()
                 && body.thrusters.is_empty()
+                && body.pushes.is_empty()
                 && !self.sites.contains_key(&body.name);
             let joined = |i: usize| {
                 let pieces = &self.links[i].pieces;
@@ -239,10 +244,20 @@ impl<'m> Writer<'m> {
             }
             xml.close("equality");
         }
+        if !self.tendons.is_empty() {
+            xml.open("tendon", &[]);
+            for (name, joints) in &self.tendons {
+                xml.open("fixed", &[("name", name.clone())]);
+                joints.iter().for_each(|joint| xml.leaf("joint", joint));
+                xml.close("fixed");
+            }
+            xml.close("tendon");
+        }
         if !self.actuators.is_empty() {
             xml.open("actuator", &[]);
             for attributes in &self.actuators {
-                xml.leaf("motor", attributes);
+                let has_law = attributes.iter().any(|(name, _)| *name == "gaintype");
+                xml.leaf(if has_law { "general" } else { "motor" }, attributes);
             }
             xml.close("actuator");
         }

@@ -3,9 +3,13 @@
 //! With the joint frame `A` in the parent and `B` in the child, `X = A J(q) B⁻¹ = (A B⁻¹) (B J(q) B⁻¹)`: the body
 //! stands at `A B⁻¹`, and every piece moves it about the point and along the axes that `B` has in the body.
 
+use std::collections::BTreeSet;
+
 use super::Writer;
 use crate::frames::{cross, rotate, unit};
-use crate::mechanism::{JointDescription, JointType, PerCoordinate, WORLD, triad};
+use crate::mechanism::{
+    ActivationKind, JointDescription, JointType, LawDescription, PerCoordinate, WORLD, triad,
+};
 use crate::spatial::Vec3;
 use crate::xml_write::{Attributes, numbers};
 
@@ -98,7 +102,9 @@ fn piece(
         writer.say(format!("joint `{}`", joint.name), message, "use hinges with springs");
     }
     if !scalar
-        && joint.limits.as_ref().is_some_and(|l| l.lower.is_some() || l.upper.is_some() || l.effort.is_some())
+        && joint.limits.as_ref().is_some_and(|l| {
+            l.lower.is_some() || l.upper.is_some() || l.effort.is_some() || l.effort_range.is_some()
+        })
     {
         let message = "limits of spherical and floating joints are left out";
         writer.say(format!("joint `{}`", joint.name), message, "use hinges with limits");
@@ -136,16 +142,48 @@ fn scalar_forces(joint: &JointDescription, coordinate: usize, attributes: &mut A
             attributes.push(("range", numbers(&range)));
         }
     }
-    if let Some(effort) = limits.effort.filter(|e| e.is_finite()) {
-        attributes.push(("actuatorfrcrange", numbers(&[-effort, effort])));
+    let range = limits.effort_range.or(limits.effort.map(|effort| [-effort, effort]));
+    if let Some(range) = range.filter(|range| range.iter().any(|x| x.is_finite())) {
+        attributes.push(("actuatorfrcrange", numbers(&range.map(|x| x.clamp(-1e10, 1e10)))));
     }
 }
 
-/// Motors of one link: on its joints, and as wrenches at sites.
-pub(super) fn actuators(writer: &mut Writer<'_>, link: usize) {
+/// Inputs that act on several hinges and slides and nothing else become actuators of a fixed tendon.
+pub(super) fn tendons(writer: &mut Writer<'_>) -> BTreeSet<String> {
+    let scalar = |piece: &Piece| matches!(piece.kind, PieceKind::Hinge | PieceKind::Slide);
+    let mut shared = BTreeSet::new();
+    for input in writer.model.inputs.clone() {
+        let wrench = writer.model.bodies.iter().any(|body| {
+            body.thrusters.iter().any(|t| t.input == input) || body.pushes.iter().any(|p| p.input == input)
+        });
+        let (mut joints, mut plain) = (Vec::new(), !wrench);
+        for link in &writer.links {
+            for actuator in link.joint.actuators.iter().filter(|a| a.input == input) {
+                let piece = link.pieces.iter().find(|p| scalar(p) && p.coordinate == actuator.coordinate);
+                match piece.filter(|_| link.joint.kind != JointType::Floating) {
+                    Some(piece) => {
+                        joints.push(vec![("joint", piece.name.clone()), ("coef", numbers(&[actuator.gear]))]);
+                    }
+                    None => plain = false,
+                }
+            }
+        }
+        if plain && joints.len() > 1 {
+            let tendon = format!("{input}/tendon");
+            motor(writer, &input, ("tendon", tendon.clone()), &[1.0]);
+            writer.tendons.push((tendon, joints));
+            shared.insert(input);
+        }
+    }
+    shared
+}
+
+/// Motors of one link: on its joints, and as wrenches at sites; `shared` inputs are written already.
+pub(super) fn actuators(writer: &mut Writer<'_>, link: usize, shared: &BTreeSet<String>) {
     let joint = writer.links[link].joint.clone();
     let pieces = writer.links[link].pieces.clone();
-    let mut inputs: Vec<&str> = joint.actuators.iter().map(|a| a.input.as_str()).collect();
+    let own = joint.actuators.iter().map(|a| a.input.as_str());
+    let mut inputs: Vec<&str> = own.filter(|input| !shared.contains(*input)).collect();
     inputs.dedup();
     let mut done: Vec<&str> = Vec::new();
     for input in inputs {
@@ -179,6 +217,10 @@ pub(super) fn actuators(writer: &mut Writer<'_>, link: usize) {
             }
         }
     }
+    if !writer.links[link].body.pushes.is_empty() {
+        let message = "pushes along world axes are left out: MJCF has them on free joints only";
+        writer.say(format!("body `{}`", writer.links[link].body.name), message, "use thrusters");
+    }
     for thruster in writer.links[link].body.thrusters.clone() {
         let body = writer.links[link].body.name.clone();
         let site =
@@ -199,7 +241,45 @@ fn motor(writer: &mut Writer<'_>, input: &str, target: (&'static str, String), g
             n += 1;
         }
     }
-    writer.actuators.push(vec![("name", name), target, ("gear", numbers(gear))]);
+    let mut attributes = vec![("name", name), target, ("gear", numbers(gear))];
+    if let Some(law) = writer.model.laws.iter().find(|law| law.input == input) {
+        attributes.extend(law_attributes(writer, law));
+    }
+    writer.actuators.push(attributes);
+}
+
+/// Attributes of a `general` actuator.
+fn law_attributes(writer: &mut Writer<'_>, law: &LawDescription) -> Attributes {
+    let mut attributes: Attributes = Vec::new();
+    let (gain, bias) = (law.gain.coefficients(), law.bias.coefficients());
+    attributes.push(("gaintype", if gain[1..] == [0.0; 2] { "fixed" } else { "affine" }.into()));
+    attributes.push(("gainprm", numbers(&gain)));
+    attributes.push(("biastype", if bias == [0.0; 3] { "none" } else { "affine" }.into()));
+    attributes.push(("biasprm", numbers(&bias)));
+    if let Some(activation) = &law.activation {
+        let filter = activation.kind == ActivationKind::Filter;
+        attributes.push(("dyntype", if filter { "filterexact" } else { "integrator" }.into()));
+        if filter {
+            attributes.push(("dynprm", numbers(&[activation.time_constant])));
+        }
+    }
+    for (name, range) in [
+        ("ctrlrange", law.control_range),
+        ("forcerange", law.force_range),
+        ("actrange", law.activation.and_then(|a| a.range)),
+    ] {
+        if let Some(range) = range {
+            attributes.push((name, numbers(&range.map(|x| x.clamp(-1e10, 1e10)))));
+        }
+    }
+    if law.rotor_inertia != 0.0 {
+        attributes.push(("armature", numbers(&[law.rotor_inertia])));
+    }
+    if law.speed_line.is_some() {
+        let message = "the torque–speed line is left out: MJCF has none";
+        writer.say(format!("input `{}`", law.input), message, "limit the force instead");
+    }
+    attributes
 }
 
 /// MuJoCo's positions and velocities of a link for our coordinates, piece by piece.

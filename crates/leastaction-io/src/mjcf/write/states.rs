@@ -1,5 +1,7 @@
 //! Named states as keyframes.
 
+use std::collections::BTreeMap;
+
 use super::Writer;
 use super::pieces;
 use crate::mechanism::JointType;
@@ -37,6 +39,21 @@ pub(super) fn write(writer: &Writer<'_>, order: &[usize], xml: &mut Xml) {
         attributes.push(("qpos", numbers(&qpos)));
         if qvel.iter().any(|v| *v != 0.0) {
             attributes.push(("qvel", numbers(&qvel)));
+        }
+        // The first attribute of an actuator is its name.
+        let names: Vec<&str> = writer.actuators.iter().map(|a| a[0].1.as_str()).collect();
+        let of = |values: &BTreeMap<String, f64>, names: &[&str]| -> Vec<f64> {
+            names.iter().map(|name| values.get(*name).copied().unwrap_or(0.0)).collect()
+        };
+        let activated = |name: &&&str| {
+            writer.model.laws.iter().any(|law| law.input == **name && law.activation.is_some())
+        };
+        let with_state: Vec<&str> = names.iter().filter(activated).copied().collect();
+        for (attribute, values) in [("ctrl", of(&state.inputs, &names)), ("act", of(&state.act, &with_state))]
+        {
+            if values.iter().any(|x| *x != 0.0) {
+                attributes.push((attribute, numbers(&values)));
+            }
         }
         xml.leaf("key", &attributes);
     }

@@ -73,7 +73,7 @@ class Chart {
       width: this.#width(),
       height: HEIGHT,
       legend: { show: false },
-      cursor: { ...(this.plot.own_axis ? {} : { sync: { key: SYNC, setSeries: false } }), drag: { x: true, y: false }, points: { show: series.length <= 12 } },
+      cursor: { ...(this.plot.own_axis ? {} : { sync: { key: SYNC, setSeries: false } }), drag: { x: true, y: false }, points: { show: series.length <= 12 && !this.plot.overlays?.length } },
       scales: {
         x: { time: false },
         y: this.log ? { distr: 3, range: (_, min, max) => decades(min, max) } : {},
@@ -90,10 +90,40 @@ class Chart {
       series: [{}, ...series],
       bands,
       hooks: {
+        drawClear: [(u) => this.#drawLimits(u)],
         setScale: [(u, key) => key === "x" && this.#zoomed(u)],
         setCursor: [() => this.#showValues()],
       },
     };
+  }
+
+  /** Shades what is beyond the limits, where that is in view. */
+  #drawLimits(u) {
+    const { left, top, width, height } = u.bbox;
+    const context = u.ctx;
+    for (const { of, low, high } of this.plot.limits ?? []) {
+      context.save();
+      context.beginPath();
+      context.rect(left, top, width, height);
+      context.clip();
+      const tint = of === null || of === undefined ? styled("soft") : colour(of);
+      for (const [value, above] of [[high, true], [low, false]]) {
+        if (value === null || value === undefined) continue;
+        const y = u.valToPos(value, "y", true);
+        context.globalAlpha = 0.12;
+        context.fillStyle = tint;
+        if (above) context.fillRect(left, top, width, Math.max(0, y - top));
+        else context.fillRect(left, y, width, Math.max(0, top + height - y));
+        context.globalAlpha = 0.7;
+        context.strokeStyle = tint;
+        context.setLineDash([4, 4]);
+        context.beginPath();
+        context.moveTo(left, y);
+        context.lineTo(left + width, y);
+        context.stroke();
+      }
+      context.restore();
+    }
   }
 
   #addMarker() {
@@ -125,6 +155,12 @@ class Chart {
       item.append(button);
       list.append(item);
     });
+    // What is drawn with all curves is said once.
+    for (const label of new Set((this.plot.overlays ?? []).map((overlay) => overlay.label))) {
+      const dots = this.plot.overlays.some((overlay) => overlay.label === label && overlay.values);
+      list.append(element("li", { className: "key", textContent: `${dots ? "∙∙∙" : "▒"} ${label}` }));
+    }
+    if (this.plot.limits?.length) list.append(element("li", { className: "key", textContent: "▒ beyond the limits" }));
     if (this.plot.omitted) list.append(element("li", { textContent: `and ${this.plot.omitted} more, not shown` }));
     this.figure.append(list);
   }
@@ -198,6 +234,23 @@ function layOut(plot, floor) {
     add(Array.from(min, (v, i) => (upper[i] === null || !Number.isFinite(v) ? null : Math.max(v, floor))));
     bands.push({ series: [series.length - 1, series.length], fill: `${colour(curve)}50` });
   });
+  // Overlays come last, so that a curve keeps its place in the list. They stretch no axis: a band may be as wide as it likes.
+  for (const { of, label, values, low, high } of plot.overlays ?? []) {
+    const clean = (list) => Array.from(list, (v) => (Number.isFinite(v) && (floor === -Infinity || v > 0) ? v : null));
+    const add = (list, style) => {
+      columns.push(clean(list));
+      series.push({ label, curve: of, ...style });
+    };
+    if (values) {
+      const dots = { show: true, size: 3, stroke: colour(of), fill: colour(of) };
+      add(values, { stroke: "transparent", width: 0, points: dots });
+    } else {
+      const edge = { auto: false, stroke: "transparent", width: 0, points: { show: false } };
+      add(high, edge);
+      add(low, edge);
+      bands.push({ series: [series.length - 1, series.length], fill: `${colour(of)}38` });
+    }
+  }
   return { columns, series, bands };
 }
 

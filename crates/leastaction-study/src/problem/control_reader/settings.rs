@@ -17,9 +17,10 @@ impl Reader {
         &mut self,
         entry: Option<Entry<'_, '_>>,
         mechanism: &Mechanism,
-        efforts: &[f64],
+        efforts: &[[f64; 2]],
     ) -> (Vec<f64>, Vec<f64>) {
-        let model = (efforts.iter().map(|x| -x).collect::<Vec<f64>>(), efforts.to_vec());
+        let side = |k: usize| efforts.iter().map(|range| range[k]).collect::<Vec<f64>>();
+        let model = (side(0), side(1));
         let Some(table) = entry.and_then(|entry| self.values.table(entry)) else { return model };
         let mut out = model.clone();
         for item in table {
@@ -34,7 +35,7 @@ impl Reader {
                         let message = format!("`{word}` is not possible");
                         let remedy = "give numbers, or \"model\" for the effort limits of the model";
                         self.values.problem(item.1.span(), "key `input`", message, remedy);
-                    } else if efforts.iter().all(|x| x.is_infinite()) {
+                    } else if efforts.iter().flatten().all(|x| x.is_infinite()) {
                         let message = format!("`{}` has no effort limits", mechanism.name());
                         self.values.problem(item.1.span(), "key `input`", message, "give numbers");
                     }
@@ -76,13 +77,15 @@ impl Reader {
                     self.values.problem(item.1.span(), "key `input`", message, remedy);
                     return out;
                 }
-                if upper[i] > efforts[i] || lower[i] < -efforts[i] {
+                let [least, most] = efforts[i];
+                if upper[i] > most || lower[i] < least {
+                    let allowed =
+                        if least == -most { most.to_string() } else { format!("{least} to {most}") };
                     let message = format!(
-                        "the limits of input `{}` are {} to {}, but its joint's effort limit allows {} only",
+                        "the limits of input `{}` are {} to {}, but its joint's effort limit allows {allowed} only",
                         mechanism.inputs()[i],
                         lower[i],
                         upper[i],
-                        efforts[i]
                     );
                     let remedy = "give limits within it, or \"model\"";
                     self.values.problem(item.1.span(), "key `input`", message, remedy);

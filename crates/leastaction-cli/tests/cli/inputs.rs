@@ -1,0 +1,131 @@
+//! Motors, servos and what acts of them.
+
+use super::support::Folder;
+use leastaction::io::read_trajectory_csv;
+use leastaction::trajectory::Trajectory;
+
+fn csv(folder: &Folder, out: &str) -> Trajectory {
+    read_trajectory_csv(&folder.path().join(out).join("trajectory.csv")).unwrap()
+}
+
+/// A pendulum whose motor may give 12 N m and is told to give 60.
+const LIMITED: &str = r#"{"schema": "leastaction/model/1", "name": "limited", "inputs": ["u"],
+    "bodies": [{"name": "b", "mass": 1, "com": [0, 0, -0.5], "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}],
+    "joints": [{"name": "j", "type": "revolute", "parent": "world", "child": "b", "axis": [1, 0, 0],
+        "limits": {"effort": 12}, "actuators": [{"input": "u"}]}]}"#;
+
+/// R1: the effort limit is no secret.
+#[test]
+fn what_an_effort_limit_cuts_is_in_every_result() {
+    let folder = Folder::new("effort");
+    std::fs::write(folder.path().join("limited.json"), LIMITED).unwrap();
+    for integrator in ["minimal", "maximal", "rk4", "semi-implicit", "dop853"] {
+        let said = folder.succeed(&format!(
+            "simulate limited.json --input u=60 --duration 0.1 --out out --integrator {integrator}"
+        ));
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(
+            said.contains("effort limits  cut the inputs in 20 of 20 steps: `j` at 12"),
+            "{integrator}: {said}"
+        );
+        let table = csv(&folder, "out");
+        let (u, a) = (table.column("u.u").unwrap(), table.column("a.u").unwrap());
+        assert!(
+            u.iter().all(|u| *u == 60.0) && a.iter().all(|a| (a - 12.0).abs() < 1e-12),
+            "{integrator}: {a:?}"
+        );
+        let summary = folder.json("out/summary.json");
+        assert_eq!(summary["inputs_cut"]["steps"], 20, "{integrator}");
+        assert_eq!(summary["energy"]["conservative"], false);
+        let page = String::from_utf8(folder.read("out/report.html")).unwrap();
+        assert!(page.contains("Forces of the inputs"), "{integrator}");
+    }
+    // The work of the inputs is what the energy grew by.
+    folder.succeed("simulate limited.json --input u=60 --duration 0.1 --out out --order 6 --no-report");
+    let energy = &folder.json("out/summary.json")["energy"];
+    assert!(energy["input_work"].as_f64().unwrap() > 1.0, "{energy}");
+    assert!(energy["max_balance_error"].as_f64().unwrap() < 1e-9, "{energy}");
+}
+
+#[test]
+fn servos_hold_a_state_and_follow_a_table() {
+    let folder = Folder::new("servos");
+    folder.succeed("simulate @chain/3 --duration 1 --out free --no-report");
+    // The free motion again, by servos that follow its table from the same start.
+    folder.succeed("simulate @chain/3 --track free/trajectory.csv --duration 1 --out track --no-report");
+    let (free, track) = (csv(&folder, "free"), csv(&folder, "track"));
+    for joint in ["q.joint0", "q.joint1", "q.joint2"] {
+        let (a, b) = (free.column(joint).unwrap(), track.column(joint).unwrap());
+        let worst = a.iter().zip(&b).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        assert!(worst < 0.02, "{joint}: {worst}");
+    }
+    // Held: it stays where it is, up to what gravity asks for.
+    for integrator in ["minimal", "maximal"] {
+        folder.succeed(&format!(
+            "simulate @chain/3 --hold start --kp 1e5 --kd 300 --duration 5 --out hold --no-report --integrator {integrator}"
+        ));
+        let hold = csv(&folder, "hold");
+        for joint in ["q.joint0", "q.joint1", "q.joint2"] {
+            let q = hold.column(joint).unwrap();
+            assert!((q[q.len() - 1] - q[0]).abs() < 1e-3, "{integrator} {joint}: {q:?}");
+        }
+        // The torque it takes is that of gravity.
+        let a = hold.column("a.joint0").unwrap();
+        assert!((a[a.len() - 1] - a[a.len() - 2]).abs() < 1e-3 * a[a.len() - 1].abs(), "{integrator}: {a:?}");
+    }
+}
+
+#[test]
+fn motors_by_flag_are_inputs_of_the_joints() {
+    let folder = Folder::new("motors");
+    folder.succeed("simulate @chain/2 --motors all --input joint1=0.5 --duration 0.1 --out all --no-report");
+    folder
+        .succeed("simulate @chain/2 --motors joint1 --input joint1=0.5 --duration 0.1 --out one --no-report");
+    let (all, one) = (csv(&folder, "all"), csv(&folder, "one"));
+    assert_eq!(all.column("q.joint1").unwrap(), one.column("q.joint1").unwrap());
+    assert_eq!(all.column("a.joint1").unwrap()[3], 0.5);
+    assert!(one.column("u.joint0").is_none());
+    for (arguments, words) in [
+        ("--motors jont1", "`jont1`"),
+        ("--kp 10", "is a gain of servos, of which there are none"),
+        ("--hold nowhere", "neither a file nor a state of the model"),
+        ("--hold start --kp jont0=3", "`jont0`"),
+        ("--track push.csv", "push"),
+        ("--hold start --kp joint0=-3", "not negative"),
+    ] {
+        let output = folder.run(&format!("simulate @chain/2 {arguments} --out wrong"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(words), "{arguments}: {said}");
+    }
+}
+
+#[test]
+fn a_keyframe_brings_its_controls_and_a_run_with_activations_is_continued_bit_for_bit() {
+    let folder = Folder::new("keyframe");
+    let common = "simulate actuators.xml --ignore friction --no-report";
+    folder.succeed(&format!("{common} --state home --duration 0.4 --out whole"));
+    let table = csv(&folder, "whole");
+    assert_eq!(table.column("u.servo").unwrap()[0], 0.2);
+    folder.succeed(&format!("{common} --state home --duration 0.2 --out first"));
+    let state = folder.json("first/state.json");
+    assert!(state["act"]["filtered"].is_number() && state["inputs"]["servo"] == 0.2, "{state}");
+    folder.succeed(&format!("{common} --start first/state.json --duration 0.2 --out second"));
+    let second = csv(&folder, "second");
+    let (whole, second): (Vec<_>, Vec<_>) = (table.rows().collect(), second.rows().collect());
+    let bits = |row: &[f64]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(whole[whole.len() - 1]), bits(second[second.len() - 1]));
+}
+
+/// R2: what enforced limits take away is no error.
+#[test]
+fn energy_that_a_stop_takes_is_called_a_change() {
+    let folder = Folder::new("stop");
+    let model = LIMITED.replace(r#""effort": 12"#, r#""lower": -0.5, "upper": 0.5"#);
+    std::fs::write(folder.path().join("stop.json"), model).unwrap();
+    let said = folder.succeed(
+        "simulate stop.json --q j=0.4 --v j=3 --limits enforce --integrator maximal --duration 1 --no-report --out out",
+    );
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("energy change") && !said.contains("energy error"), "{said}");
+    assert_eq!(folder.json("out/summary.json")["energy"]["conservative"], false);
+}

@@ -1,0 +1,246 @@
+//! [`TreeMass`]: the mass matrix of a tree with some coordinates locked, factored in O(n).
+//!
+//! ```text
+//! inward    U = Ĝ S,   D = Sᵀ U + armature,   Ĝ_p += Tᵀ (Ĝ − U D⁻¹ Uᵀ) T        D⁻¹ is zero for locked coordinates
+//!           e = r − Sᵀ β,   β_p += Tᵀ (β + U D⁻¹ e)
+//! outward   x = D⁻¹ (e − Uᵀ A'),   A' = T A_p,   A = A' + S x
+//! ```
+//!
+//! A locked coordinate passes its inertia on, so that what comes out is the inverse of the matrix without its rows and columns.
+//! Frames and their reasons are those of the articulated-body algorithm (`aba.rs`).
+
+use super::Dynamics;
+use super::aba::invert_spd;
+use crate::mechanism::{JointType, Mechanism, Node};
+use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Twist, Vec3, Wrench};
+
+/// The mass matrix at one position: products, and solves with some coordinates locked.
+#[derive(Clone, Debug)]
+pub struct TreeMass {
+    constants: Vec<Inertia>,
+    armature: Vec<f64>,
+    columns: Vec<Twist>,
+    arms: Vec<Vec3>,
+    turns: Vec<Mat3>,
+    articulated: Vec<ArticulatedInertia>,
+    pivots: Vec<[[f64; 6]; 6]>,
+    spread: Vec<Wrench>,
+    forces: Vec<Wrench>,
+    motions: Vec<Twist>,
+    efforts: Vec<f64>,
+}
+
+impl TreeMass {
+    /// Memory for a mechanism.
+    #[must_use]
+    pub fn new(mechanism: &Mechanism) -> Self {
+        let nodes = &mechanism.tree().nodes;
+        let (n, nv) = (nodes.len(), mechanism.nv());
+        let armature = |node: &Node| mechanism.joint(node.joint).armature;
+        Self {
+            constants: nodes.iter().map(|node| node.inertia).collect(),
+            armature: nodes.iter().flat_map(|node| armature(node).into_iter().take(node.nv)).collect(),
+            columns: vec![Twist::zero(); nv],
+            arms: vec![Vec3::zero(); n],
+            turns: vec![Mat3::identity(); n],
+            articulated: vec![ArticulatedInertia::default(); n],
+            pivots: vec![[[0.0; 6]; 6]; n],
+            spread: vec![Wrench::zero(); nv],
+            forces: vec![Wrench::zero(); n],
+            motions: vec![Twist::zero(); n],
+            efforts: vec![0.0; nv],
+        }
+    }
+
+    /// Takes the position that the kinematics of `dynamics` are at. Does not allocate.
+    pub fn place(&mut self, mechanism: &Mechanism, dynamics: &Dynamics<f64>) {
+        let k = &dynamics.kinematics;
+        for (i, node) in mechanism.tree().nodes.iter().enumerate() {
+            let pose = &k.poses[i];
+            match node.kind {
+                JointType::Revolute | JointType::Continuous | JointType::Prismatic => {
+                    self.columns[node.v] = node.kind.motion(&[], 0);
+                }
+                kind => {
+                    let fixed_point = kind.turns_about_its_origin();
+                    for c in node.v..node.v + node.nv {
+                        let t = k.columns[c];
+                        let lin = if fixed_point { Vec3::zero() } else { t.lin + t.ang.cross(pose.pos) };
+                        self.columns[c] = Twist::new(pose.rot.tr_mul(t.ang), pose.rot.tr_mul(lin));
+                    }
+                }
+            }
+            (self.arms[i], self.turns[i]) = match node.parent {
+                None => (pose.pos, pose.rot),
+                Some(p) => {
+                    let up = &k.poses[p];
+                    (up.rot.tr_mul(pose.pos - up.pos), up.rot.transpose() * pose.rot)
+                }
+            };
+        }
+    }
+
+    /// Factors with the `locked` coordinates left out and `extra` added to the armature. Does not allocate.
+    ///
+    /// # Errors
+    /// The node whose pivot is not positive.
+    pub fn factor(&mut self, mechanism: &Mechanism, locked: &[bool], extra: &[f64]) -> Result<(), usize> {
+        let nodes = &mechanism.tree().nodes;
+        for (to, from) in self.articulated.iter_mut().zip(&self.constants) {
+            *to = ArticulatedInertia::from_rigid(from);
+        }
+        for (i, node) in nodes.iter().enumerate().rev() {
+            let (n, v) = (node.nv, node.v);
+            let mut d = [[0.0; 6]; 6];
+            for c in 0..n {
+                self.spread[v + c] = self.articulated[i].mul(self.columns[v + c]);
+                for b in 0..=c {
+                    d[c][b] = self.columns[v + b].dot(self.spread[v + c]);
+                    d[b][c] = d[c][b];
+                }
+                d[c][c] += self.armature[v + c] + extra.get(v + c).copied().unwrap_or(0.0);
+            }
+            for c in (0..n).filter(|c| locked[v + c]) {
+                for b in 0..n {
+                    (d[c][b], d[b][c]) = (0.0, 0.0);
+                }
+                d[c][c] = 1.0;
+            }
+            let mut inverse = invert_spd(d, n);
+            for c in 0..n {
+                if !(inverse[c][c] > 0.0 && inverse[c][c].is_finite()) {
+                    return Err(i);
+                }
+            }
+            for c in (0..n).filter(|c| locked[v + c]) {
+                inverse[c][c] = 0.0;
+            }
+            self.pivots[i] = inverse;
+            if let Some(p) = node.parent {
+                let mut reduced = self.articulated[i];
+                for c in (0..n).filter(|c| !locked[v + c]) {
+                    let mut w = Wrench::zero();
+                    for b in 0..n {
+                        w += self.spread[v + b] * inverse[b][c];
+                    }
+                    reduced = reduced.minus_outer(self.spread[v + c], w);
+                }
+                self.articulated[p].add(&reduced.rotated(&self.turns[i]).about(self.arms[i]));
+            }
+        }
+        Ok(())
+    }
+
+    /// `x = M⁻¹ r` over the coordinates that are not locked; the others are zero. Does not allocate.
+    pub fn solve(&mut self, mechanism: &Mechanism, r: &[f64], x: &mut [f64]) {
+        let nodes = &mechanism.tree().nodes;
+        self.forces.fill(Wrench::zero());
+        for (i, node) in nodes.iter().enumerate().rev() {
+            let (n, v) = (node.nv, node.v);
+            for c in v..v + n {
+                self.efforts[c] = r[c] - self.columns[c].dot(self.forces[i]);
+            }
+            if let Some(p) = node.parent {
+                let mut beta = self.forces[i];
+                for c in 0..n {
+                    let mut e = 0.0;
+                    for b in 0..n {
+                        e += self.pivots[i][c][b] * self.efforts[v + b];
+                    }
+                    beta += self.spread[v + c] * e;
+                }
+                let passed = self.to_parent(i, beta);
+                self.forces[p] += passed;
+            }
+        }
+        for (i, node) in nodes.iter().enumerate() {
+            let (n, v) = (node.nv, node.v);
+            let mut motion = self.from_parent(i, node);
+            let mut rest = [0.0; 6];
+            for c in 0..n {
+                rest[c] = self.efforts[v + c] - motion.dot(self.spread[v + c]);
+            }
+            for c in 0..n {
+                let mut y = 0.0;
+                for b in 0..n {
+                    y += self.pivots[i][c][b] * rest[b];
+                }
+                x[v + c] = y;
+                motion += self.columns[v + c] * y;
+            }
+            self.motions[i] = motion;
+        }
+    }
+
+    /// `r = M x`, all coordinates. Does not allocate.
+    pub fn times(&mut self, mechanism: &Mechanism, x: &[f64], r: &mut [f64]) {
+        let nodes = &mechanism.tree().nodes;
+        for (i, node) in nodes.iter().enumerate() {
+            let mut motion = self.from_parent(i, node);
+            for c in node.v..node.v + node.nv {
+                motion += self.columns[c] * x[c];
+            }
+            self.motions[i] = motion;
+            self.forces[i] = self.constants[i].mul(motion).as_wrench();
+        }
+        for (i, node) in nodes.iter().enumerate().rev() {
+            let f = self.forces[i];
+            for c in node.v..node.v + node.nv {
+                r[c] = self.columns[c].dot(f) + self.armature[c] * x[c];
+            }
+            if let Some(p) = node.parent {
+                let passed = self.to_parent(i, f);
+                self.forces[p] += passed;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn to_parent(&self, i: usize, beta: Wrench) -> Wrench {
+        let force = self.turns[i] * beta.lin;
+        Wrench::new(self.turns[i] * beta.ang + self.arms[i].cross(force), force)
+    }
+
+    #[inline(always)]
+    fn from_parent(&self, i: usize, node: &Node) -> Twist {
+        node.parent.map_or(Twist::zero(), |p| {
+            let a = self.motions[p];
+            let lin = a.lin + a.ang.cross(self.arms[i]);
+            Twist::new(self.turns[i].tr_mul(a.ang), self.turns[i].tr_mul(lin))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanism::{MechanismBuilder, samples};
+
+    #[test]
+    fn locked_solves_are_those_of_the_matrix_without_its_locked_rows() {
+        let mechanism = MechanismBuilder::from(samples::binary_tree(4)).build().unwrap();
+        let nv = mechanism.nv();
+        let mut numbers = samples::Random::new(7);
+        let q: Vec<f64> = (0..mechanism.nq()).map(|_| numbers.range(-1.0, 1.0)).collect();
+        let b: Vec<f64> = (0..nv).map(|_| numbers.range(-1.0, 1.0)).collect();
+        let locked: Vec<bool> = (0..nv).map(|i| i % 3 == 1).collect();
+        let mut dynamics = Dynamics::<f64>::new(&mechanism);
+        let mut matrix = vec![0.0; nv * nv];
+        dynamics.mass_matrix_into(&mechanism, &q, &mut matrix);
+        let mut mass = TreeMass::new(&mechanism);
+        mass.place(&mechanism, &dynamics);
+        let (mut x, mut back) = (vec![0.0; nv], vec![0.0; nv]);
+        mass.factor(&mechanism, &locked, &[]).unwrap();
+        mass.solve(&mechanism, &b, &mut x);
+        mass.times(&mechanism, &x, &mut back);
+        for i in 0..nv {
+            let dense: f64 = (0..nv).map(|j| matrix[i * nv + j] * x[j]).sum();
+            assert!((dense - back[i]).abs() < 1e-12, "{i}: {dense} {}", back[i]);
+            if locked[i] {
+                assert_eq!(x[i], 0.0);
+            } else {
+                assert!((back[i] - b[i]).abs() < 1e-11, "{i}: {} {}", back[i], b[i]);
+            }
+        }
+    }
+}

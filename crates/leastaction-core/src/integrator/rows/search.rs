@@ -1,0 +1,251 @@
+//! The first event of a part: a bracket, cubic interpolation, and a trial at every step.
+
+use super::driver::{RowDriver, Trouble};
+use super::events::{DOWN, KINDS, LOWER, Moment, RowEvent, STOP, UP, UPPER};
+use super::{Parts, RowStates};
+use crate::integrator::StepReport;
+use crate::mechanism::Mechanism;
+
+/// Trials of a search.
+const MOST_TRIALS: u32 = 60;
+
+impl RowDriver {
+    /// Finds the first event of the part whose trial is violated; the trial is then the one at that time, and the rows of the
+    /// event are marked. The answer is the time, zero if it happens at once.
+    pub(super) fn search(
+        &mut self,
+        mechanism: &Mechanism,
+        parts: &mut dyn Parts,
+        states: &RowStates,
+        u: &[f64],
+        report: &mut StepReport,
+    ) -> Result<f64, Trouble> {
+        let rows = mechanism.rows();
+        self.respond(mechanism, states, u, false)?;
+        self.now.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
+        self.respond(mechanism, states, u, true)?;
+        self.trial.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
+        std::mem::swap(&mut self.high, &mut self.trial);
+        self.low.clone_from_moment(&self.now);
+        // A function that is zero at the start by construction says nothing there: the bracket begins a little later.
+        let mut begin = 1e-3 * self.high.t;
+        let unclear = |driver: &Self| {
+            (0..driver.high.g.len()).any(|i| {
+                driver.is_violated(mechanism, &driver.high, i)
+                    && driver.now.g[i] <= driver.tolerance(mechanism, &driver.now, i)
+            })
+        };
+        let mut rounds = 0;
+        while unclear(self) {
+            self.try_at(mechanism, parts, states, u, begin, report)?;
+            if !(0..self.trial.g.len()).any(|i| self.is_violated(mechanism, &self.trial, i)) {
+                std::mem::swap(&mut self.low, &mut self.trial);
+                break;
+            }
+            let at_once = |driver: &Self, i: usize| {
+                driver.is_violated(mechanism, &driver.trial, i)
+                    && driver.now.g[i] <= driver.tolerance(mechanism, &driver.now, i)
+                    && (driver.now.slope[i] <= 0.0 || rounds >= 5)
+            };
+            if (0..self.trial.g.len()).any(|i| at_once(self, i)) {
+                self.mark_none();
+                for i in 0..self.trial.g.len() {
+                    if at_once(self, i) {
+                        self.mark(i);
+                    }
+                }
+                return Ok(0.0);
+            }
+            std::mem::swap(&mut self.high, &mut self.trial);
+            begin *= 1e-2;
+            rounds += 1;
+        }
+        self.narrow(mechanism, parts, states, u, report)
+    }
+
+    /// Narrows the bracket to an event.
+    fn narrow(
+        &mut self,
+        mechanism: &Mechanism,
+        parts: &mut dyn Parts,
+        states: &RowStates,
+        u: &[f64],
+        report: &mut StepReport,
+    ) -> Result<f64, Trouble> {
+        let (mut width, mut worst, mut since) = (self.high.t - self.low.t, f64::INFINITY, 0);
+        for _ in 0..MOST_TRIALS {
+            let (from, to) = (self.low.t, self.high.t);
+            since += 1;
+            let mut t = if since > 4 {
+                let slow = to - from > 0.3 * width;
+                (width, since) = (to - from, 0);
+                if slow { 0.5 * (from + to) } else { self.first_root(mechanism) }
+            } else {
+                self.first_root(mechanism)
+            };
+            if !(t > from && t < to) {
+                t = 0.5 * (from + to);
+            }
+            if t <= from || t >= to {
+                // No number lies between: the upper end is the event.
+                t = to;
+            }
+            self.try_at(mechanism, parts, states, u, t, report)?;
+            if t >= to {
+                break;
+            }
+            let (mut beyond, mut all_small, mut size) = (false, true, 0.0f64);
+            let mut near = false;
+            for i in 0..self.trial.g.len() {
+                let g = self.trial.g[i];
+                let tolerance = self.tolerance(mechanism, &self.trial, i);
+                if g < 0.0 {
+                    beyond = true;
+                    all_small &= -g <= tolerance;
+                    size = size.max(-g);
+                } else if self.is_violated(mechanism, &self.high, i) {
+                    near |= g <= tolerance;
+                    size = size.max(g);
+                }
+            }
+            // Velocities of long chains have a rounding floor.
+            let floor = size < 1e-9 * self.scales.velocity && size >= worst && beyond;
+            worst = size;
+            if (beyond && all_small) || (!beyond && near) || floor {
+                break;
+            }
+            if beyond {
+                std::mem::swap(&mut self.high, &mut self.trial);
+            } else {
+                std::mem::swap(&mut self.low, &mut self.trial);
+            }
+        }
+        self.mark_none();
+        let (mut any, mut least) = (false, (f64::INFINITY, 0));
+        for i in 0..self.trial.g.len() {
+            let g = self.trial.g[i];
+            if g == f64::INFINITY {
+                continue;
+            }
+            let tolerance = self.tolerance(mechanism, &self.trial, i);
+            let kind = i % KINDS.len();
+            let together = kind == STOP && g.abs() < 1e-11 * self.scales.velocity;
+            let falls = self.trial.slope[i] <= 0.0 || kind == DOWN || kind == UP;
+            if (g <= tolerance || together) && (falls || g < 0.0) {
+                self.mark(i);
+                any = true;
+            }
+            if self.is_violated(mechanism, &self.high, i) && g.abs() < least.0 {
+                least = (g.abs(), i);
+            }
+        }
+        if !any {
+            self.mark(least.1);
+        }
+        Ok(self.trial.t)
+    }
+
+    /// A trial at `t` with everything known about its end.
+    fn try_at(
+        &mut self,
+        mechanism: &Mechanism,
+        parts: &mut dyn Parts,
+        states: &RowStates,
+        u: &[f64],
+        t: f64,
+        report: &mut StepReport,
+    ) -> Result<(), Trouble> {
+        report.trials += 1;
+        parts.trial(&states.list, t, report)?;
+        parts.read(&states.list, true, &mut self.trial.q, &mut self.trial.v);
+        (self.trial.t, self.trial.known) = (t, false);
+        self.respond(mechanism, states, u, true)?;
+        self.trial.weigh(mechanism.rows(), &states.list, &self.mechanics.bound, &self.scales);
+        Ok(())
+    }
+
+    pub(super) fn is_violated(&self, mechanism: &Mechanism, moment: &Moment, i: usize) -> bool {
+        let (k, kind) = (i / KINDS.len(), i % KINDS.len());
+        let g = moment.g[i];
+        g < 0.0 && g < -self.scales.threshold(kind, &mechanism.rows()[k], self.mechanics.bound[k])
+    }
+
+    fn tolerance(&self, mechanism: &Mechanism, moment: &Moment, i: usize) -> f64 {
+        let (k, kind) = (i / KINDS.len(), i % KINDS.len());
+        self.scales.tolerance(kind, &mechanism.rows()[k], self.mechanics.bound[k], moment.slope[i])
+    }
+
+    /// The smallest root of what interpolates the functions that are violated at the upper end.
+    fn first_root(&self, mechanism: &Mechanism) -> f64 {
+        let (low, high) = (&self.low, &self.high);
+        let mut first = high.t;
+        for i in 0..high.g.len() {
+            let (a, b) = (low.g[i], high.g[i]);
+            if !self.is_violated(mechanism, high, i) && !(b < 0.0) {
+                continue;
+            }
+            if !(a.is_finite() && b.is_finite()) {
+                continue;
+            }
+            let kind = i % KINDS.len();
+            let width = high.t - low.t;
+            let t = if a <= 0.0 {
+                0.0
+            } else if kind == DOWN || kind == UP {
+                a / (a - b)
+            } else {
+                hermite_root(a, b, low.slope[i] * width, high.slope[i] * width)
+            };
+            first = first.min(low.t + t * width);
+        }
+        first
+    }
+
+    fn mark_none(&mut self) {
+        self.zero.fill(false);
+        self.released.fill(0);
+        self.hit.fill(0);
+    }
+
+    /// Notes an event function's row as part of the event.
+    fn mark(&mut self, i: usize) {
+        let (k, kind) = (i / KINDS.len(), i % KINDS.len());
+        match kind {
+            STOP => self.zero[k] = true,
+            DOWN => self.released[k] = -1,
+            UP => self.released[k] = 1,
+            LOWER => self.hit[k] = -1,
+            UPPER => self.hit[k] = 1,
+            _ => {}
+        }
+        let time = self.time + self.trial.t;
+        self.events.push(RowEvent { time, kind: KINDS[kind], row: Some(k), impulse: 0.0 });
+    }
+}
+
+/// Smallest root in (0, 1) of the cubic with values `a > 0`, `b < 0` and slopes `da`, `db` at 0 and 1.
+fn hermite_root(a: f64, b: f64, da: f64, db: f64) -> f64 {
+    let value = |x: f64| {
+        let (y, x2) = (1.0 - x, x * x);
+        y * y * ((1.0 + 2.0 * x) * a + x * da) + x2 * ((3.0 - 2.0 * x) * b - y * db)
+    };
+    // Bisection to the first change of sign on a grid, then to the last digit: cheap beside a part.
+    let (mut low, mut high) = (0.0, 1.0);
+    for k in 1..=8 {
+        let x = f64::from(k) / 8.0;
+        if value(x) <= 0.0 {
+            high = x;
+            break;
+        }
+        low = x;
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if value(middle) > 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}

@@ -1,0 +1,202 @@
+//! Smooth parts of a step for the driver of friction and limits.
+//!
+//! A locked joint has no unknowns: its increments are zero at all nodes, so that its position keeps its bits, and its
+//! equations are left out. That is the variational integrator of the mechanism with the joint welded. Its momentum and the
+//! impulse it took follow afterwards:
+//!
+//! ```text
+//! v⁺_F = M_FF⁻¹ p⁺_F,   v⁺_L = 0,   p⁺_L = (M v⁺)_L,   J = p⁺_L − p_L − impulses of all forces           (7.2)
+//! ```
+
+use super::options::MinimalOptions;
+use super::state::{MinimalState, from_public, split_position, to_public};
+use super::step::Solver;
+use crate::integrator::rows::{Parts, RowState};
+use crate::integrator::{StepError, StepReport};
+use crate::mechanism::{Mechanism, Row};
+
+/// A continued curve is a good guess for parts up to this many times the last one.
+const CONTINUED: f64 = 4.0;
+
+pub(crate) struct MinimalParts<'a, const N: usize> {
+    solver: &'a mut Solver<N>,
+    mechanism: &'a Mechanism,
+    options: &'a MinimalOptions,
+    start: &'a mut MinimalState,
+    end: &'a mut MinimalState,
+    /// True if `solver.momentum` is `M v` of the end.
+    momentum_known: bool,
+}
+
+impl<'a, const N: usize> MinimalParts<'a, N> {
+    pub(crate) fn new(
+        solver: &'a mut Solver<N>,
+        mechanism: &'a Mechanism,
+        options: &'a MinimalOptions,
+        start: &'a mut MinimalState,
+        end: &'a mut MinimalState,
+    ) -> Self {
+        Self { solver, mechanism, options, start, end, momentum_known: false }
+    }
+
+    /// `M v` of the end for the coordinates that are held, once its velocities were read.
+    fn complete_momentum(&mut self) {
+        if self.momentum_known || !self.solver.holds {
+            return;
+        }
+        self.momentum_known = true;
+        let solver = &mut *self.solver;
+        split_position(self.mechanism, &self.end.q, &mut solver.point.base, &mut solver.point.anchors);
+        solver.mass.place_only(&solver.segments, &solver.point.base, &solver.point.anchors);
+        solver.mass.momentum(
+            &solver.segments,
+            &solver.velocity,
+            &mut solver.scalar_memory,
+            &mut solver.momentum,
+        );
+        if let Some(ties) = &solver.ties {
+            ties.reduce_momentum(&solver.point.base, &mut solver.momentum);
+        }
+    }
+}
+
+impl<const N: usize> Parts for MinimalParts<'_, N> {
+    fn trial(&mut self, states: &[RowState], t: f64, report: &mut StepReport) -> Result<(), StepError> {
+        self.momentum_known = false;
+        let changed = self.solver.set_modes(self.mechanism, states, &self.start.q);
+        if changed || t > CONTINUED * self.start.steps[0] {
+            self.start.steps = [0.0; 2];
+        }
+        self.end.copy_from(self.start);
+        let outcome = self.solver.attempt(self.mechanism, self.options, self.end, t, report);
+        outcome.map_err(|failure| self.solver.explain(self.mechanism, self.options, failure, self.start.t, t))
+    }
+
+    fn read(&mut self, _states: &[RowState], at_end: bool, q: &mut [f64], v: &mut [f64]) {
+        let state: &MinimalState = if at_end { self.end } else { self.start };
+        if self.solver.recover_velocity(self.mechanism, state).is_err() {
+            self.solver.velocity.fill(f64::NAN);
+        }
+        q.copy_from_slice(&state.q);
+        v.copy_from_slice(&self.solver.velocity);
+        to_public(self.mechanism, &state.q, v);
+    }
+
+    fn impulses(&mut self, states: &[RowState], out: &mut [f64]) {
+        self.complete_momentum();
+        for (k, (row, state)) in self.mechanism.rows().iter().zip(states).enumerate() {
+            out[k] = match (state.locked, row.coordinate()) {
+                (true, Some(at)) => self.solver.momentum[at.v] - self.solver.residual.carried[at.v],
+                _ => 0.0,
+            };
+        }
+    }
+
+    fn accept(&mut self) {
+        self.complete_momentum();
+        std::mem::swap(self.start, self.end);
+        for (c, locked) in self.solver.locked.iter().enumerate() {
+            if *locked {
+                self.start.p[c] = self.solver.momentum[c];
+            }
+        }
+    }
+
+    fn set_velocity(&mut self, v: &[f64]) {
+        let solver = &mut *self.solver;
+        solver.velocity.copy_from_slice(v);
+        from_public(self.mechanism, &self.start.q, &mut solver.velocity);
+        split_position(self.mechanism, &self.start.q, &mut solver.point.base, &mut solver.point.anchors);
+        solver.mass.place_only(&solver.segments, &solver.point.base, &solver.point.anchors);
+        solver.mass.momentum(
+            &solver.segments,
+            &solver.velocity,
+            &mut solver.scalar_memory,
+            &mut self.start.p,
+        );
+        solver.reduce_momentum(&mut self.start.p);
+        self.start.steps = [0.0; 2];
+    }
+
+    fn inner_nodes(&self) -> usize {
+        self.solver.scheme.s - 1
+    }
+
+    fn inner_value(&self, node: usize, row: &Row) -> (f64, f64) {
+        let scheme = &self.solver.scheme;
+        let value = match row.coordinate() {
+            Some(at) => self.start.q[at.q] + self.solver.point.delta[at.v].0[node + 1],
+            None => row.value(&self.start.q),
+        };
+        (scheme.c[node + 1], value)
+    }
+}
+
+impl<const N: usize> Solver<N> {
+    /// Holds the rows that are locked and gives sliding ones their friction; true if that changes anything.
+    pub(crate) fn set_modes(&mut self, mechanism: &Mechanism, states: &[RowState], q: &[f64]) -> bool {
+        let mut changed = false;
+        self.residual.resistance.resize(self.segments.n, 0.0);
+        let resistance = &mut self.residual.resistance;
+        for (row, state) in mechanism.rows().iter().zip(states) {
+            let sign = if state.locked { 0.0 } else { f64::from(state.sign) };
+            row.friction_torques(mechanism.followers(), q, sign, |at, torque| {
+                changed |= resistance[at.v] != torque;
+                resistance[at.v] = torque;
+            });
+            if let Some(at) = row.coordinate() {
+                changed |= self.locked[at.v] != state.locked;
+                self.locked[at.v] = state.locked;
+            }
+        }
+        if changed {
+            self.holds = self.locked.contains(&true);
+            self.spread_locks();
+        }
+        changed
+    }
+
+    /// Tells all factorisations what is held.
+    pub(crate) fn spread_locks(&mut self) {
+        self.mass.locked.copy_from_slice(&self.locked);
+        self.factor.locked.copy_from_slice(&self.locked);
+        if let Some(dense) = &mut self.dense {
+            dense.locked.copy_from_slice(&self.locked);
+        }
+    }
+
+    /// One step of a mechanism with rows, cut at events.
+    pub(crate) fn step_in_parts(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        let Some(mut memory) = self.driver.take() else { return Ok(StepReport::default()) };
+        let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
+        backup.copy_from(state);
+        let time = state.t;
+        let mut rows = std::mem::take(&mut state.rows);
+        self.set_modes(mechanism, &rows.list, &state.q);
+        let (driver, end) = &mut *memory;
+        let mut parts = MinimalParts::new(self, mechanism, options, state, end);
+        let outcome = driver.step(mechanism, &mut parts, &mut rows, u, h, time);
+        match &outcome {
+            Ok(_) => {
+                state.t = time + h;
+                state.rows = rows;
+            }
+            Err(_) => state.copy_from(&backup),
+        }
+        self.backup = Some(backup);
+        self.driver = Some(memory);
+        outcome
+    }
+
+    /// What happened in the last step.
+    pub(crate) fn events(&self) -> &[crate::integrator::RowEvent] {
+        self.driver.as_ref().map_or(&[], |memory| memory.0.events())
+    }
+}

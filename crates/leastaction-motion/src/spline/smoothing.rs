@@ -1,0 +1,222 @@
+//! How smooth a fit should be, and how wrong it then is.
+//!
+//! The weight λ of `∫ |q⁽ᵐ⁾|²` is chosen by restricted maximum likelihood: a motion whose `m`-th derivative is white noise of
+//! unknown strength, recorded with white noise of unknown strength, most likely gives these samples with
+//!
+//! ```text
+//! min_λ  (n − m) log(|r|² + λ θᵀΩθ) + log det(N + λΩ) − (n_c − m) log λ
+//! ```
+//!
+//! The noise passes into the control points with covariance `A⁻¹ N A⁻¹ σ²`, `A = N + λΩ`, which is `d(λ A⁻¹)/dλ`: a difference of
+//! two inverses, of which only the band is needed. What smoothing takes away is estimated by smoothing the result again,
+//! `λ A⁻¹ Ω θ`. Together they cover the true derivative about as often as a normal error would.
+
+use super::fit::{Samples, Space};
+use super::table::gauss_points;
+use super::{BSpline, SplineError, SplineTable};
+use crate::linalg::{Banded, dot};
+
+/// What smoothing found.
+#[derive(Clone, Debug)]
+pub(crate) struct Smoothed {
+    /// Standard deviation of one position.
+    pub(super) noise: f64,
+    /// Control points that the motion makes use of: the trace of the smoother.
+    pub(super) freedom: f64,
+    /// Band of the covariance of the control points of a coordinate.
+    covariance: Banded,
+    /// What smoothing takes away, as control points.
+    bias: Vec<f64>,
+}
+
+/// The band of `∫ B⁽ᵐ⁾ B⁽ᵐ⁾ᵀ dt`.
+pub(super) fn penalty(spline: &BSpline, order: usize) -> Result<Banded, SplineError> {
+    let (n, p) = (spline.n_control(), spline.degree());
+    let (times, weights) = gauss_points(spline.knots(), p, n, p - order + 1);
+    let table = SplineTable::on(spline, order + 1, times, weights)?;
+    let mut bend = Banded::new(n, p);
+    for s in 0..table.len() {
+        let b = table.derivative_basis(s, order);
+        for i in 0..=p {
+            for j in 0..=i {
+                *bend.at_mut(table.first[s] + i, table.first[s] + j) += table.weights[s] * b[i] * b[j];
+            }
+        }
+    }
+    Ok(bend)
+}
+
+/// One weight tried.
+struct Trial {
+    score: f64,
+    factor: Banded,
+    theta: Vec<f64>,
+}
+
+struct Search<'a> {
+    space: &'a Space,
+    samples: &'a Samples<'a>,
+    bend: Banded,
+    order: usize,
+    /// Rounding of the samples, squared and summed: less is not noise.
+    floor: f64,
+}
+
+impl Search<'_> {
+    /// `normal + λ bend`, factored; `None` if rounding has eaten the samples.
+    fn factor(&self, lambda: f64) -> Option<Banded> {
+        let n = self.bend.size();
+        let mut a = self.space.normal.clone();
+        for j in 0..n {
+            for i in j..n.min(j + self.bend.width() + 1) {
+                *a.at_mut(i, j) += lambda * self.bend.get(i, j);
+            }
+        }
+        a.factor().ok()?;
+        Some(a)
+    }
+
+    /// `|r|²` with rates weighted.
+    fn misfit(&self, theta: &[f64]) -> f64 {
+        let (dim, orders) = (self.samples.dim, self.samples.orders());
+        let x = self.space.differences(self.samples, theta);
+        let weight = |i: usize| if (i / dim) % orders == 1 { self.samples.rho } else { 1.0 };
+        x.iter().enumerate().map(|(i, x)| (weight(i) * x).powi(2)).sum()
+    }
+
+    fn bending(&self, theta: &[f64]) -> Vec<f64> {
+        let (n, dim) = (self.bend.size(), self.samples.dim);
+        let (mut column, mut image) = (vec![0.0; n], vec![0.0; n]);
+        let mut out = vec![0.0; n * dim];
+        for i in 0..dim {
+            (0..n).for_each(|c| column[c] = theta[c * dim + i]);
+            self.bend.mul_into(&column, &mut image);
+            (0..n).for_each(|c| out[c * dim + i] = image[c]);
+        }
+        out
+    }
+
+    fn at(&self, log: f64) -> Option<Trial> {
+        let lambda = 10f64.powf(log);
+        let factor = self.factor(lambda)?;
+        let theta = self.space.solve(self.samples, &factor, Some((&self.bend, lambda)), 2);
+        let energy = self.misfit(&theta) + lambda * dot(&theta, &self.bending(&theta)).max(0.0) + self.floor;
+        let (n, m, dim) = (self.samples.count() as f64, self.order as f64, self.samples.dim as f64);
+        let free = self.bend.size() as f64 - m;
+        let score = (n - m) * dim * energy.ln() + dim * (factor.log_determinant() - free * lambda.ln());
+        score.is_finite().then_some(Trial { score, factor, theta })
+    }
+}
+
+/// The most likely weight, its control points, and what follows from it; `None` if no weight can be solved with.
+pub(super) fn choose(
+    space: &Space,
+    samples: &Samples<'_>,
+    bend: Banded,
+    order: usize,
+) -> Option<(Vec<f64>, Smoothed)> {
+    let trace = |a: &Banded| (0..a.size()).map(|i| a.diagonal(i)).sum::<f64>();
+    // Weight one: samples and smoothness pull alike at the highest frequency.
+    let even = (trace(&space.normal) / trace(&bend).max(f64::MIN_POSITIVE)).log10();
+    let size = samples.q.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-150);
+    let floor = samples.count() as f64 * samples.dim as f64 * (f64::EPSILON * size).powi(2);
+    let search = Search { space, samples, bend, order, floor };
+    let mut best: Option<(f64, Trial)> = None;
+    let consider = |log: f64, best: &mut Option<(f64, Trial)>| {
+        if let Some(trial) = search.at(log)
+            && best.as_ref().is_none_or(|(_, b)| trial.score < b.score)
+        {
+            *best = Some((log, trial));
+        }
+    };
+    for step in -8..=14 {
+        consider(even + f64::from(step), &mut best);
+    }
+    // Samples without noise ask for less and less, down to their rounding.
+    let mut step = -9;
+    while step >= -30 && best.as_ref().is_some_and(|(log, _)| *log <= even + f64::from(step) + 1.5) {
+        consider(even + f64::from(step), &mut best);
+        step -= 1;
+    }
+    let mut width = 0.5;
+    for _ in 0..5 {
+        let centre = best.as_ref()?.0;
+        consider(centre - width, &mut best);
+        consider(centre + width, &mut best);
+        width *= 0.5;
+    }
+    let (log, trial) = best?;
+    let lambda = 10f64.powf(log);
+    let inverse = trial.factor.inverse_band();
+    let n = search.bend.size();
+    let freedom: f64 = (0..n)
+        .map(|j| {
+            let below = (j + 1..n.min(j + inverse.width() + 1))
+                .map(|i| 2.0 * inverse.get(i, j) * space.normal.get(i, j));
+            inverse.get(j, j) * space.normal.get(j, j) + below.sum::<f64>()
+        })
+        .sum();
+    let left = (samples.count() as f64 - freedom).max(1.0) * samples.dim as f64;
+    let noise = (search.misfit(&trial.theta) / left).sqrt();
+    // A⁻¹ N A⁻¹ = A⁻¹ + dA⁻¹/d ln λ.
+    let step = 0.02f64;
+    let nearby = |f: f64| search.factor(lambda * f.exp()).map(|a| a.inverse_band());
+    let mut covariance = inverse.clone();
+    if let (Some(up), Some(down)) = (nearby(step), nearby(-step)) {
+        for j in 0..n {
+            for i in j..n.min(j + inverse.width() + 1) {
+                *covariance.at_mut(i, j) += (up.get(i, j) - down.get(i, j)) / (2.0 * step);
+            }
+        }
+    }
+    for j in 0..n {
+        for i in j..n.min(j + covariance.width() + 1) {
+            *covariance.at_mut(i, j) *= noise * noise;
+        }
+    }
+    let mut bias = search.bending(&trial.theta);
+    let mut column = vec![0.0; n];
+    for i in 0..samples.dim {
+        (0..n).for_each(|c| column[c] = lambda * bias[c * samples.dim + i]);
+        trial.factor.solve(&mut column);
+        (0..n).for_each(|c| bias[c * samples.dim + i] = column[c]);
+    }
+    Some((trial.theta, Smoothed { noise, freedom, covariance, bias }))
+}
+
+impl Smoothed {
+    /// As [`SplineFit::errors`](super::SplineFit::errors).
+    pub(super) fn errors(
+        &self,
+        spline: &BSpline,
+        dim: usize,
+        coordinate: usize,
+        t: f64,
+        count: usize,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let (first, basis) = spline.basis_derivatives(t, count - 1);
+        let width = spline.degree() + 1;
+        let (mut covariance, mut bias) = (vec![0.0; count * count], vec![0.0; count]);
+        for d in 0..count {
+            let spread: Vec<f64> = (0..width)
+                .map(|a| (0..width).map(|b| self.covariance.get(first + a, first + b) * basis[d][b]).sum())
+                .collect();
+            for e in 0..count {
+                covariance[d * count + e] = dot(&spread, &basis[e][..width]);
+            }
+            bias[d] = (0..width).map(|a| basis[d][a] * self.bias[(first + a) * dim + coordinate]).sum();
+        }
+        (covariance, bias)
+    }
+
+    /// The weight of rates that their misfit asks for: the ratio of both noises, within three orders of magnitude.
+    pub(super) fn better_rate_weight(&self, space: &Space, samples: &Samples<'_>, theta: &[f64]) -> f64 {
+        let (dim, x) = (samples.dim, space.differences(samples, theta));
+        let sum = |order: usize| -> f64 {
+            let rows = x.chunks_exact(2 * dim).flat_map(|row| &row[order * dim..(order + 1) * dim]);
+            rows.map(|x| x * x).sum::<f64>()
+        };
+        let (q, v) = (sum(0).sqrt(), sum(1).sqrt());
+        if q > 0.0 && v > 0.0 { (q / v).clamp(1e-3 * samples.rho, 1e3 * samples.rho) } else { samples.rho }
+    }
+}

@@ -1,0 +1,501 @@
+//! Many motions of one mechanism: `_rollout` in one call, `BatchSimulator` a step at a time.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use leastaction::control::Policy;
+use leastaction::integrator::{Simulator as CoreSimulator, StepError};
+use leastaction::mechanism::State as CoreState;
+use leastaction_study::policy::Player;
+use leastaction_study::settings::{Group, Settings};
+use numpy::{PyArray1, PyArrayDyn};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Output, Rows, common_lead};
+use crate::errors::{bad_option, busy, shape_error, step_error};
+use crate::keywords;
+use crate::mechanism::Mechanism;
+use crate::simulator::{Engine, Handle, STEPPING, settings_of};
+use crate::state::{State, stretched};
+use crate::threads::{count, each_row};
+
+type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
+/// Row, steps taken, exception.
+type Failures = Vec<(usize, u64, Py<PyAny>)>;
+
+fn failures_of(py: Python<'_>, list: Vec<(usize, u64, StepError)>) -> Failures {
+    list.into_iter()
+        .map(|(row, steps, error)| (row, steps, step_error(py, &error).into_value(py).into_any()))
+        .collect()
+}
+
+/// How the inputs of a rollout are laid out.
+#[derive(Clone, Copy)]
+enum Held {
+    Always,
+    PerStep,
+    PerRow,
+    Each,
+}
+
+/// What a rollout can be told.
+const ROLLOUT: &[Group] = &[Group::Step, Group::Change, Group::Time];
+
+/// Runs every row; see `leastaction.rollout`.
+#[pyfunction]
+#[pyo3(signature = (mechanism, q, v, u, *, steps, every, record, hold, threads, policy, feedback, progress, start, settings))]
+#[allow(clippy::too_many_lines)]
+pub(crate) fn _rollout<'py>(
+    py: Python<'py>,
+    mechanism: &Bound<'py, Mechanism>,
+    q: Option<&Bound<'py, PyAny>>,
+    v: Option<&Bound<'py, PyAny>>,
+    u: Option<&Bound<'py, PyAny>>,
+    steps: usize,
+    every: usize,
+    record: &str,
+    hold: &str,
+    threads: Option<usize>,
+    policy: Option<&str>,
+    feedback: bool,
+    progress: Option<Py<PyAny>>,
+    start: Option<&Bound<'py, State>>,
+    settings: &Bound<'py, PyDict>,
+) -> PyResult<(Array<'py>, Array<'py>, Failures, f64)> {
+    let shared = &mechanism.get().shared;
+    let engine = Engine::new(py, shared, keywords::settings(settings, ROLLOUT)?)?;
+    let m = &engine.handle;
+    let (nq, nv, nu, h) = (m.nq(), m.nv(), m.nu(), engine.step);
+    let base = match start {
+        Some(start) => {
+            start.get().expect_of(py, shared)?;
+            start.get().inner.clone()
+        }
+        None => m.start_state(),
+    };
+    let q = Rows::or(q, "q", nq, || base.q.clone())?;
+    let v = Rows::or(v, "v", nv, || base.v.clone())?;
+    let u = Rows::or(u, "u", nu, || vec![0.0; nu])?;
+    for rows in [&q, &v, &u] {
+        rows.expect_finite(py)?;
+    }
+    for r in 0..q.rows() {
+        if let Some(joint) = shared.stretched(q.row(r)) {
+            return Err(stretched(py, joint));
+        }
+    }
+    let lead = common_lead(py, &[&q, &v])?;
+    let (held, rows) = match (u.lead(), lead.as_deref()) {
+        (None, lead) => (Held::Always, lead.map_or(1, |lead| lead.iter().product())),
+        (Some([n]), Some([rows])) if hold == "row" && n == rows => (Held::PerRow, *rows),
+        (Some([n]), None) if hold == "row" => (Held::PerRow, *n),
+        (Some([n]), lead) if hold == "step" && *n == steps => {
+            (Held::PerStep, lead.map_or(1, |lead| lead.iter().product()))
+        }
+        (Some([n, k]), Some([rows])) if n == rows && *k == steps => (Held::Each, *rows),
+        (Some([n, k]), None) if *k == steps => (Held::Each, *n),
+        (Some(_), lead) => {
+            let rows = lead.map_or(1, |lead| lead.iter().product());
+            let expected = format!(
+                "({nu},), ({steps}, {nu}), ({rows}, {nu}) with hold=\"row\", or ({rows}, {steps}, {nu})"
+            );
+            return Err(shape_error(py, "u", &expected, &format!("{} vectors", u.rows())));
+        }
+    };
+    let samples = match record {
+        "end" => None,
+        "rows" => Some(steps / every + 1),
+        other => return Err(bad_option(py, "record", other, "give `end` or `rows`")),
+    };
+    let player: Option<Player> = match policy {
+        None => None,
+        Some(text) => {
+            let policy: Policy = serde_json::from_str(text)
+                .map_err(|error| bad_option(py, "policy", "this text", &error.to_string()))?;
+            policy.fits(m).map_err(|reason| bad_option(py, "policy", &policy.model, &reason))?;
+            Some(Player::new(policy, feedback))
+        }
+    };
+    let batch: Vec<usize> = match (&lead, held) {
+        (Some(lead), _) => lead.clone(),
+        (None, Held::PerRow | Held::Each) => vec![rows],
+        (None, _) => Vec::new(),
+    };
+    let axis: Vec<usize> = batch.iter().copied().chain(samples).collect();
+    let mut out_q = Output::new(py, Some(&axis), &[nq]);
+    let mut out_v = Output::new(py, Some(&axis), &[nv]);
+    out_q.numbers().fill(f64::NAN);
+    out_v.numbers().fill(f64::NAN);
+    let per = samples.unwrap_or(1);
+    let (write_q, write_v) = (out_q.writer(nq), out_v.writer(nv));
+    let (read_q, read_v, read_u) = (q.reader(), v.reader(), u.reader());
+    let failed: Mutex<Vec<(usize, u64, StepError)>> = Mutex::new(Vec::new());
+    let stop = AtomicBool::new(false);
+    let threads = count(py, threads)?;
+    let mut tell = |py: Python<'_>, done: usize| match &progress {
+        Some(progress) => progress.bind(py).call1((done, rows)).map(|_| ()),
+        None => Ok(()),
+    };
+    let memory = || (None::<CoreSimulator<Handle>>, player.clone());
+    let work = |(kept, player): &mut (Option<CoreSimulator<Handle>>, Option<Player>), r: usize| {
+        let start = CoreState {
+            t: base.t,
+            q: read_q.row(r).to_vec(),
+            v: read_v.row(r).to_vec(),
+            act: base.act.clone(),
+            inputs: base.inputs.clone(),
+            warm: None,
+        };
+        let fail = |k: usize, error: StepError| {
+            failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((r, k as u64, error));
+        };
+        let begun = match kept {
+            Some(simulator) => simulator.restart(&start),
+            None => engine.start(&start).map(|simulator| *kept = Some(simulator)),
+        };
+        if let Err(error) = begun {
+            return fail(0, error);
+        }
+        let Some(simulator) = kept else { return };
+        // A policy remembers which of its steps acts: each row begins at its first.
+        if let Some(old) = player.take() {
+            *player = Some(Player::new(old.policy, old.feedback));
+        }
+        let put = |simulator: &mut CoreSimulator<Handle>, slot: usize| {
+            let state = simulator.state();
+            write_q.row(r * per + slot).copy_from_slice(&state.q);
+            write_v.row(r * per + slot).copy_from_slice(&state.v);
+        };
+        if samples.is_some() {
+            put(simulator, 0);
+        }
+        for k in 0..steps {
+            if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                return;
+            }
+            let index = match held {
+                Held::Always => 0,
+                Held::PerStep => k,
+                Held::PerRow => r,
+                Held::Each => r * steps + k,
+            };
+            let taken = match player {
+                Some(player) => {
+                    let t = k as f64 * h;
+                    let state = simulator.state();
+                    let now = player.at(&engine.handle, t, state).to_vec();
+                    simulator.step(&now, h)
+                }
+                None => simulator.step(read_u.row(index), h),
+            };
+            if let Err(error) = taken {
+                return fail(k, error);
+            }
+            if samples.is_some() && (k + 1).is_multiple_of(every) {
+                put(simulator, (k + 1) / every);
+            }
+        }
+        if samples.is_none() {
+            put(simulator, 0);
+        }
+    };
+    let done = each_row(py, rows, threads, &stop, &mut tell, memory, work);
+    let mut failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    failed.sort_by_key(|(row, ..)| *row);
+    let result = (out_q.into_array(), out_v.into_array(), failures_of(py, failed), h);
+    match done {
+        Ok(()) => Ok(result),
+        Err(error) => {
+            // What there is stays reachable.
+            error.value(py).setattr("partial", result)?;
+            Err(error)
+        }
+    }
+}
+
+struct Row {
+    simulator: CoreSimulator<Handle>,
+    failure: Option<StepError>,
+    /// Where it was before the step that failed, or is.
+    q: Vec<f64>,
+    v: Vec<f64>,
+    t: f64,
+    steps: u64,
+}
+
+impl Row {
+    fn new(engine: &Engine, state: &CoreState) -> Result<Self, StepError> {
+        let mut row = Self {
+            simulator: engine.start(state)?,
+            failure: None,
+            q: Vec::new(),
+            v: Vec::new(),
+            t: state.t,
+            steps: 0,
+        };
+        row.read();
+        Ok(row)
+    }
+
+    fn read(&mut self) {
+        let state = self.simulator.state();
+        self.q.clone_from(&state.q);
+        self.v.clone_from(&state.v);
+        self.t = state.t;
+    }
+
+    fn step(&mut self, u: &[f64], h: f64, steps: usize) {
+        for _ in 0..steps {
+            if self.failure.is_some() {
+                return;
+            }
+            match self.simulator.step(u, h) {
+                Ok(_) => {
+                    self.steps += 1;
+                    self.read();
+                }
+                Err(error) => self.failure = Some(error),
+            }
+        }
+    }
+}
+
+/// Many motions of one mechanism, stepped together on all processors.
+///
+/// A row whose step fails stays where it was, `ok` says so, and the others go on.
+#[pyclass(frozen, module = "leastaction._core", weakref)]
+pub(crate) struct BatchSimulator {
+    engine: Engine,
+    threads: usize,
+    rows: Mutex<Vec<Row>>,
+}
+
+impl BatchSimulator {
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Vec<Row>>> {
+        match self.rows.try_lock() {
+            Ok(rows) => Ok(rows),
+            Err(TryLockError::Poisoned(rows)) => Ok(rows.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(busy(py)),
+        }
+    }
+
+    fn table<'py>(
+        &self,
+        py: Python<'py>,
+        width: usize,
+        pick: impl Fn(&Row) -> &[f64],
+    ) -> PyResult<Array<'py>> {
+        let rows = self.lock(py)?;
+        let mut out = Output::new(py, Some(&[rows.len()]), &[width]);
+        for (target, row) in out.numbers().chunks_exact_mut(width.max(1)).zip(rows.iter()) {
+            target.copy_from_slice(pick(row));
+        }
+        Ok(out.into_array())
+    }
+
+    fn from_states(py: Python<'_>, engine: Engine, threads: usize, states: &[CoreState]) -> PyResult<Self> {
+        let made: Result<Vec<Row>, StepError> =
+            py.detach(|| states.iter().map(|state| Row::new(&engine, state)).collect());
+        let rows = made.map_err(|error| step_error(py, &error))?;
+        Ok(Self { engine, threads, rows: Mutex::new(rows) })
+    }
+}
+
+#[pymethods]
+impl BatchSimulator {
+    #[new]
+    #[pyo3(signature = (mechanism, rows, /, *, q = None, v = None, threads = None, **settings))]
+    fn new<'py>(
+        py: Python<'py>,
+        mechanism: &Bound<'py, Mechanism>,
+        rows: usize,
+        q: Option<&Bound<'py, PyAny>>,
+        v: Option<&Bound<'py, PyAny>>,
+        threads: Option<usize>,
+        settings: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let engine = Engine::of_keywords(py, mechanism, settings)?;
+        let start = engine.handle.start_state();
+        let states = starts(py, &engine, &start, rows, q, v)?;
+        let threads = count(py, threads)?;
+        Self::from_states(py, engine, threads, &states)
+    }
+
+    /// Number of rows.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.lock(py)?.len())
+    }
+    /// Positions, one row per motion; a new array.
+    #[getter]
+    fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.table(py, self.engine.handle.nq(), |row| &row.q)
+    }
+    /// Velocities, one row per motion; a new array.
+    #[getter]
+    fn v<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.table(py, self.engine.handle.nv(), |row| &row.v)
+    }
+    /// Times in seconds.
+    #[getter]
+    fn t<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_vec(py, self.lock(py)?.iter().map(|row| row.t).collect()))
+    }
+    /// Which rows are still in motion.
+    #[getter]
+    fn ok<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        Ok(PyArray1::from_vec(py, self.lock(py)?.iter().map(|row| row.failure.is_none()).collect()))
+    }
+    /// Rows that failed: row, steps taken, exception.
+    #[getter]
+    fn failures(&self, py: Python<'_>) -> PyResult<Failures> {
+        let rows = self.lock(py)?;
+        let failed = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(r, row)| row.failure.clone().map(|error| (r, row.steps, error)));
+        Ok(failures_of(py, failed.collect()))
+    }
+    /// Length of a step in seconds.
+    #[getter]
+    fn step_length(&self) -> f64 {
+        self.engine.step
+    }
+    /// The mechanism.
+    #[getter]
+    fn mechanism(&self) -> Mechanism {
+        Mechanism { shared: Arc::clone(&self.engine.shared) }
+    }
+
+    /// Steps all rows that have not failed, `steps` times, with `u` held: `nu` numbers, or one row per motion.
+    #[pyo3(signature = (u = None, *, steps = 1))]
+    fn step<'py>(&self, py: Python<'py>, u: Option<&Bound<'py, PyAny>>, steps: usize) -> PyResult<()> {
+        let (nu, h) = (self.engine.handle.nu(), self.engine.step);
+        let u = Rows::or(u, "u", nu, || vec![0.0; nu])?;
+        u.expect_finite(py)?;
+        let mut rows = self.lock(py)?;
+        if u.lead().is_some_and(|lead| lead != [rows.len()]) {
+            let expected = format!("({nu},) or ({}, {nu})", rows.len());
+            return Err(shape_error(py, "u", &expected, &format!("{} rows", u.rows())));
+        }
+        let reader = u.reader();
+        if self.threads == 1 || rows.len() * steps < 16 {
+            let rows = &mut *rows;
+            py.detach(|| rows.iter_mut().enumerate().for_each(|(r, row)| row.step(reader.row(r), h, steps)));
+            return Ok(());
+        }
+        let stop = AtomicBool::new(false);
+        let cells: Vec<Mutex<&mut Row>> = rows.iter_mut().map(Mutex::new).collect();
+        each_row(
+            py,
+            cells.len(),
+            self.threads,
+            &stop,
+            &mut |_, _| Ok(()),
+            || (),
+            |(), r| {
+                if let Ok(mut row) = cells[r].lock() {
+                    row.step(reader.row(r), h, steps);
+                }
+            },
+        )
+    }
+
+    /// Puts rows (indices) somewhere else; without `q` and `v` at the model's start. Failures of these rows are forgotten.
+    #[pyo3(signature = (rows = None, *, q = None, v = None))]
+    fn reset<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Option<Vec<usize>>,
+        q: Option<&Bound<'py, PyAny>>,
+        v: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let mut all = self.lock(py)?;
+        let which = rows.unwrap_or_else(|| (0..all.len()).collect());
+        if let Some(row) = which.iter().find(|row| **row >= all.len()) {
+            return Err(bad_option(py, "rows", &row.to_string(), &format!("there are {} rows", all.len())));
+        }
+        let start = self.engine.handle.start_state();
+        let states = starts(py, &self.engine, &start, which.len(), q, v)?;
+        for (row, state) in which.into_iter().zip(&states) {
+            let target = &mut all[row];
+            target.simulator.restart(state).map_err(|error| step_error(py, &error))?;
+            (target.failure, target.steps) = (None, 0);
+            target.read();
+        }
+        Ok(())
+    }
+
+    /// The present states with what the integrator needs to continue bit for bit.
+    fn checkpoint(&self, py: Python<'_>) -> PyResult<Vec<State>> {
+        let mut rows = self.lock(py)?;
+        let state = |row: &mut Row| State::of(&self.engine.shared, row.simulator.checkpoint());
+        Ok(rows.iter_mut().map(state).collect())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<BatchSimulator of `{}`>", self.engine.handle.name())
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Mechanism, String, usize, Vec<State>))> {
+        let py = this.py();
+        let restore = py.import("leastaction._core")?.getattr("_restore_batch")?;
+        let own = this.get();
+        let settings: &Settings = &own.engine.settings;
+        Ok((restore, (own.mechanism(), settings.to_toml(), own.threads, own.checkpoint(py)?)))
+    }
+}
+
+/// A batch as it was pickled. Failures are not kept: such a row is where it stayed, and may be stepped again.
+#[pyfunction]
+pub(crate) fn _restore_batch(
+    py: Python<'_>,
+    mechanism: &Bound<'_, Mechanism>,
+    settings: &str,
+    threads: usize,
+    states: Vec<Bound<'_, State>>,
+) -> PyResult<BatchSimulator> {
+    debug_assert!(STEPPING.contains(&Group::Step));
+    let engine = Engine::new(py, &mechanism.get().shared, settings_of(settings)?)?;
+    let states: Vec<CoreState> = states.iter().map(|state| state.get().inner.clone()).collect();
+    BatchSimulator::from_states(py, engine, threads, &states)
+}
+
+/// States of a batch: vectors stand for every row.
+fn starts<'py>(
+    py: Python<'py>,
+    engine: &Engine,
+    base: &CoreState,
+    rows: usize,
+    q: Option<&Bound<'py, PyAny>>,
+    v: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Vec<CoreState>> {
+    let q = Rows::or(q, "q", base.q.len(), || base.q.clone())?;
+    let v = Rows::or(v, "v", base.v.len(), || base.v.clone())?;
+    for given in [&q, &v] {
+        given.expect_finite(py)?;
+    }
+    let lead = common_lead(py, &[&q, &v])?;
+    if lead.as_ref().is_some_and(|lead| *lead != [rows]) {
+        return Err(shape_error(py, "q, v", &format!("{rows} rows"), &format!("{lead:?}")));
+    }
+    (0..rows)
+        .map(|r| {
+            let state = CoreState {
+                t: base.t,
+                q: q.row(r).to_vec(),
+                v: v.row(r).to_vec(),
+                act: base.act.clone(),
+                inputs: base.inputs.clone(),
+                warm: None,
+            };
+            match engine.shared.stretched(&state.q) {
+                Some(joint) => Err(stretched(py, joint)),
+                None => Ok(state),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,444 @@
+//! What a mechanism computes for one state or for a batch of them.
+
+use std::borrow::Cow;
+
+use leastaction::dynamics::Dynamics;
+use leastaction::mechanism::Mechanism as Model3;
+use leastaction::spatial::{Pose, Twist};
+use numpy::PyArrayDyn;
+use pyo3::prelude::*;
+
+use crate::arrays::{Output, Rows, all_finite, common_lead};
+use crate::errors::{bad_option, not_finite};
+use crate::mechanism::{Mechanism, Place, Shared};
+use crate::state::stretched;
+
+/// Batches of more numbers than this are computed without the interpreter.
+const SMALL: usize = 400;
+
+type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
+type Any<'a, 'py> = &'a Bound<'py, PyAny>;
+
+/// Why a row gave nothing.
+enum Fault {
+    Input(usize, usize),
+    Stretched(String),
+    Output(usize),
+}
+
+/// Applies `kernel` to every row. The first argument is always `q`.
+fn apply<'py, const N: usize>(
+    py: Python<'py>,
+    shared: &Shared,
+    arguments: [(Any<'_, 'py>, &'static str, usize); N],
+    out: Option<Any<'_, 'py>>,
+    tail: &[usize],
+    check: bool,
+    kernel: impl Fn(&mut Dynamics, &Model3, [&[f64]; N], &mut [f64]) + Sync,
+) -> PyResult<Array<'py>> {
+    let mut rows = Vec::with_capacity(N);
+    for (value, name, width) in arguments {
+        rows.push(Rows::new(value, name, width)?);
+    }
+    let all: Vec<&Rows<'_>> = rows.iter().collect();
+    let lead = common_lead(py, &all)?;
+    let mut output = Output::take(py, out, lead.as_deref(), tail, &all)?;
+    let count: usize = lead.as_ref().map_or(1, |lead| lead.iter().product());
+    let width: usize = tail.iter().product();
+    let readers: [_; N] = std::array::from_fn(|i| rows[i].reader());
+    let writer = output.writer(width);
+    let work = || -> Result<(), Fault> {
+        shared.with(|dynamics, mechanism| {
+            for r in 0..count {
+                let inputs: [&[f64]; N] = std::array::from_fn(|i| readers[i].row(r));
+                if check {
+                    if let Some(i) = inputs.iter().position(|input| !all_finite(input)) {
+                        return Err(Fault::Input(i, r));
+                    }
+                    if let Some(joint) = shared.stretched(inputs[0]) {
+                        return Err(Fault::Stretched(joint.to_owned()));
+                    }
+                }
+                let own = writer.row(r);
+                kernel(dynamics, mechanism, inputs, own);
+                if check && !all_finite(own) {
+                    return Err(Fault::Output(r));
+                }
+            }
+            Ok(())
+        })
+    };
+    let size = shared.mechanism.nb() * count * (1 + width / 16);
+    let done = if size > SMALL { py.detach(work) } else { work() };
+    let row = |r: usize| lead.is_some().then_some(r);
+    match done {
+        Ok(()) => Ok(output.into_array()),
+        Err(Fault::Input(i, r)) => Err(not_finite(py, arguments[i].1, row(r))),
+        Err(Fault::Stretched(joint)) => Err(stretched(py, &joint)),
+        Err(Fault::Output(r)) => {
+            output.numbers().fill(f64::NAN);
+            Err(not_finite(py, "the result", row(r)))
+        }
+    }
+}
+
+/// Axes that twists are given in.
+#[derive(Clone, Copy, PartialEq)]
+enum Axes {
+    Local,
+    World,
+}
+
+fn axes(py: Python<'_>, frame: &str) -> PyResult<Axes> {
+    match frame {
+        "local" => Ok(Axes::Local),
+        "world" => Ok(Axes::World),
+        other => Err(bad_option(py, "frame", other, "give `local` or `world`")),
+    }
+}
+
+/// Pose of a body or frame in the world; the kinematics must be at the state.
+fn pose_of(dynamics: &Dynamics, mechanism: &Model3, place: Place) -> Pose {
+    let (body, on) = place.on(mechanism);
+    match body {
+        Some(body) => dynamics.kinematics.body_pose(mechanism, body) * on,
+        None => on,
+    }
+}
+
+fn twist_of(dynamics: &Dynamics, mechanism: &Model3, place: Place) -> Twist {
+    let (body, on) = place.on(mechanism);
+    match body {
+        Some(body) => on.inv_twist(dynamics.kinematics.body_twist(mechanism, body)),
+        None => Twist::zero(),
+    }
+}
+
+#[pymethods]
+impl Mechanism {
+    /// Generalised forces of a motion: `M(q) a + c(q, v) + g(q)`. Springs, dampers and inputs are not part of it.
+    #[pyo3(signature = (q, v, a, *, out = None, check = true))]
+    fn inverse_dynamics<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        a: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
+        let arguments = [(q, "q", m.nq()), (v, "v", n), (a, "a", n)];
+        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, a], out| {
+            d.inverse_dynamics_into(m, q, v, a, out);
+        })
+    }
+
+    /// Accelerations under generalised forces and gravity. Springs, dampers and inputs are not part of it; see `acceleration`.
+    #[pyo3(signature = (q, v, tau, *, out = None, check = true))]
+    fn forward_dynamics<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        tau: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
+        let arguments = [(q, "q", m.nq()), (v, "v", n), (tau, "tau", n)];
+        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, tau], out| {
+            d.forward_dynamics_into(m, q, v, tau, out);
+        })
+    }
+
+    /// Accelerations of the free motion under the inputs: every force of the model but those that close loops.
+    #[pyo3(signature = (q, v, u, *, out = None, check = true))]
+    fn acceleration<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        u: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
+        let arguments = [(q, "q", m.nq()), (v, "v", n), (u, "u", m.nu())];
+        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, u], out| {
+            d.acceleration_into(m, q, v, u, out);
+        })
+    }
+
+    /// Generalised forces of springs, dampers, inputs, drag and thrusters.
+    #[pyo3(signature = (q, v, u, *, out = None, check = true))]
+    fn applied_forces<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        u: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
+        let arguments = [(q, "q", m.nq()), (v, "v", n), (u, "u", m.nu())];
+        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, u], out| {
+            d.applied_forces_into(m, q, v, u, out);
+        })
+    }
+
+    /// The mass matrix, armature included.
+    #[pyo3(signature = (q, *, out = None, check = true))]
+    fn mass_matrix<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        apply(py, &self.shared, [(q, "q", nq)], out, &[n, n], check, |d, m, [q], out| {
+            d.mass_matrix_into(m, q, out);
+        })
+    }
+
+    /// Forces of gravity and velocity: `c(q, v) + g(q)`, inverse dynamics without acceleration.
+    #[pyo3(signature = (q, v, *, out = None, check = true))]
+    fn bias<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        let still = vec![0.0; n];
+        let arguments = [(q, "q", nq), (v, "v", n)];
+        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v], out| {
+            d.inverse_dynamics_into(m, q, v, &still, out);
+        })
+    }
+
+    /// Pose of a body or frame in the world as a 4 × 4 matrix.
+    #[pyo3(signature = (place, q, *, out = None, check = true))]
+    fn pose<'py>(
+        &self,
+        py: Python<'py>,
+        place: &str,
+        q: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let place = self.place(py, place)?;
+        let nq = self.shared.mechanism.nq();
+        apply(py, &self.shared, [(q, "q", nq)], out, &[4, 4], check, |d, m, [q], out| {
+            d.kinematics.update_positions(m, q);
+            let pose = pose_of(d, m, place);
+            for i in 0..3 {
+                for j in 0..3 {
+                    out[4 * i + j] = pose.rot.column(j).0[i];
+                }
+                out[4 * i + 3] = pose.pos.0[i];
+            }
+            out[12..].copy_from_slice(&[0.0, 0.0, 0.0, 1.0]);
+        })
+    }
+
+    /// Twist of a body or frame, angular first: in its own frame, or in world axes about the world origin.
+    #[pyo3(signature = (place, q, v, *, frame = "local", out = None, check = true))]
+    fn twist<'py>(
+        &self,
+        py: Python<'py>,
+        place: &str,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        frame: &str,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (place, axes) = (self.place(py, place)?, axes(py, frame)?);
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        let arguments = [(q, "q", nq), (v, "v", n)];
+        apply(py, &self.shared, arguments, out, &[6], check, |d, m, [q, v], out| {
+            d.kinematics.update(m, q, v);
+            let mut twist = twist_of(d, m, place);
+            if axes == Axes::World {
+                twist = pose_of(d, m, place).twist(twist);
+            }
+            out.copy_from_slice(&twist.to_array());
+        })
+    }
+
+    /// Jacobian of a body or frame, 6 × nv, angular rows first: its twist per unit rate of each coordinate.
+    #[pyo3(signature = (place, q, *, frame = "local", out = None, check = true))]
+    fn jacobian<'py>(
+        &self,
+        py: Python<'py>,
+        place: &str,
+        q: Any<'_, 'py>,
+        frame: &str,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (place, axes) = (self.place(py, place)?, axes(py, frame)?);
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        apply(py, &self.shared, [(q, "q", nq)], out, &[6, n], check, |d, m, [q], out| {
+            let still = zeros(n);
+            d.kinematics.update(m, q, &still);
+            out.fill(0.0);
+            let (body, on) = place.on(m);
+            let Some(body) = body else { return };
+            let mut columns = vec![Twist::zero(); n];
+            d.kinematics.body_jacobian_into(m, body, &mut columns);
+            let world = (axes == Axes::World).then(|| pose_of(d, m, place));
+            for (c, column) in columns.iter().enumerate() {
+                let own = on.inv_twist(*column);
+                let shown = world.map_or(own, |pose| pose.twist(own));
+                for (r, x) in shown.to_array().iter().enumerate() {
+                    out[r * n + c] = *x;
+                }
+            }
+        })
+    }
+
+    /// Kinetic energy in joule, armature included.
+    #[pyo3(signature = (q, v, *, check = true))]
+    fn kinetic_energy<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        self.observed(py, q, v, &[], check, |d, m, q, v, out| out[0] = d.observe(m, q, v).kinetic)
+    }
+
+    /// Potential energy of gravity and springs in joule.
+    #[pyo3(signature = (q, *, check = true))]
+    fn potential_energy<'py>(&self, py: Python<'py>, q: Any<'_, 'py>, check: bool) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        let still = vec![0.0; n];
+        apply(py, &self.shared, [(q, "q", nq)], None, &[], check, |d, m, [q], out| {
+            out[0] = d.observe(m, q, &still).potential;
+        })
+    }
+
+    /// Kinetic plus potential energy in joule.
+    #[pyo3(signature = (q, v, *, check = true))]
+    fn energy<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        self.observed(py, q, v, &[], check, |d, m, q, v, out| out[0] = d.observe(m, q, v).total())
+    }
+
+    /// Centre of mass in the world.
+    #[pyo3(signature = (q, *, check = true))]
+    fn com<'py>(&self, py: Python<'py>, q: Any<'_, 'py>, check: bool) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        let still = vec![0.0; n];
+        apply(py, &self.shared, [(q, "q", nq)], None, &[3], check, |d, m, [q], out| {
+            out.copy_from_slice(&d.observe(m, q, &still).com.0);
+        })
+    }
+
+    /// Total momentum, angular first, world axes, about the world origin.
+    #[pyo3(signature = (q, v, *, check = true))]
+    fn momentum<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        self.observed(py, q, v, &[6], check, |d, m, q, v, out| {
+            out.copy_from_slice(&d.observe(m, q, v).momentum.to_array());
+        })
+    }
+
+    /// Total momentum, angular first, world axes, about the centre of mass.
+    #[pyo3(signature = (q, v, *, check = true))]
+    fn centroidal_momentum<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        self.observed(py, q, v, &[6], check, |d, m, q, v, out| {
+            out.copy_from_slice(&Dynamics::centroidal(&d.observe(m, q, v)).to_array());
+        })
+    }
+
+    /// The matrix, 6 × nv, that makes the centroidal momentum of the velocities.
+    #[pyo3(signature = (q, *, check = true))]
+    fn centroidal_matrix<'py>(&self, py: Python<'py>, q: Any<'_, 'py>, check: bool) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        apply(py, &self.shared, [(q, "q", nq)], None, &[6, n], check, |d, m, [q], out| {
+            let mut unit = vec![0.0; n];
+            for c in 0..n {
+                unit[c] = 1.0;
+                let momentum = Dynamics::centroidal(&d.observe(m, q, &unit)).to_array();
+                (0..6).for_each(|r| out[r * n + c] = momentum[r]);
+                unit[c] = 0.0;
+            }
+        })
+    }
+
+    /// Positions moved by a tangent: `q ⊞ dq`, which is `q + dq` but for rotations.
+    #[pyo3(signature = (q, dq, *, out = None, check = true))]
+    fn retract<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        dq: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        let arguments = [(q, "q", nq), (dq, "dq", n)];
+        apply(py, &self.shared, arguments, out, &[nq], check, |_, m, [q, dq], out| m.retract(q, dq, out))
+    }
+
+    /// The tangent at `a` that leads to `b`: `retract(a, difference(a, b)) == b`.
+    #[pyo3(signature = (a, b, *, out = None, check = true))]
+    fn difference<'py>(
+        &self,
+        py: Python<'py>,
+        a: Any<'_, 'py>,
+        b: Any<'_, 'py>,
+        out: Option<Any<'_, 'py>>,
+        check: bool,
+    ) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        let arguments = [(a, "a", nq), (b, "b", nq)];
+        apply(py, &self.shared, arguments, out, &[n], check, |_, m, [a, b], out| m.difference(a, b, out))
+    }
+}
+
+fn zeros(n: usize) -> Cow<'static, [f64]> {
+    const STILL: [f64; 64] = [0.0; 64];
+    if n <= STILL.len() { Cow::Borrowed(&STILL[..n]) } else { Cow::Owned(vec![0.0; n]) }
+}
+
+impl Mechanism {
+    /// Something that is observed at positions and velocities.
+    fn observed<'py>(
+        &self,
+        py: Python<'py>,
+        q: Any<'_, 'py>,
+        v: Any<'_, 'py>,
+        tail: &[usize],
+        check: bool,
+        kernel: impl Fn(&mut Dynamics, &Model3, &[f64], &[f64], &mut [f64]) + Sync,
+    ) -> PyResult<Array<'py>> {
+        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
+        let arguments = [(q, "q", nq), (v, "v", n)];
+        apply(py, &self.shared, arguments, None, tail, check, |d, m, [q, v], out| kernel(d, m, q, v, out))
+    }
+}

@@ -1,0 +1,36 @@
+//! The compiled half of the Python package `leastaction`: nothing here computes, everything is handed to the library, the
+//! study and the command. Python code and names are in `python/leastaction`.
+
+mod arrays;
+mod batch;
+mod errors;
+mod kernels;
+mod keywords;
+mod mechanism;
+mod plant;
+mod simulator;
+mod state;
+mod study;
+mod threads;
+
+/// The module `leastaction._core`.
+#[pyo3::pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use crate::batch::{_restore_batch, _rollout, BatchSimulator};
+    #[pymodule_export]
+    use crate::mechanism::{_restore_mechanism, Mechanism, from_json, load};
+    #[pymodule_export]
+    use crate::plant::{_restore_plant, _riccati, Plant};
+    #[pymodule_export]
+    use crate::simulator::{_restore_simulator, Simulator};
+    #[pymodule_export]
+    use crate::state::{_restore_state, State};
+    #[pymodule_export]
+    use crate::study::{_call, _restore_run, _settings, _simulate, _state_of_text, _verbs, RunData, command};
+
+    /// Version of the package.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

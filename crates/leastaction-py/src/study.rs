@@ -1,0 +1,319 @@
+//! What the command does, for Python: `simulate` in memory, every other verb as a function, and the command itself.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use leastaction::control::Policy;
+use leastaction::io::StateFile;
+use leastaction::mechanism::State as CoreState;
+use leastaction::trajectory::TrajectoryLayout;
+use leastaction_study::failure::Failure;
+use leastaction_study::output::{RunFolder, cannot_write};
+use leastaction_study::report::{self, ReportData};
+use leastaction_study::run::Outcome;
+use leastaction_study::settings::{Group, SETTINGS, Settings};
+use leastaction_study::simulation::{self, Given};
+use numpy::PyArrayDyn;
+use numpy::PyArrayMethods;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+
+use crate::arrays::{Rows, view};
+use crate::errors::{bad_option, failure_error, shape_error, step_error, to_python};
+use crate::keywords::{self, Row};
+use crate::mechanism::Mechanism;
+use crate::state::State;
+use crate::threads::Watch;
+
+/// What `simulate` can be told.
+const SIMULATE: &[Group] = &[
+    Group::Step,
+    Group::Time,
+    Group::Start,
+    Group::From,
+    Group::Input,
+    Group::Policy,
+    Group::Change,
+    Group::Output,
+];
+
+/// A finished simulation: its table, its last state, its summary, its report.
+#[pyclass(frozen, module = "leastaction._core")]
+pub(crate) struct RunData {
+    layout: TrajectoryLayout,
+    rows: Vec<f64>,
+    /// `state.json` and `summary.json` as they are written.
+    state: String,
+    summary: Value,
+    page: Page,
+}
+
+/// A report, written out or not yet.
+enum Page {
+    None,
+    Data(Box<ReportData>),
+    Text(String),
+}
+
+impl RunData {
+    fn rendered(&self) -> Option<String> {
+        match &self.page {
+            Page::None => None,
+            Page::Data(data) => Some(report::text(data)),
+            Page::Text(text) => Some(text.clone()),
+        }
+    }
+
+    fn write(&self, out: &std::path::Path) -> Result<PathBuf, Failure> {
+        let mut folder = RunFolder::create(out, &self.layout)?;
+        for row in self.rows.chunks_exact(self.layout.width().max(1)) {
+            folder.push(row)?;
+        }
+        let out = folder.finish()?;
+        let summary = serde_json::to_string_pretty(&self.summary).unwrap_or_default() + "\n";
+        let mut files = vec![("state.json", self.state.clone()), ("summary.json", summary)];
+        files.extend(self.rendered().map(|html| ("report.html", html)));
+        for (name, text) in files {
+            let path = out.join(name);
+            leastaction::io::write_atomically(&path, text.as_bytes())
+                .map_err(|error| cannot_write(&path, &error))?;
+        }
+        Ok(out)
+    }
+}
+
+#[pymethods]
+impl RunData {
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.layout.columns().map(str::to_owned).collect()
+    }
+    /// All rows, a read-only view.
+    #[getter]
+    fn table<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let own = this.get();
+        let width = own.layout.width();
+        let flat = view(this.clone().into_any(), &own.rows);
+        flat.call_method1("reshape", (own.rows.len() / width.max(1), width))
+    }
+    /// The summary, as `summary.json` has it.
+    #[getter]
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.summary)
+    }
+    /// The last state, as `state.json` has it.
+    #[getter]
+    fn state_text(&self) -> &str {
+        &self.state
+    }
+    /// The report as HTML, if one was wanted.
+    fn html(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| self.rendered())
+    }
+    /// Writes the files that `leastaction simulate` writes; returns the folder.
+    #[pyo3(signature = (folder, /))]
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<PathBuf> {
+        py.detach(|| self.write(&folder)).map_err(|failure| failure_error(py, &failure))
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn __reduce__<'py>(
+        this: &Bound<'py, Self>,
+    ) -> PyResult<(
+        Bound<'py, PyAny>,
+        (Vec<(String, Vec<String>)>, Bound<'py, PyAny>, String, String, Option<String>),
+    )> {
+        let restore = this.py().import("leastaction._core")?.getattr("_restore_run")?;
+        let own = this.get();
+        let groups = own.layout.groups().iter().map(|g| (g.name.clone(), g.columns.clone())).collect();
+        let table = Self::table(this)?;
+        Ok((restore, (groups, table, own.state.clone(), own.summary.to_string(), own.rendered())))
+    }
+}
+
+/// A run as it was pickled.
+#[pyfunction]
+pub(crate) fn _restore_run(
+    groups: Vec<(String, Vec<String>)>,
+    table: &Bound<'_, PyArrayDyn<f64>>,
+    state: String,
+    summary: &str,
+    html: Option<String>,
+) -> PyResult<RunData> {
+    let layout = groups
+        .into_iter()
+        .fold(TrajectoryLayout::default(), |layout, (name, columns)| layout.with(&name, columns));
+    let summary = serde_json::from_str(summary).map_err(|e| crate::errors::internal(&e.to_string()))?;
+    let rows = table.to_vec()?;
+    Ok(RunData { layout, rows, state, summary, page: html.map_or(Page::None, Page::Text) })
+}
+
+/// Simulates in memory; see `leastaction.simulate`. Returns the run, its last state, what stopped it, and remarks.
+#[pyfunction]
+#[pyo3(signature = (mechanism, *, start, inputs, policy, progress, settings))]
+pub(crate) fn _simulate<'py>(
+    py: Python<'py>,
+    mechanism: &Bound<'py, Mechanism>,
+    start: Option<&Bound<'py, State>>,
+    inputs: Option<&Bound<'py, PyAny>>,
+    policy: Option<&str>,
+    progress: Option<Py<PyAny>>,
+    settings: &Bound<'py, PyDict>,
+) -> PyResult<(RunData, State, Option<Py<PyAny>>, Vec<String>)> {
+    let shared = &mechanism.get().shared;
+    let said = keywords::settings(settings, SIMULATE)?.over(shared.settings.clone());
+    let mut given = Given::default();
+    if let Some(start) = start {
+        start.get().expect_of(py, shared)?;
+        given.start = Some(start.get().inner.clone());
+    }
+    if let Some(inputs) = inputs {
+        let nu = shared.mechanism.nu();
+        let rows = Rows::new(inputs, "inputs", nu)?;
+        rows.expect_finite(py)?;
+        if rows.lead().is_some_and(|lead| lead.len() != 1) {
+            return Err(shape_error(py, "inputs", &format!("(steps, {nu})"), "more axes"));
+        }
+        given.inputs = Some((0..rows.rows()).flat_map(|r| rows.row(r).to_vec()).collect());
+    }
+    if let Some(text) = policy {
+        let policy: Policy = serde_json::from_str(text)
+            .map_err(|error| bad_option(py, "policy", "this text", &error.to_string()))?;
+        given.policy = Some(policy);
+    }
+    let stop = AtomicBool::new(false);
+    let mut rows = Vec::new();
+    let mut raised = None;
+    let done = py.detach(|| {
+        let name = shared.model.slug.clone();
+        let prepared = simulation::prepare(
+            Settings { model: said.model.clone().or(Some(name)), ..said },
+            shared.model.clone(),
+            shared.built.clone(),
+            given,
+        )?;
+        let (plan, notes) = prepared.plan()?;
+        let (layout, total) = (prepared.layout()?, plan.steps);
+        leastaction_study::memory::expect_room(
+            "the table of the run",
+            layout.width() as f64 * (total / plan.every + 1) as f64,
+        )?;
+        let mut watch = Watch::new(&stop);
+        let done = prepared.run(
+            plan,
+            &stop,
+            &mut |step| {
+                watch.look(|py| match &progress {
+                    Some(progress) => progress.bind(py).call1((step, total)).map(|_| ()),
+                    None => Ok(()),
+                });
+            },
+            &mut |row| {
+                rows.extend_from_slice(row);
+                Ok(())
+            },
+        )?;
+        raised = watch.finish().err();
+        let state = serde_json::to_string_pretty(&done.state_file(&prepared)).unwrap_or_default() + "\n";
+        let summary = done.summary(&prepared);
+        let page = done.report(&prepared).map_or(Page::None, |data| Page::Data(Box::new(data)));
+        Ok::<_, Failure>((layout, state, summary, page, done.finished, notes))
+    });
+    let (layout, state, summary, page, finished, notes) =
+        done.map_err(|failure| failure_error(py, &failure))?;
+    let run = RunData { layout, rows, state, summary, page };
+    let last = State::of(shared, finished.last);
+    if let Some(error) = raised {
+        // What there is stays reachable.
+        error.value(py).setattr("partial", (run, last))?;
+        return Err(error);
+    }
+    let error = match &finished.outcome {
+        Outcome::Failed(error) => Some(step_error(py, error).into_value(py).into_any()),
+        _ => None,
+    };
+    if let (Some(progress), true) = (&progress, error.is_none()) {
+        progress.bind(py).call1((finished.statistics.steps, finished.statistics.steps))?;
+    }
+    Ok((run, last, error, notes))
+}
+
+/// Runs a verb of the command as a function: what `--json` would print, or a typed exception.
+#[pyfunction]
+#[pyo3(signature = (arguments, /))]
+pub(crate) fn _call<'py>(py: Python<'py>, arguments: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let outcome = py.detach(|| {
+        let words =
+            std::iter::once(OsString::from("leastaction")).chain(arguments.into_iter().map(Into::into));
+        let words: Vec<OsString> = words.collect();
+        let work = std::thread::spawn(move || leastaction_cli::call(words, flag));
+        let mut raised = None;
+        while !work.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            if raised.is_none() {
+                raised = Python::attach(|py| py.check_signals()).err();
+                if raised.is_some() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        (work.join(), raised)
+    });
+    let (joined, raised) = outcome;
+    let result = joined.map_err(|_| crate::errors::internal("a verb panicked"))?;
+    if let Some(error) = raised {
+        if let Ok(value) = &result {
+            error.value(py).setattr("partial", to_python(py, value)?)?;
+        }
+        return Err(error);
+    }
+    to_python(py, &result.map_err(|failure| failure_error(py, &failure))?)
+}
+
+/// The command: does what the arguments say, prints, and returns the exit code.
+#[pyfunction]
+#[pyo3(signature = (arguments, /))]
+pub(crate) fn command(py: Python<'_>, arguments: Vec<String>) -> u8 {
+    py.detach(|| leastaction_cli::command(arguments.into_iter().map(OsString::from)))
+}
+
+/// The verbs of the command: name, help, and a row per option.
+#[pyfunction]
+pub(crate) fn _verbs() -> Vec<(String, String, Vec<Row>)> {
+    leastaction_cli::verbs()
+        .into_iter()
+        .map(|(name, about, fields)| {
+            (name.to_owned(), about.to_owned(), fields.iter().map(keywords::row).collect())
+        })
+        .collect()
+}
+
+/// The settings that `load`, `Simulator`, `rollout` and `simulate` take, by group.
+#[pyfunction]
+pub(crate) fn _settings() -> Vec<(String, Row)> {
+    let shown = SETTINGS.iter().filter(|setting| !setting.field.flag.is_empty());
+    shown.map(|setting| (format!("{:?}", setting.group), keywords::row(&setting.field))).collect()
+}
+
+/// The state of a state file's text.
+#[pyfunction]
+pub(crate) fn _state_of_text(
+    py: Python<'_>,
+    text: &str,
+    mechanism: &Bound<'_, Mechanism>,
+) -> PyResult<State> {
+    let shared = &mechanism.get().shared;
+    let read = serde_json::from_str::<StateFile>(text)
+        .map_err(|error| bad_option(py, "state", "this text", &error.to_string()))?;
+    let path = PathBuf::from("text");
+    let state: CoreState = read
+        .state(&shared.mechanism, &path)
+        .map_err(|error| failure_error(py, &Failure::from_error(&error)))?;
+    Ok(State::of(shared, state))
+}

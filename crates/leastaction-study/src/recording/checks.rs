@@ -1,0 +1,96 @@
+//! What makes a recording useless, said with its line.
+
+use std::path::Path;
+
+use super::table::Table;
+use crate::failure::Failure;
+
+/// Intervals longer than this many usual ones are gaps.
+const GAP: f64 = 10.0;
+/// Changes larger than this many large ones are jumps.
+const JUMP: f64 = 20.0;
+
+fn at(path: &Path, line: usize, what: String) -> Failure {
+    Failure::new(format!("{}:{line}: {what}", path.display()))
+}
+
+/// Times grow, without gaps.
+pub(super) fn times(times: &[f64], table: &Table, path: &Path) -> Result<(), Failure> {
+    if let Some(s) = times.iter().position(|t| !t.is_finite()) {
+        return Err(at(path, table.line(s), "the time is missing or not finite".into())
+            .help("leave the row out, or fill in its time"));
+    }
+    for (s, pair) in times.windows(2).enumerate() {
+        if pair[1] == pair[0] {
+            let what = format!("the time {} s is the same as in line {}", pair[1], table.line(s));
+            return Err(at(path, table.line(s + 1), what).help("leave one of the rows out"));
+        }
+        if pair[1] < pair[0] {
+            let what = format!("the time {} s comes after {} s in line {}", pair[1], pair[0], table.line(s));
+            return Err(at(path, table.line(s + 1), what).help("put the rows in order of time"));
+        }
+    }
+    let mut steps: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
+    let usual = median(&mut steps);
+    for (s, pair) in times.windows(2).enumerate() {
+        if pair[1] - pair[0] > GAP * usual {
+            let what = format!(
+                "nothing was recorded from {} s to {} s, {:.0} usual intervals of {usual:.4} s",
+                pair[0],
+                pair[1],
+                (pair[1] - pair[0]) / usual
+            );
+            return Err(at(path, table.line(s + 1), what).help("cut the recording there, or fill the gap"));
+        }
+    }
+    Ok(())
+}
+
+fn median(x: &mut [f64]) -> f64 {
+    x.sort_by(f64::total_cmp);
+    x.get(x.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// No number is missing.
+pub(super) fn finite(values: &[f64], label: &str, table: &Table, path: &Path) -> Result<(), Failure> {
+    match values.iter().position(|x| !x.is_finite()) {
+        Some(s) => Err(at(path, table.line(s), format!("`{label}` is missing or not finite"))
+            .help("leave the row out, or fill in what was not recorded")),
+        None => Ok(()),
+    }
+}
+
+/// No number is missing, and none jumps.
+pub(super) fn values(
+    values: &[f64],
+    label: &str,
+    table: &Table,
+    path: &Path,
+    slides: bool,
+) -> Result<(), Failure> {
+    finite(values, label, table, path)?;
+    let mut changes: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
+    let large = {
+        changes.sort_by(f64::total_cmp);
+        changes.get(changes.len() * 95 / 100).copied().unwrap_or(0.0)
+    };
+    let unit = if slides { "m" } else { "rad" };
+    for (s, pair) in values.windows(2).enumerate() {
+        let change = pair[1] - pair[0];
+        if change.abs() <= (JUMP * large).max(0.5) {
+            continue;
+        }
+        let turn = std::f64::consts::TAU;
+        let wrapped = !slides && (change.abs() - turn).abs() < 0.2 * turn;
+        let what = format!("`{label}` jumps by {change:.3} {unit} from line {}", table.line(s));
+        let help = if wrapped {
+            "it looks cut at half a turn: add or subtract 2π (360°) from there on"
+        } else if !slides && large > 3.0 {
+            "are the angles in degrees? give `--degrees`, or a unit"
+        } else {
+            "cut the recording there, or mend the sample"
+        };
+        return Err(at(path, table.line(s + 1), what).help(help));
+    }
+    Ok(())
+}

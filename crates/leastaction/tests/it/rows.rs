@@ -1,0 +1,232 @@
+//! Friction, limits and couplings: what must hold in every engine.
+
+use leastaction::dynamics::Dynamics;
+use leastaction::integrator::minimal::{Minimal, MinimalOptions};
+use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
+use leastaction::mechanism::{
+    BodyDescription, JointDescription, JointType, LimitsDescription, Mechanism, MechanismBuilder,
+    MimicDescription, ModelDescription, PerCoordinate, Placement, State, samples,
+};
+
+/// A chain of rods that stands out to the side, with friction in all joints.
+fn chain(n: usize, friction: impl Fn(usize) -> f64) -> Mechanism {
+    let mut model = samples::chain(n);
+    for (i, joint) in model.joints.iter_mut().enumerate() {
+        joint.friction = PerCoordinate::One(friction(i));
+    }
+    MechanismBuilder::from(model).build().expect("valid")
+}
+
+fn simulator<'m>(mechanism: &'m Mechanism, method: Method, start: &State) -> Simulator<&'m Mechanism> {
+    Simulator::new(mechanism, method, &MethodOptions::default(), start).expect("served")
+}
+
+#[test]
+fn what_friction_can_hold_does_not_creep() {
+    // Bounds above the torques of the weight in every pose: links behind a joint times their distance.
+    let n = 100;
+    let mechanism = chain(n, |i| 10.0 * ((n - i) * (n - i)) as f64);
+    let mut start = mechanism.neutral_state();
+    let mut numbers = samples::Random::new(3);
+    start.q.iter_mut().for_each(|q| *q = numbers.range(-0.5, 0.5));
+    for method in [Method::Minimal, Method::Rk4, Method::Maximal] {
+        let mut run = simulator(&mechanism, method, &start);
+        for _ in 0..200 {
+            let report = run.step(&[], 0.005).expect("step");
+            assert_eq!(report.events, 0);
+        }
+        assert!(run.rows().states.iter().all(|row| row.locked), "{method:?}");
+        let state = run.state();
+        let moved = state.q.iter().zip(&start.q).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        let fastest = state.v.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+        assert!(moved <= 1e-13 && fastest <= 1e-13, "{method:?}: moved {moved:e}, rate {fastest:e}");
+    }
+}
+
+/// Two links that swing, stop, stick and slip.
+fn swinging() -> (Mechanism, State) {
+    let mechanism = chain(2, |i| if i == 0 { 0.8 } else { 0.35 });
+    let mut start = mechanism.neutral_state();
+    start.q.copy_from_slice(&[1.2, -0.5]);
+    (mechanism, start)
+}
+
+fn end(mechanism: &Mechanism, order: u32, start: &State, h: f64, t: f64) -> State {
+    let engine = Minimal::new(MinimalOptions { order, ..Default::default() }).expect("order");
+    let mut run = Simulator::with(mechanism, engine, start).expect("served");
+    for _ in 0..(t / h).round() as usize {
+        run.step(&[], h).expect("step");
+    }
+    run.state().clone()
+}
+
+#[test]
+fn the_order_is_kept_while_joints_slide_stop_and_stick() {
+    let (mechanism, start) = swinging();
+    let exact = end(&mechanism, 8, &start, 0.005, 1.6);
+    for (order, steps, least) in [(2, [0.01, 0.005], 1.8), (4, [0.02, 0.01], 3.6), (6, [0.04, 0.02], 5.0)] {
+        let error = |h: f64| {
+            let state = end(&mechanism, order, &start, h, 1.6);
+            state.q.iter().zip(&exact.q).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()))
+        };
+        let slope = (error(steps[0]) / error(steps[1])).log2();
+        assert!(slope > least, "order {order}: slope {slope}");
+    }
+}
+
+#[test]
+fn energy_never_grows_beyond_the_oscillation_of_the_method() {
+    let (mechanism, start) = swinging();
+    for method in [Method::Minimal, Method::Maximal, Method::Dop853] {
+        let mut run = simulator(&mechanism, method, &start);
+        let mut dynamics = Dynamics::<f64>::new(&mechanism);
+        let mut least = f64::INFINITY;
+        for _ in 0..400 {
+            run.step(&[], 0.005).expect("step");
+            let state = run.state();
+            let energy = dynamics.observe(&mechanism, &state.q, &state.v).total();
+            let slack = if method == Method::Maximal { 2e-3 } else { 1e-6 };
+            assert!(energy <= least + slack, "{method:?}: {energy} after {least}");
+            least = least.min(energy);
+        }
+    }
+}
+
+#[test]
+fn mass_and_size_do_not_change_where_steps_are_cut() {
+    let run = |scale: f64| {
+        let mut model = samples::chain(2);
+        for (i, joint) in model.joints.iter_mut().enumerate() {
+            joint.friction = PerCoordinate::One(scale * if i == 0 { 0.8 } else { 0.35 });
+        }
+        for body in &mut model.bodies {
+            body.mass *= scale;
+            body.inertia.iter_mut().for_each(|x| *x *= scale);
+        }
+        let mechanism = MechanismBuilder::from(model).build().expect("valid");
+        let mut start = mechanism.neutral_state();
+        start.q.copy_from_slice(&[1.2, -0.5]);
+        end(&mechanism, 4, &start, 0.02, 1.6)
+    };
+    let plain = run(1.0);
+    for scale in [1e-6, 1e8] {
+        let scaled = run(scale);
+        for (a, b) in plain.q.iter().zip(&scaled.q) {
+            assert!((a - b).abs() < 1e-11, "{scale}: {a} {b}");
+        }
+    }
+}
+
+fn limited(lower: f64, upper: f64, restitution: f64) -> Option<LimitsDescription> {
+    Some(LimitsDescription {
+        lower: Some(PerCoordinate::One(lower)),
+        upper: Some(PerCoordinate::One(upper)),
+        restitution: Some(restitution),
+        ..Default::default()
+    })
+}
+
+#[test]
+fn limits_hold_in_every_engine_and_a_checkpoint_continues_bit_for_bit() {
+    let mut model = samples::chain(6);
+    for (i, joint) in model.joints.iter_mut().enumerate() {
+        joint.limits = limited(-0.3, 0.7, if i % 2 == 0 { 0.0 } else { 0.5 });
+        joint.friction = PerCoordinate::One(if i == 3 { 1.5 } else { 0.0 });
+    }
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let mut start = mechanism.neutral_state();
+    start.v.iter_mut().enumerate().for_each(|(i, v)| *v = if i % 2 == 0 { 3.0 } else { -2.0 });
+    for (_, method) in Method::ALL {
+        let mut run = simulator(&mechanism, method, &start);
+        let mut events = 0;
+        let mut halfway = None;
+        for k in 0..200 {
+            if k == 100 {
+                halfway = Some(run.checkpoint());
+            }
+            events += run.step(&[], 0.005).expect("step").events;
+            for q in &run.state().q {
+                assert!((-0.3 - 1e-9..=0.7 + 1e-9).contains(q), "{method:?} step {k}: {q}");
+            }
+        }
+        assert!(events > 3, "{method:?}: {events}");
+        let mut again = simulator(&mechanism, method, &halfway.expect("halfway"));
+        for _ in 100..200 {
+            again.step(&[], 0.005).expect("step");
+        }
+        assert_eq!(again.state(), run.state(), "{method:?}");
+    }
+}
+
+#[test]
+fn a_start_beyond_a_limit_is_refused_by_name_and_a_joint_without_room_stays() {
+    let mut model = samples::chain(2);
+    model.joints[0].limits = limited(0.0, 0.0, 0.0);
+    model.joints[1].limits = limited(0.2, 1.0, 0.0);
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let mut start = mechanism.neutral_state();
+    let refused = Simulator::new(&mechanism, Method::Minimal, &MethodOptions::default(), &start);
+    assert!(matches!(refused, Err(StepError::OutsideLimits { .. })));
+    start.q[1] = 0.5;
+    start.v[1] = -4.0;
+    let mut run = simulator(&mechanism, Method::Minimal, &start);
+    for _ in 0..200 {
+        run.step(&[], 0.005).expect("step");
+        assert_eq!(run.state().q[0], 0.0);
+    }
+    let mut free = mechanism.clone();
+    free.release_limits();
+    assert!(free.rows().is_empty());
+}
+
+/// A slide that carries two fingers; the second mimics the first.
+fn gripper(mimic: bool) -> Mechanism {
+    let mut model = ModelDescription::new("gripper");
+    let body = |name: &str, mass: f64| BodyDescription {
+        name: name.into(),
+        mass,
+        com: [0.1, 0.0, 0.05],
+        inertia: [0.01 * mass, 0.012 * mass, 0.009 * mass, 0.0, 0.0, 0.0],
+        ..Default::default()
+    };
+    model.bodies = vec![body("arm", 1.0), body("left", 0.3), body("right", 0.3)];
+    let mut arm = JointDescription::new("arm", JointType::Revolute, "world", "arm");
+    arm.axis = Some([0.0, 1.0, 0.0]);
+    let finger = |name: &str, parent: &str, child: &str, axis: f64| {
+        let mut joint = JointDescription::new(name, JointType::Prismatic, parent, child);
+        joint.parent_placement = Placement::at([0.4, 0.0, 0.0]);
+        joint.axis = Some([0.0, axis, 0.3]);
+        joint
+    };
+    model.joints = vec![arm, finger("left", "arm", "left", 1.0), finger("right", "arm", "right", -1.0)];
+    if mimic {
+        model.joints[2].mimic =
+            Some(MimicDescription { joint: "left".into(), multiplier: -0.8, offset: 0.01 });
+    }
+    MechanismBuilder::from(model).build().expect("valid")
+}
+
+#[test]
+fn a_mimic_moves_as_the_reduced_equations_say_at_every_order() {
+    let mechanism = gripper(true);
+    let mut start = mechanism.neutral_state();
+    start.q[0] = 0.3;
+    start.v[0] = 2.0;
+    start.v[1] = 0.4;
+    // The twin: adaptive, on the reduced equations.
+    let mut exact = simulator(&mechanism, Method::Dop853, &start);
+    for _ in 0..100 {
+        exact.step(&[], 0.01).expect("step");
+    }
+    let exact = exact.state().clone();
+    assert!((exact.q[2] - (0.01 - 0.8 * exact.q[1])).abs() < 1e-14);
+    for (order, h, least) in [(2, 0.02, 1.8), (4, 0.05, 3.6), (6, 0.1, 5.2)] {
+        let error = |h: f64| {
+            let state = end(&mechanism, order, &start, h, 1.0);
+            assert!((state.q[2] - (0.01 - 0.8 * state.q[1])).abs() < 1e-13);
+            state.q.iter().zip(&exact.q).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()))
+        };
+        let slope = (error(h) / error(0.5 * h)).log2();
+        assert!(slope > least, "order {order}: slope {slope}");
+    }
+}

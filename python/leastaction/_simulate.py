@@ -1,0 +1,82 @@
+"""`simulate`, and a simulator a step at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from . import _core
+from ._progress import Progress, listener
+from ._tables import Array, Run
+from ._verbs import Policy, policy_text
+
+
+Simulator = _core.Simulator
+
+
+class JointForce(NamedTuple):
+    """What the constraints of a joint exert on its child, along the joint's axes: torque first, then force."""
+
+    wrench: Array
+    redundant: bool
+
+
+def simulate(
+    mechanism: _core.Mechanism | str | os.PathLike[str],
+    *,
+    start: _core.State | str | os.PathLike[str] | None = None,
+    inputs: Any = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    progress: bool | Progress | None = None,
+    **settings: Any,
+) -> Run:
+    """Simulates a model, like the command; results stay in memory until they are saved.
+
+    Settings are those of the command with underscores: `duration`, `step`, `integrator`, `order`, `every`, `q`, `v`,
+    `state`, `limits`, `forces`, `report`, …; ``help(leastaction.simulate)`` lists them. `start` is a state, a file
+    or the name of a state. `inputs` is a table file, values by name, or an array with one row per step. Ctrl-C raises
+    `KeyboardInterrupt`, whose `partial` has what there is. A step that fails ends the run: `run.error` says why.
+
+    >>> import leastaction as la
+    >>> run = la.simulate(la.load("@chain/3"), duration=0.5, step=0.01, integrator="rk4")
+    >>> len(run), run.summary["outcome"]
+    (51, 'done')
+    """
+    if not isinstance(mechanism, _core.Mechanism):
+        mechanism = _core.load(mechanism)
+    table = None
+    if isinstance(inputs, Mapping):
+        settings["input"] = dict(inputs)
+    elif isinstance(inputs, (str, os.PathLike)):
+        settings["inputs"] = os.fspath(inputs)
+    elif inputs is not None:
+        table = inputs
+    state = start if isinstance(start, _core.State) else None
+    if start is not None and state is None:
+        assert not isinstance(start, _core.State)
+        settings["start"] = os.fspath(start)
+    try:
+        data, last, error, notes = _core._simulate(
+            mechanism, start=state, inputs=table, policy=policy_text(policy), progress=listener(progress, "steps"),
+            settings=settings,
+        )
+    except KeyboardInterrupt as stop:
+        partial = getattr(stop, "partial", None)
+        if isinstance(partial, tuple):
+            stop.partial = Run(*partial)  # type: ignore[attr-defined]
+        raise
+    return Run(data, last, error, tuple(notes))
+
+
+def _described() -> str:
+    """The settings of `simulate` from the command's own table."""
+    rows = [row for group, row in _core._settings() if group != "Read" and row[0] not in ("policy", "start")]
+    lines = ["", "    Settings:"]
+    for name, _, default, text, words, *_ in rows:
+        choices = f" ({', '.join(words)})" if words else ""
+        lines.append(f"      {name}: {text}{choices}" + (f" [default: {default}]" if default else ""))
+    return "\n".join(lines) + "\n"
+
+
+simulate.__doc__ = (simulate.__doc__ or "") + _described()

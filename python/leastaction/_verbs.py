@@ -1,0 +1,636 @@
+"""The verbs of the command as functions: same options, same numbers, results in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from . import _core
+from ._diagnostic import Diagnostic
+from ._tables import Array, Report, Trajectory
+from .errors import BadOption, ShapeError
+
+Model: TypeAlias = "_core.Mechanism | str | os.PathLike[str]"
+
+_VERBS: dict[str, dict[str, Any]] = {
+    name: {row[0]: row for row in rows if row[0]} for name, _, rows in _core._verbs()
+}
+
+
+def _number(value: Any) -> str:
+    return repr(float(value))
+
+
+def _numbers(value: Any) -> str:
+    return ",".join(_number(x) for x in np.ravel(np.asarray(value, dtype=np.float64)))
+
+
+def _flags(verb: str, settings: Mapping[str, Any]) -> list[str]:
+    """Keywords as the flags of a verb; unknown ones raise with the nearest."""
+    table, words = _VERBS[verb], []
+    for name, value in settings.items():
+        if value is None:
+            continue
+        if name == "report":
+            words += [] if value else ["--no-report"]
+            continue
+        if name not in table:
+            import difflib
+
+            near = difflib.get_close_matches(name, table, 1, 0.5)
+            remedy = f"did you mean `{near[0]}`?" if near else "there are " + ", ".join(f"`{n}`" for n in table)
+            raise BadOption(f"`{verb}` has no option `{name}`: {remedy}", {"option": name, "value": None, "remedy": remedy})
+        kind, many = table[name][1], table[name][5]
+        flag = "--" + name.replace("_", "-")
+        if kind == "Switch":
+            words += [flag] if value else []
+        elif kind == "Assignment":
+            for key, numbers in dict(value).items():
+                words.append(f"{flag}={key}={_numbers(numbers)}")
+        elif kind in ("Vector", "RandomVelocity"):
+            words.append(f"{flag}={_numbers(value) if kind == 'Vector' else f'{int(value[0])},{_number(value[1])}'}")
+        elif many and not isinstance(value, (str, os.PathLike)):
+            words += [f"{flag}={os.fspath(x) if isinstance(x, os.PathLike) else x}" for x in value]
+        elif kind == "Count":
+            words.append(f"{flag}={int(value)}")
+        elif kind in ("Positive", "Range"):
+            words.append(f"{flag}={_number(value)}")
+        else:
+            words.append(f"{flag}={os.fspath(value)}")
+    return words
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="leastaction-") as name:
+        yield Path(name)
+
+
+def _named(model: Model, folder: Path) -> str:
+    """A model as the command takes it: a name, or a file that holds the mechanism."""
+    if isinstance(model, _core.Mechanism):
+        path = folder / f"{re.sub('[^A-Za-z0-9_.-]', '-', model.name) or 'model'}.json"
+        path.write_text(model.to_json(), encoding="utf-8")
+        return str(path)
+    return os.fspath(model)
+
+
+def _at(mechanism: _core.Mechanism, state: _core.State, folder: Path, derivatives: Sequence[Array] = ()) -> str:
+    """A state file, perhaps with derivatives."""
+    path = folder / "at.json"
+    state.save(str(path))
+    if derivatives:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        content["derivatives"] = {
+            joint: [row[mechanism.v_slice(joint)].tolist() for row in derivatives] for joint in mechanism.joints
+        }
+        path.write_text(json.dumps(content), encoding="utf-8")
+    return str(path)
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `check` found: problems with places, loops with gaps, elements that not every integrator supports."""
+
+    ok: bool
+    diagnostics: list[Diagnostic]
+    loops: list[dict[str, Any]]
+    special: list[dict[str, Any]]
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        lines = [str(problem) for problem in self.diagnostics]
+        lines += [f"{s['element']}: {s['what']}" for s in self.special]
+        return "\n".join([("it can be used" if self.ok else "it can't be used"), *lines])
+
+
+def check(model: Model, **settings: Any) -> Check:
+    """Every problem of a model, with its place and what to do about it; a model with errors does not raise.
+
+    >>> import leastaction as la
+    >>> bool(la.check("@four-bar"))
+    True
+    """
+    with _folder() as folder:
+        found = _core._call(["--json", "check", _named(model, folder), *_flags("check", settings)])
+    diagnostics = [Diagnostic.of(d) for d in found["diagnostics"]]
+    return Check(found["ok"], diagnostics, found["loops"], found["special"])
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """The derivative of one step: `x⁺ = A x + B u` in tangents of positions, then velocities (or momenta)."""
+
+    A: Array
+    B: Array
+    states: list[str]
+    inputs: list[str]
+    integrator: str
+    order: int
+    step: float
+
+
+def linearize(
+    mechanism: _core.Mechanism,
+    at: _core.State | str | None = None,
+    u: Any = None,
+    **settings: Any,
+) -> Linearization:
+    """Linearizes one step of a variational integrator; exact to rounding.
+
+    >>> import leastaction as la
+    >>> mech = la.load("@double-pendulum")
+    >>> lin = la.linearize(mech, mech.start_state(), step=0.01)
+    >>> lin.A.shape, lin.B.shape
+    ((4, 4), (4, 0))
+    """
+    with _folder() as folder:
+        if isinstance(at, _core.State):
+            settings["at"] = _at(mechanism, at, folder)
+        elif at is not None:
+            settings["at"] = at
+        if u is not None:
+            values = np.broadcast_to(np.asarray(u, dtype=np.float64), (mechanism.nu,))
+            settings["input"] = dict(zip(mechanism.inputs, values, strict=True))
+        found = _core._call(["--json", "linearize", _named(mechanism, folder), *_flags("linearize", settings)])
+    n, inputs = len(found["rows"]), found["columns"]["B"]
+    a = np.array(found["A"], dtype=np.float64).reshape(n, n)
+    b = np.array(found["B"], dtype=np.float64).reshape(n, len(inputs))
+    return Linearization(a, b, found["rows"], inputs, found["integrator"], found["order"], found["step"])
+
+
+@dataclass(frozen=True)
+class Riccati:
+    """A regulator: `u = gain x`; the cost of what is to come is `½ xᵀ P x`."""
+
+    gain: Array
+    P: Array
+    residual: float
+    radius: float
+
+
+def riccati(A: Array, B: Array, Q: Any, R: Any) -> Riccati:  # noqa: N803
+    """Solves the discrete algebraic Riccati equation for diagonal weights `Q` and `R` (vectors, or diagonal matrices).
+
+    >>> import numpy as np, leastaction as la
+    >>> found = la.riccati(np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[0.0], [0.1]]), [1, 1], [1])
+    >>> found.gain.shape, found.radius < 1
+    ((1, 2), True)
+    """
+
+    def diagonal(weights: Any, name: str) -> list[float]:
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.ndim == 2:
+            if np.any(weights != np.diag(np.diag(weights))):
+                raise ShapeError(f"`{name}` must be diagonal", {"name": name, "expected": "diagonal", "found": "full"})
+            weights = np.diag(weights)
+        return [float(x) for x in weights]
+
+    return Riccati(*_core._riccati(A, B, diagonal(Q, "Q"), diagonal(R, "R")))
+
+
+@dataclass(frozen=True)
+class Jacobian:
+    """How a quantity and its rates change with the motion: rows and columns in plain derivatives, with names."""
+
+    values: Array
+    rows: list[str]
+    columns: list[str]
+    quantity: str
+    order: int
+
+    def block(self, row_order: int, column_order: int) -> Array:
+        """How derivative `row_order` of the quantity changes with derivative `column_order` of the positions."""
+        height = len(self.rows) // (self.order + 1)
+        width = sum(column.startswith("q.") and not re.match(r"q\.d\d+\.", column) for column in self.columns)
+        down, right = row_order * height, column_order * width
+        block = self.values[down : down + height, right : right + width]
+        if block.shape != (height, width):
+            raise IndexError(f"there is no block ({row_order}, {column_order})")
+        return block
+
+
+def jacobian(
+    mechanism: _core.Mechanism,
+    quantity: str,
+    q: Any = None,
+    derivatives: Sequence[Any] = (),
+    *,
+    order: int = 0,
+    **settings: Any,
+) -> Jacobian:
+    """Jacobian of a quantity and its time derivatives; `derivatives` are velocity, acceleration, jerk, … as they are.
+
+    >>> import numpy as np, leastaction as la
+    >>> mech = la.load("@chain/2")
+    >>> J = la.jacobian(mech, "torque", np.array([0.1, 0.2]), [np.ones(2), np.zeros(2)])
+    >>> np.allclose(J.block(0, 2), mech.mass_matrix(np.array([0.1, 0.2])))
+    True
+    """
+    rows = [np.asarray(row, dtype=np.float64) for row in derivatives]
+    for i, row in enumerate(rows):
+        if row.shape != (mechanism.nv,):
+            name = f"derivatives[{i}]"
+            text = f"`{name}` has shape {row.shape}, ({mechanism.nv},) is needed"
+            raise ShapeError(text, {"name": name, "expected": (mechanism.nv,), "found": row.shape})
+    with _folder() as folder:
+        state = mechanism.state(q=q, v=rows[0] if rows else None)
+        settings = {"quantity": quantity, "order": order, "at": _at(mechanism, state, folder, rows), **settings}
+        found = _core._call(["--json", "jacobian", _named(mechanism, folder), *_flags("jacobian", settings)])
+    values = np.array(found["matrix"], dtype=np.float64).reshape(len(found["rows"]), len(found["columns"]))
+    return Jacobian(values, found["rows"], found["columns"], quantity, order)
+
+
+def _trajectory(path: Path) -> Trajectory:
+    with open(path, encoding="utf-8") as file:
+        columns = file.readline().strip().split(",")
+        table = np.loadtxt(file, delimiter=",", ndmin=2)
+    table.setflags(write=False)
+    return Trajectory(columns, table)
+
+
+class Motion(Trajectory):
+    """A quantity and its time derivatives along a recorded motion, and how well the motion was fitted."""
+
+    summary: dict[str, Any]
+
+    def __init__(self, columns: list[str], table: Array, summary: dict[str, Any], html: str | None) -> None:
+        super().__init__(columns, table)
+        self.summary, self._html = summary, html
+
+    def report(self) -> Report:
+        """The report, to be shown or saved."""
+        if self._html is None:
+            raise ValueError("it was made with report=False")
+        return Report(self._html)
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def motion(model: Model, trajectory: Trajectory | str | os.PathLike[str], quantity: str, **settings: Any) -> Motion:
+    """Evaluates a quantity and its time derivatives along a recorded joint trajectory.
+
+    >>> import leastaction as la
+    >>> mech = la.load("@double-pendulum")
+    >>> run = la.simulate(mech, duration=1.0)
+    >>> la.motion(mech, run, "torque", order=1, report=False).columns[:3]
+    ('t', 'torque.joint0', 'torque.joint1')
+    """
+    with _folder() as folder:
+        if isinstance(trajectory, Trajectory):
+            file = folder / "recorded.csv"
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(",".join(trajectory.columns) + "\n")
+                out.writelines(",".join(map(repr, row)) + "\n" for row in trajectory.table.tolist())
+            trajectory = file
+        settings = {"quantity": quantity, "trajectory": trajectory, **settings, "out": folder / "out"}
+        found = _core._call(["--json", "motion", _named(model, folder), *_flags("motion", settings)])
+        table = _trajectory(folder / "out" / "motion.csv")
+        return Motion(list(table.columns), table.table, found, _text(folder / "out" / "report.html"))
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of the cost: its kind, its weight, and what else a term of a problem file can have (`joint`, `body`, …)."""
+
+    kind: str
+    weight: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of a motion: of `velocity`, `torque`, … a number, a pair, or numbers by joint."""
+
+    kind: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class ViaPoint:
+    """A point that a coordinate passes at a time, or a value of its derivative."""
+
+    t: float
+    joint: str
+    value: float
+    order: int = 0
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    if isinstance(value, (str, os.PathLike)):
+        return json.dumps(os.fspath(value), ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(k), ensure_ascii=False)} = {_toml(v)}" for k, v in value.items()) + " }"
+    return "[" + ", ".join(_toml(x) for x in np.asarray(value, dtype=object).tolist()) + "]"
+
+
+class MotionProblem:
+    """What a motion costs, where it starts and ends, and its limits: made here or read from a problem file.
+
+    >>> import numpy as np, leastaction as la
+    >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
+    ...                            terms=[la.Term("joint_jerk", 1.0)], control_points=20)
+    >>> la.optimize(problem, report=False).status
+    'Solved'
+    """
+
+    def __init__(
+        self,
+        mechanism: _core.Mechanism,
+        *,
+        duration: float,
+        start: Any,
+        end: Any,
+        terms: Sequence[Term],
+        limits: Sequence[Limit] = (),
+        via: Sequence[ViaPoint] = (),
+        degree: int | None = None,
+        control_points: int | None = None,
+        samples: int | None = None,
+        solver: Mapping[str, Any] | None = None,
+        name: str = "problem",
+    ) -> None:
+        lines = ['schema = "leastaction/problem/1"', f"name = {_toml(name)}", 'model = "model.json"', "", "[trajectory]"]
+        lines.append(f"duration = {_toml(float(duration))}")
+        for key, value in (("degree", degree), ("control_points", control_points), ("samples", samples)):
+            lines += [f"{key} = {_toml(value)}"] if value is not None else []
+        for key, place in (("start", start), ("end", end)):
+            lines.append(f"\n[{key}]")
+            if isinstance(place, _core.State):
+                place = {"q": place.q, "v": place.v}
+            elif not isinstance(place, Mapping) or set(place) - {"q", "v", "state", "derivatives"}:
+                place = {"q": place}
+            lines += [f"{k} = {_toml(v)}" for k, v in place.items()]
+        if limits:
+            lines += ["\n[limits]", *(f"{limit.kind} = {_toml(limit.value)}" for limit in limits)]
+        for term in terms:
+            lines += ["\n[[terms]]", f"kind = {_toml(term.kind)}"]
+            lines += [f"weight = {_toml(float(term.weight))}"] if term.weight is not None else []
+            lines += [f"{key} = {_toml(value)}" for key, value in term.options.items()]
+        for point in via:
+            lines += ["\n[[via]]", f"t = {_toml(float(point.t))}", f"joint = {_toml(point.joint)}"]
+            lines += [f"value = {_toml(float(point.value))}", f"order = {point.order}"]
+        if solver:
+            lines += ["\n[solver]", *(f"{key} = {_toml(value)}" for key, value in solver.items())]
+        self._text: str | None = "\n".join(lines) + "\n"
+        self._model: str | None = mechanism.to_json()
+        self._path: Path | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MotionProblem:
+        """A problem file, as ``leastaction optimize`` takes it."""
+        problem = cls.__new__(cls)
+        problem._text = problem._model = None
+        problem._path = Path(os.fspath(path)).absolute()
+        return problem
+
+    def _file(self, folder: Path) -> str:
+        if self._path is not None:
+            return str(self._path)
+        assert self._text is not None and self._model is not None
+        (folder / "model.json").write_text(self._model, encoding="utf-8")
+        (folder / "problem.toml").write_text(self._text, encoding="utf-8")
+        return str(folder / "problem.toml")
+
+    def to_toml(self) -> str:
+        """The problem file."""
+        if self._path is not None:
+            return self._path.read_text(encoding="utf-8")
+        assert self._text is not None
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<MotionProblem {self._path or 'made in Python'}>"
+
+
+Problem: TypeAlias = "MotionProblem | str | os.PathLike[str]"
+
+
+def _problem_file(problem: Problem, folder: Path) -> str:
+    return problem._file(folder) if isinstance(problem, MotionProblem) else os.fspath(problem)
+
+
+class Solution:
+    """A motion that was found. Whether it is a solution is `status`: an outcome, not an exception."""
+
+    def __init__(self, fields: dict[str, Any], trajectory: Trajectory, html: str | None) -> None:
+        self._fields, self._trajectory, self._html = fields, trajectory, html
+
+    @property
+    def status(self) -> str:
+        """`Solved`, `AlmostSolved`, `Infeasible`, …"""
+        return str(self._fields["status"])
+
+    @property
+    def objective(self) -> float:
+        """What the motion costs."""
+        return float(self._fields["objective"])
+
+    @property
+    def theta(self) -> Array:
+        """Control points of the spline, one row each."""
+        return np.array(self._fields["theta"], dtype=np.float64)
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The motion at 401 times."""
+        return self._trajectory
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Everything that `solution.json` says: terms, limits that act, residual, history."""
+        return self._fields
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes `solution.json`."""
+        Path(os.fspath(path)).write_text(json.dumps(self._fields, indent=2) + "\n", encoding="utf-8")
+
+    def report(self) -> Report:
+        """The report, to be shown or saved."""
+        if self._html is None:
+            raise ValueError("it was made with report=False")
+        return Report(self._html)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.status}, objective {self.objective:.9g}>"
+
+
+def optimize(problem: Problem, *, start: Solution | str | os.PathLike[str] | None = None, **settings: Any) -> Solution:
+    """Finds the best motion for a problem: costs, boundary states, limits."""
+    with _folder() as folder:
+        if isinstance(start, Solution):
+            start.save(folder / "start.json")
+            start = folder / "start.json"
+        settings = {**settings, "start": start, "out": folder / "out"}
+        found = _core._call(["--json", "optimize", _problem_file(problem, folder), *_flags("optimize", settings)])
+        found.pop("out", None)
+        return Solution(found, _trajectory(folder / "out" / "trajectory.csv"), _text(folder / "out" / "report.html"))
+
+
+class InverseSolution:
+    """Weights of costs that a motion is optimal for."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weights by term; they sum to one."""
+        return {term["name"]: float(term["weight"]) for term in self.fields["terms"]}
+
+    def __repr__(self) -> str:
+        return f"<InverseSolution {self.weights}>"
+
+
+def infer(problem: Problem, motion: Solution | Trajectory | str | os.PathLike[str], **settings: Any) -> InverseSolution:
+    """Finds the weights of costs that a motion is optimal for; weights of the problem are not looked at."""
+    with _folder() as folder:
+        if isinstance(motion, Solution):
+            motion.save(folder / "solution.json")
+            motion = folder / "solution.json"
+        elif isinstance(motion, Trajectory):
+            file = folder / "recorded.csv"
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(",".join(motion.columns) + "\n")
+                out.writelines(",".join(map(repr, row)) + "\n" for row in motion.table.tolist())
+            motion = file
+        settings = {"report": False, **settings, "motion": motion, "out": folder / "out"}
+        found = _core._call(["--json", "infer", _problem_file(problem, folder), *_flags("infer", settings)])
+    found.pop("out", None)
+    return InverseSolution(found)
+
+
+class Policy:
+    """Inputs over time with the feedback that makes a motion follow them, then what holds its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._fields: dict[str, Any] = json.loads(text)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """Reads a `policy.json`."""
+        return cls(Path(os.fspath(path)).read_text(encoding="utf-8"))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a `policy.json`."""
+        Path(os.fspath(path)).write_text(self._text, encoding="utf-8")
+
+    @property
+    def step(self) -> float:
+        """Seconds that inputs are held."""
+        return float(self._fields["step"])
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of the motion."""
+        return len(self._fields["steps"])
+
+    @property
+    def inputs(self) -> Array:
+        """Planned inputs, one row per step."""
+        return np.array([step["u"] for step in self._fields["steps"]], dtype=np.float64)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return f"<Policy of `{self._fields['model']}`: {self.steps} steps of {self.step} s>"
+
+
+def policy_text(policy: Policy | str | os.PathLike[str] | None) -> str | None:
+    """A policy as the compiled half takes it."""
+    if policy is None or isinstance(policy, Policy):
+        return None if policy is None else policy._text
+    return Path(os.fspath(policy)).read_text(encoding="utf-8")
+
+
+class ControlSolution(Solution):
+    """Inputs that were found, with their feedback."""
+
+    def __init__(
+        self, fields: dict[str, Any], trajectory: Trajectory, html: str | None, policy: Policy, model: str
+    ) -> None:
+        super().__init__(fields, trajectory, html)
+        self._policy, self._model = policy, model
+
+    @property
+    def policy(self) -> Policy:
+        """The plan with its feedback."""
+        return self._policy
+
+    @property
+    def inputs(self) -> Array:
+        """Planned inputs, one row per step."""
+        return self._policy.inputs
+
+    @property
+    def mechanism(self) -> _core.Mechanism:
+        """The model that the problem names."""
+        return _core.load(self._model)
+
+
+def control(problem: str | os.PathLike[str], **settings: Any) -> ControlSolution:
+    """Finds the inputs that reach a goal, and feedback that holds it, for a problem file with a table [control]."""
+    path = Path(os.fspath(problem))
+    with _folder() as folder:
+        settings = {**settings, "out": folder / "out"}
+        found = _core._call(["--json", "control", str(path), *_flags("control", settings)])
+        found.pop("out", None)
+        out = folder / "out"
+        policy = Policy.load(out / "policy.json")
+        named = re.search(r'^model\s*=\s*"([^"]*)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+        model = named[1] if named else ""
+        if not model.startswith("@"):
+            model = str(path.absolute().parent / model)
+        return ControlSolution(found, _trajectory(out / "trajectory.csv"), _text(out / "report.html"), policy, model)
+
+
+def dynamics(
+    mechanism: _core.Mechanism, at: _core.State | str | None = None, u: Any = None, **settings: Any
+) -> dict[str, Array]:
+    """The equations of motion at a state, by name: mass matrix, bias, forces, accelerations that keep loops closed, …
+
+    >>> import leastaction as la
+    >>> la.dynamics(la.load("@four-bar"))["mass_matrix"].shape
+    (3, 3)
+    """
+    with _folder() as folder:
+        if isinstance(at, _core.State):
+            at = _at(mechanism, at, folder)
+        if u is not None:
+            values = np.broadcast_to(np.asarray(u, dtype=np.float64), (mechanism.nu,))
+            settings["input"] = dict(zip(mechanism.inputs, values, strict=True))
+        settings["at"] = at
+        found = _core._call(["--json", "dynamics", _named(mechanism, folder), *_flags("dynamics", settings)])
+    return {name: np.array(table["values"], dtype=np.float64) for name, table in found.items()}
+
+
+def info(model: Model, **settings: Any) -> dict[str, Any]:
+    """What a model consists of."""
+    with _folder() as folder:
+        result = _core._call(["--json", "info", _named(model, folder), *_flags("info", settings)])
+    assert isinstance(result, dict)
+    return result

@@ -1,0 +1,84 @@
+"""Exceptions: right class, attributes, pickling, keywords in place of flags."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction import errors
+
+
+def provoke(call, kind, builtin, **attributes):
+    with pytest.raises(kind) as caught:
+        call()
+    error = caught.value
+    assert isinstance(error, errors.LeastActionError) and isinstance(error, builtin)
+    for name, value in attributes.items():
+        assert getattr(error, name) == value, name
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error) and str(again) == str(error) and again._attributes == error._attributes
+    assert "--" not in str(error), str(error)
+    return error
+
+
+def test_files_and_models(tmp_path):
+    provoke(lambda: la.load(tmp_path / "nothing.urdf"), errors.FileError, OSError)
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"schema": "leastaction/model/1", "name": "x", "bodies": [{"name": "a", "mass": -1}], "jonts": []}')
+    error = provoke(lambda: la.load(wrong), errors.ModelError, ValueError)
+    assert error.diagnostics[0].severity == "error" and error.diagnostics[0].line == 1
+    assert error.diagnostics[0].file == str(wrong)
+    assert not la.check(wrong) and la.check(wrong).diagnostics
+    provoke(lambda: la.load("@chian/3"), errors.BadOption, ValueError)
+    error = provoke(lambda: la.load("@chain/3", ignore=["frction"]), errors.BadOption, ValueError, option="ignore")
+    assert "friction" in error.remedy
+    provoke(lambda: la.load("@chain/3", bse="fixed"), errors.BadOption, ValueError, option="bse")
+
+
+def test_models_that_an_integrator_does_not_support():
+    mech = la.load("@four-bar")
+    error = provoke(lambda: la.Simulator(mech, integrator="rk4"), errors.ModelError, ValueError)
+    assert "ignore=" in str(error) and error.diagnostics
+    error = provoke(lambda: la.Plant(la.load("@chain/2"), integrator="rk4"), errors.Unsupported, NotImplementedError)
+    assert error.integrator == "rk4"
+    provoke(lambda: la.linearize(la.load("@chain/2"), integrator="rk4"), errors.BadOption, ValueError)
+
+
+def test_steps():
+    mech = la.load("@ball-chain/3")
+    sim = la.Simulator(mech, v=np.full(mech.nv, 1e200), step=0.01)
+    error = provoke(lambda: sim.step(), errors.StepError, ArithmeticError)
+    assert error._attributes
+    provoke(lambda: sim.step(step=-1.0), errors.BadOption, ValueError, option="step")
+    provoke(lambda: sim.step(step=float("nan")), errors.BadOption, ValueError)
+    provoke(lambda: la.Simulator(mech, order=3), errors.BadOption, ValueError, option="order")
+    other = la.load("@chain/2").start_state()
+    provoke(lambda: la.Simulator(mech, start=other), errors.BadOption, ValueError, option="start")
+    opened = la.load("@four-bar")
+    joints = {joint: 2.0 for joint in opened.joints}
+    try:
+        la.Simulator(opened, q=opened.state(q=joints).q)
+    except errors.LeastActionError as error:
+        assert isinstance(error, errors.OpenLoop) and error.joint and error.gap > 0
+
+
+def test_every_variant_of_a_step_error_has_a_class():
+    """The compiled half names classes by variants; what it does not know is still a `LeastActionError`."""
+    for kind in ("NotConverged", "NotFinite", "Singular", "OpenLoop", "Unsupported", "BadOption", "ShapeError"):
+        made = errors._make(kind, "text", {"remedy": "`--ignore loops,mimic` or `--no-report` or `--out DIR`"})
+        assert type(made).__name__ == kind
+        assert made.remedy == '`ignore=["loops", "mimic"]` or `report=False` or `out=…`'
+    assert errors._make("Unheard", "text", {}).kind == "Unheard"
+
+
+def test_problems(tmp_path):
+    problem = tmp_path / "p.toml"
+    problem.write_text('schema = "leastaction/problem/1"\nmodel = "@chain/2"\n[trajectory]\nduration = -1\n')
+    error = provoke(lambda: la.optimize(problem), errors.ModelError, ValueError)
+    assert any(d.line == 4 for d in error.diagnostics)
+    provoke(lambda: la.optimize(problem, outt="x"), errors.BadOption, ValueError, option="outt")
+    provoke(lambda: la.control(tmp_path / "none.toml"), errors.FileError, OSError)
+    unstable = np.array([[2.0]])
+    error = provoke(lambda: la.riccati(unstable, np.zeros((1, 1)), [1], [1]), errors.ControlError, ValueError)
+    assert error.kind == "NotStabilizable"

@@ -1,0 +1,100 @@
+"""Rollouts and batches: rows are independent, failures are rows."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from conftest import MODELS, states
+
+
+@pytest.mark.parametrize("name", ["chain", "tree", "five_bar"])
+def test_rows_do_not_depend_on_threads_or_on_each_other(name, request):
+    mech = request.getfixturevalue(name)
+    size = 0.05 if name == "five_bar" else 0.7
+    q, v = states(mech, 12, size=size)
+    v = np.zeros_like(v) if name == "five_bar" else v
+    one = la.rollout(mech, q, v, steps=15, step=0.005, threads=1)
+    many = la.rollout(mech, q, v, steps=15, step=0.005, threads=3)
+    assert np.array_equal(one.q, many.q) and np.array_equal(one.v, many.v)
+    sim = la.Simulator(mech, q=q[7], v=v[7], step=0.005)
+    sim.run(15)
+    assert np.array_equal(sim.state.q, one.q[7])
+    rows = la.rollout(mech, q, v, steps=15, step=0.005, record="rows", every=5)
+    assert rows.q.shape == (12, 4, mech.nq) and np.array_equal(rows.q[:, -1], one.q)
+    assert np.allclose(rows.t, [0, 0.025, 0.05, 0.075])
+
+
+@pytest.mark.parametrize("settings", [{"iteration": "chord"}, {"iteration": "newton", "order": 6}, {"integrator": "maximal"},
+                                      {"integrator": "dop853"}, {"integrator": "rk4"}], ids=str)
+def test_memory_that_rows_share_leaves_no_trace(settings, tree):
+    q, v = states(tree, 9, size=1.5)
+    together = la.rollout(tree, q, 5 * v, steps=30, step=0.02, threads=1, **settings)
+    for i in (0, 4, 8):
+        alone = la.Simulator(tree, q=q[i], v=5 * v[i], step=0.02, **settings)
+        alone.run(30)
+        assert np.array_equal(together.q[i], alone.state.q)
+
+
+def test_inputs_of_every_shape_act():
+    mech = la.load(MODELS / "cart-pole.json")
+    rng = np.random.default_rng(0)
+    q, u = np.zeros((4, 2)), rng.uniform(-1, 1, (4, 10, 1))
+    each = la.rollout(mech, q, 0.0, u, steps=10, step=0.01)
+    for i in range(4):
+        single = la.rollout(mech, q[i], 0.0, u[i], steps=10, step=0.01)
+        assert np.array_equal(single.q, each.q[i])
+    per_row = la.rollout(mech, q, 0.0, u[:, 0], steps=10, step=0.01, hold="row")
+    held = la.rollout(mech, q, 0.0, np.repeat(u[:, :1], 10, axis=1), steps=10, step=0.01)
+    assert np.array_equal(per_row.q, held.q)
+    law = la.rollout(mech, q, 0.0, steps=10, step=0.01, controller=lambda t, q, v: u[:, round(t / 0.01)])
+    assert np.array_equal(law.q, each.q)
+    with pytest.raises(la.errors.ShapeError, match="hold"):
+        la.rollout(mech, q, 0.0, u[:, :5].copy(), steps=10, step=0.01)
+
+
+def test_a_row_that_fails_leaves_the_others_alone():
+    mech = la.load("@ball-chain/3")
+    v = np.zeros((5, mech.nv))
+    v[3] = 1e200
+    with pytest.warns(la.errors.RolloutWarning, match="1 of 5 runs failed, first: row 3"):
+        roll = la.rollout(mech, v=v, steps=5, step=0.01)
+    assert roll.ok.tolist() == [True, True, True, False, True]
+    assert np.isnan(roll.q[3]).all() and np.isfinite(roll.q[[0, 1, 2, 4]]).all()
+    assert roll.failures[0].row == 3 and isinstance(roll.failures[0].error, la.errors.StepError)
+    with pytest.raises(la.errors.StepError):
+        roll.raise_failures()
+    batch = la.BatchSimulator(mech, 5, v=v, step=0.01)
+    batch.step(steps=5)
+    assert batch.ok.tolist() == roll.ok.tolist() and np.isfinite(batch.q).all()
+    batch.reset([3])
+    batch.step()
+    assert batch.ok.all()
+
+
+def test_batches_step_like_simulators(tree):
+    q, v = states(tree, 20)
+    u = np.random.default_rng(5).uniform(-1, 1, (20, tree.nu))
+    for threads in (1, 4):
+        batch = la.BatchSimulator(tree, 20, q=q, v=v, threads=threads, step=0.01)
+        for _ in range(3):
+            batch.step(u)
+        sim = la.Simulator(tree, q=q[11], v=v[11], step=0.01)
+        for _ in range(3):
+            sim.step(u[11])
+        assert np.array_equal(batch.q[11], sim.state.q) and len(batch) == 20
+    with pytest.raises(la.errors.ShapeError):
+        batch.step(u[:3])
+    with pytest.raises(la.errors.BadOption):
+        batch.reset([20])
+
+
+def test_options_are_checked(chain):
+    for settings in ({"steps": 0}, {"steps": 3, "every": 0}, {"steps": 3, "record": "all"}, {"steps": 3, "threads": 0},
+                     {"steps": 3, "duration": 1.0}, {"steps": 2, "stp": 1}):
+        with pytest.raises(la.errors.BadOption):
+            la.rollout(chain, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert la.rollout(chain, duration=0.05, step=0.01).steps == 5
