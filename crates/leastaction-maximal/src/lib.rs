@@ -198,7 +198,7 @@ impl Maximal {
         if composed && asked != composition.order() {
             return refused(format!("the composition given has order {}", composition.order()));
         }
-        if !(2..=curve::MAX_ORDER).contains(&asked) || asked % 2 != 0 {
+        if !(2..=curve::MAX_ORDER).contains(&asked) || !asked.is_multiple_of(2) {
             return refused(format!("the maximal integrator has the even orders 2 to {}", curve::MAX_ORDER));
         }
         if asked > 2 && !composed && more.rotation_map == RotationMap::Cayley {
@@ -564,7 +564,7 @@ impl Integrator for Maximal {
                     .into(),
             });
         }
-        if self.order % 2 != 0 || !(2..=curve::MAX_ORDER).contains(&self.order) {
+        if !self.order.is_multiple_of(2) || !(2..=curve::MAX_ORDER).contains(&self.order) {
             return Err(StepError::BadOption {
                 option: "order",
                 value: self.order.to_string(),

@@ -37,7 +37,7 @@ impl Maximal {
         state: &mut MaximalState,
         input: Input<'_>,
         h: f64,
-        mut derivative: Option<&mut StepDerivative>,
+        derivative: Option<&mut StepDerivative>,
     ) -> Result<StepReport, StepError> {
         debug_assert_eq!(input.u.len(), mechanism.nu());
         let mut report = StepReport::default();
@@ -66,9 +66,7 @@ impl Maximal {
             }
             return Ok(report);
         }
-        if let Err(error) =
-            self.curve_interval(ws, state, input.u, h, 0, &mut report, derivative.as_deref_mut())
-        {
+        if let Err(error) = self.curve_interval(ws, state, input.u, h, 0, &mut report, derivative) {
             if ws.saved {
                 state.restore(&ws.layout, &ws.backup);
             }
@@ -159,7 +157,7 @@ impl Maximal {
             } else {
                 project(ws, state);
                 let (body, arm) = (&ws.system.body, &state.side.arm);
-                memory.x.from_velocity(&memory.table, h, |i| {
+                memory.x.coast(&memory.table, h, |i| {
                     let (ang, lin) = (angular(&body[i]), linear(&body[i]));
                     six(ang, lin - ang.cross(arm[i]))
                 });

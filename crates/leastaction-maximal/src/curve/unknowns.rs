@@ -57,7 +57,7 @@ impl Unknowns {
     }
 
     /// Rotation and translation at the constant velocity `[Ω; v]` (world axes, centre of mass) of every link; no impulses.
-    pub(crate) fn from_velocity(&mut self, table: &Table, h: f64, w: impl Fn(usize) -> Six) {
+    pub(crate) fn coast(&mut self, table: &Table, h: f64, w: impl Fn(usize) -> Six) {
         let n = self.rho.len() / table.s;
         for i in 0..n {
             let w = w(i);
