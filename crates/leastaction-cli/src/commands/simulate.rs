@@ -276,11 +276,13 @@ fn complete(settings: &mut Settings, model: &Model, served: &Served) {
     settings.report.get_or_insert(true);
 }
 
-/// True if nothing but inputs takes energy away or adds it.
+/// True if nothing but inputs takes energy away or adds it; what runs into a limit loses some.
 fn is_conservative(mechanism: &Mechanism) -> bool {
     let still = |values: &[f64; 6]| values.iter().all(|x| *x == 0.0);
     mechanism.joints().iter().all(|joint| still(&joint.damping) && still(&joint.friction))
         && mechanism.bodies().iter().all(|body| body.drag == 0.0)
+        && mechanism.tendons().iter().all(|tendon| tendon.damping == 0.0)
+        && mechanism.rows().is_empty()
 }
 
 fn integrator_label(served: &Served) -> String {
