@@ -46,11 +46,12 @@ pub struct Served {
     pub ignored: Vec<String>,
 }
 
-/// Which special elements an integrator supports.
-fn serves(method: Method, kind: Ignore) -> bool {
+/// Which special elements of a mechanism an integrator supports.
+fn serves(method: Method, kind: Ignore, mechanism: &Mechanism) -> bool {
     match kind {
         Ignore::Loops | Ignore::Rolling => method == Method::Maximal,
-        Ignore::Friction | Ignore::Mimic | Ignore::Couplings => method != Method::Maximal,
+        Ignore::Friction => method != Method::Maximal || default_method(mechanism) == Method::Minimal,
+        Ignore::Mimic | Ignore::Couplings => method != Method::Maximal,
     }
 }
 
@@ -247,7 +248,7 @@ fn refuse(
 ) -> Result<(), Failure> {
     let refused: Vec<Special> = specials(description, mechanism)
         .into_iter()
-        .filter(|special| special.nowhere || !serves(method, special.kind))
+        .filter(|special| special.nowhere || !serves(method, special.kind, mechanism))
         .collect();
     if refused.is_empty() {
         return Ok(());
@@ -257,7 +258,8 @@ fn refuse(
     kinds.dedup();
     let diagnostics = refused.iter().take(LISTED).map(|special| {
         let mut remedy = format!("`--ignore {}` leaves it out", special.kind.word());
-        let other = [Method::Minimal, Method::Maximal].into_iter().find(|other| serves(*other, special.kind));
+        let methods = [Method::Minimal, Method::Maximal];
+        let other = methods.into_iter().find(|other| serves(*other, special.kind, mechanism));
         if let Some(other) = other.filter(|_| !special.nowhere) {
             remedy = format!("`--integrator {}` supports it; {remedy}", other.name());
         }

@@ -186,9 +186,7 @@ impl Prepared {
         record: &mut dyn FnMut(&[f64]) -> Result<(), Failure>,
     ) -> Result<Done, Failure> {
         let (settings, served) = (&self.settings, &self.served);
-        let enforced = settings.limits == Some(LimitMode::Enforce)
-            && served.mechanism.joints().iter().any(|joint| joint.limits.is_some());
-        let conservative = is_conservative(&served.mechanism) && !plan.inputs.act() && !enforced;
+        let conservative = is_conservative(&served.mechanism) && !plan.inputs.act();
         let planned_steps = plan.steps;
         let names = plan.forces.as_ref().map(|forces| forces.names().to_vec());
         let mut page = settings
@@ -341,12 +339,14 @@ fn complete(settings: &mut Settings, model: &Model, served: &Served) {
     settings.report.get_or_insert(true);
 }
 
-/// True if nothing but inputs takes energy away or adds it.
+/// True if nothing but inputs takes energy away or adds it; what runs into a limit loses some.
 fn is_conservative(mechanism: &Mechanism) -> bool {
     let still = |values: &[f64; 6]| values.iter().all(|x| *x == 0.0);
     mechanism.joints().iter().all(|joint| still(&joint.damping) && still(&joint.friction))
         && mechanism.bodies().iter().all(|body| body.drag == 0.0)
         && mechanism.drives().iter().all(|drive| drive.law.bias == [0.0; 3])
+        && mechanism.tendons().iter().all(|tendon| tendon.damping == 0.0)
+        && mechanism.rows().is_empty()
 }
 
 fn integrator_label(served: &Served) -> String {

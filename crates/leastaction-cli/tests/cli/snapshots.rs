@@ -24,16 +24,18 @@ snapshots! {
     simulate_a_scenario: "simulate run.toml";
     simulate_a_scenario_with_flags: "simulate --scenario run.toml --step 0.02 --q hinge=0.2 --print-config";
     simulate_prints_its_scenario: "simulate @ball-chain/1 --q joint0=1,0,0,0 --v joint0=0,0,-2 --gravity 0,0,-1.6 --integrator dop853 --tolerance 1e-9 --print-config";
-    simulate_with_limits_passed: "simulate cart.json --integrator rk4 --input push=1 --duration 1 --no-report --out out";
+    simulate_with_limits_passed: "simulate cart.json --integrator rk4 --input push=1 --duration 1 --limits monitor --no-report --out out";
+    simulate_with_limits_held: "simulate cart.json --integrator rk4 --input push=1 --duration 1 --no-report --out out";
+    simulate_with_friction_and_mimic: "simulate arm.urdf --duration 0.5 --no-report --out out";
     simulate_without_limits: "simulate cart.json --integrator rk4 --input push=1 --duration 1 --limits off --no-report --out out";
     simulate_inputs_from_a_table: "simulate cart.json --integrator rk4 --inputs push.csv --duration 0.5 --no-report --out out";
     simulate_with_elements_ignored: "simulate arm.urdf --integrator rk4 --ignore friction,mimic --duration 0.1 --no-report --out out";
     simulate_from_a_keyframe: "simulate lever.xml --integrator rk4 --ignore loops,couplings,friction --state up --duration 0.1 --no-report --out out";
 
     a_loop_closes_by_itself: "simulate @four-bar --duration 0.1 --no-report --out out";
-    friction_and_mimic_are_refused_with_their_line: "simulate arm.urdf --integrator rk4";
+    a_mimic_is_refused_with_its_line: "simulate arm.urdf --integrator maximal";
     loops_are_refused_with_their_line: "simulate lever.xml --integrator rk4";
-    limits_can_not_be_enforced_by_every_integrator: "simulate @chain/2 --integrator rk4 --limits enforce";
+    a_start_beyond_a_limit: "simulate arm.urdf --q elbow=-0.5";
     an_unknown_flag: "simulate @chain/2 --integrater rk4";
     an_unknown_integrator: "simulate @chain/2 --integrator rk5";
     an_unknown_joint: "simulate @chain/2 --integrator rk4 --q jont1=1";

@@ -230,3 +230,36 @@ fn a_mimic_moves_as_the_reduced_equations_say_at_every_order() {
         assert!(slope > least, "order {order}: slope {slope}");
     }
 }
+
+#[test]
+fn fixed_tendons_of_mjcf_are_sums_springs_and_couplings() {
+    let text = r#"<mujoco><compiler angle="radian"/><worldbody><body>
+        <joint name="a" axis="0 1 0" ref="0.5"/><geom type="capsule" size="0.02 0.2" mass="1"/>
+        <body pos="0 0 -0.4"><joint name="b" axis="0 1 0"/><geom type="capsule" size="0.02 0.2" mass="1"/>
+        <body pos="0 0 -0.4"><joint name="c" axis="0 1 0"/><geom type="capsule" size="0.02 0.2" mass="1"/>
+        </body></body></body></worldbody>
+        <tendon>
+          <fixed name="pull" stiffness="3" springlength="0.8" damping="0.1"><joint joint="a" coef="2"/><joint joint="b"/></fixed>
+          <fixed name="tie"><joint joint="b" coef="1"/><joint joint="c" coef="-2"/></fixed>
+        </tendon>
+        <equality><tendon tendon1="tie" polycoef="0.1 0 0 0 0"/></equality></mujoco>"#;
+    let options = leastaction::io::mjcf::MjcfOptions::default();
+    let mut reading = leastaction::io::mjcf::read_mjcf(text, std::path::Path::new("t.xml"), &options);
+    let mechanism = reading.build().unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
+    let [tendon] = mechanism.tendons() else { panic!("{:?}", mechanism.tendons()) };
+    // MuJoCo's length counts `a` from 0.5.
+    assert!((tendon.rest - (0.8 - 2.0 * 0.5)).abs() < 1e-15 && tendon.stiffness == 3.0);
+    let mut state = mechanism.neutral_state();
+    state.q[1] = 0.3;
+    let mut run = simulator(&mechanism, Method::Minimal, &state);
+    let mut twin = simulator(&mechanism, Method::Dop853, &state);
+    for _ in 0..100 {
+        run.step(&[], 0.005).expect("step");
+        twin.step(&[], 0.005).expect("step");
+    }
+    let (q, twin) = (run.state().q.clone(), twin.state().q.clone());
+    assert!((q[1] - 2.0 * q[2] - 0.1).abs() < 1e-13, "{q:?}");
+    for (a, b) in q.iter().zip(&twin) {
+        assert!((a - b).abs() < 1e-6, "{q:?} {twin:?}");
+    }
+}

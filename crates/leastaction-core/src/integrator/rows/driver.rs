@@ -400,9 +400,8 @@ impl RowDriver {
                 for (member, state) in self.problem.member.iter_mut().zip(&states.list) {
                     *member = state.locked;
                 }
-                if self.hold_still(mechanism, states, u)? {
-                    parts.set_velocity(&self.now.v);
-                }
+                self.hold_still(mechanism, states, u)?;
+                parts.set_velocity(&self.now.v);
                 continue;
             }
             let limit = |driver: &Self| {

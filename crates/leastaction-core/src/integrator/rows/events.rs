@@ -88,10 +88,13 @@ impl Scales {
 
     /// Within this it is zero.
     pub(super) fn tolerance(&self, kind: usize, row: &Row, friction: f64, slope: f64) -> f64 {
+        let in_time = slope.abs() * 1e-12 * self.h;
+        // Always less than what counts as violated: an event found must not be met again where it was found.
+        let most = 0.5 * self.threshold(kind, row, friction);
         match kind {
-            STOP => (2e-14 * self.velocity).max(slope.abs() * 1e-12 * self.h),
+            STOP => (2e-14 * self.velocity).max(in_time).min(most),
             DOWN | UP => 4e-9 * self.torque(friction),
-            _ => (2e-15 * self.position(row)).max(slope.abs() * 1e-12 * self.h),
+            _ => (2e-15 * self.position(row)).max(in_time).min(most),
         }
     }
 

@@ -43,10 +43,12 @@ impl RowDriver {
             }
         }
         changed |= self.stand_still(mechanism, states, u)?;
-        if changed {
+        self.decide(mechanism, states, u)?;
+        // Momenta may have parts along rows that were held, which must not act when they let go.
+        let let_go = self.was.iter().zip(&states.list).any(|(was, is)| was.locked && !is.locked);
+        if changed || let_go {
             parts.set_velocity(&self.now.v);
         }
-        self.decide(mechanism, states, u)?;
         self.now.known = false;
         states.settled = true;
         states.mean.fill(f64::NAN);
