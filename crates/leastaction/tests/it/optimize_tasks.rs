@@ -133,7 +133,7 @@ fn a_hand_keeps_out_of_balls_and_behind_planes() {
         Transcription::with_jets(&mechanism, &problem(&mechanism, vec![goal, ball, plane])).expect("valid");
     let solution = solved(&mut tr, &[1.0, 0.0]);
     assert!(solution.tasks.iter().all(|t| t.violation <= 1e-10), "{:?}", solution.tasks);
-assert!(solution.tasks[2].multiplier > 0.0, "{:?}", solution.tasks);
+    assert!(solution.tasks[2].multiplier > 0.0, "{:?}", solution.tasks);
     assert!(solution.objective >= free.objective, "{} {}", solution.objective, free.objective);
     assert!(solution.kkt_residual <= 1e-8, "{:.1e}", solution.kkt_residual);
 }
