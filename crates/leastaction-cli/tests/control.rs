@@ -173,3 +173,25 @@ fn a_closed_linkage_is_driven_to_a_point_and_held_there() {
     assert!(number(&open["position"]) > number(&feedback["position"]), "{open}");
     std::fs::remove_dir_all(&out).expect("removed");
 }
+
+/// Inputs that can't move anything: the least cost is far from the goal, and that is what is said.
+#[test]
+fn a_goal_out_of_reach_is_missed_and_not_called_solved() {
+    let out = folder("missed");
+    std::fs::create_dir_all(&out).expect("folder");
+    let text = std::fs::read_to_string(root().join("examples/pendulum_swing_up.toml")).expect("example");
+    let model = root().join("models").display().to_string();
+    let lines = text.lines().map(|line| match line.starts_with("input = ") {
+        true => "input = 1e-300".to_owned(),
+        false => line.replace("../models", &model),
+    });
+    let problem = out.join("weak.toml");
+    std::fs::write(&problem, lines.collect::<Vec<_>>().join("\n")).expect("written");
+    let target = out.join("x").display().to_string();
+    let done = run(&["control", &problem.display().to_string(), "--json", "--no-report", "--out", &target]);
+    assert_eq!(done.status.code(), Some(1), "{}", String::from_utf8_lossy(&done.stderr));
+    let value: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(value["outcome"], "missed");
+    assert!(value["verdict"].as_str().is_some_and(|v| v.contains("raise the weights at the end")), "{value}");
+    std::fs::remove_dir_all(&out).expect("removed");
+}

@@ -253,7 +253,7 @@ fn bad_recordings_are_refused_with_place_and_remedy() {
         (
             "arm.json",
             "blind.trc",
-            trc(&["wrist"], "mm", 1, &format!("{}10\t0.1\t\t\t\n", rows(three))),
+            trc(&["wrist", "hand"], "mm", 2, &format!("{}10\t0.1\t\t\t\t\t\t\n", rows("1\t2\t3\t4\t5\t6"))),
             "blind.trc:15: only 0 markers were seen",
             "fill the gaps",
         ),

@@ -122,5 +122,5 @@ fn a_recording_with_holes_is_not_explained_by_any_weights() {
     )
     .unwrap();
     let said = refused(&folder, &format!("infer {} --motion holes.csv --out i", examples.display()));
-    assert!(said.contains("row 2 of `holes.csv` has a value that is not finite"), "{said}");
+    assert!(said.contains("holes.csv:3: `link1_joint` is missing or not finite"), "{said}");
 }

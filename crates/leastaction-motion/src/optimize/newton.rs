@@ -105,14 +105,31 @@ pub fn minimise(
     let Search { history, iteration, mut kkt, theta: best, .. } = search;
     *theta = best;
     // Where rounding of the control points ends the search, the low part goes on.
-    let stalled = status == SolveStatus::MaxIterations && iteration < options.max_iterations && kkt < 1e-3;
+    let stalled = status == SolveStatus::MaxIterations && iteration < options.max_iterations;
     if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved || stalled {
         kkt = polish(tr, weights, theta).min(kkt);
+        if kkt > options.tolerance && stalled && tr.equalities.is_empty() {
+            kkt = kkt.min(at_rest(tr, weights, theta));
+        }
         if kkt <= options.tolerance {
             status = SolveStatus::Solved;
         }
     }
     NewtonReport { status, iterations: iteration, kkt, history }
+}
+
+/// The gradient against what the samples of the terms could push: where all terms are at their own minimum nothing is left to
+/// cancel between them.
+fn at_rest(tr: &mut Transcription, weights: &[f64], theta: &ControlPoints) -> f64 {
+    let mut point = Point::default();
+    tr.evaluate(theta, &mut point);
+    tr.linearize(&mut point);
+    let now = slope(tr, weights, &point, theta);
+    let size = (0..weights.len())
+        .filter(|t| weights[*t] > 0.0)
+        .map(|t| weights[t] * tr.gradient_size(t, &point, theta))
+        .fold(0.0, f64::max);
+    largest(&now.gradient) / now.scale.max(NEGLIGIBLE * size)
 }
 
 struct Search<'a> {
@@ -238,17 +255,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn give_up(&mut self) -> SolveStatus {
-        // Where all terms are at their own minimum nothing is left to cancel: what could push is the measure.
-        let size = (0..self.weights.len())
-            .filter(|t| self.weights[*t] > 0.0)
-            .map(|t| self.weights[t] * self.tr.gradient_size(t, &self.point, &self.theta))
-            .fold(0.0, f64::max);
-        let at_rest = self.kkt * self.slope.scale / self.slope.scale.max(NEGLIGIBLE * size);
-        if at_rest <= self.options.tolerance {
-            self.kkt = at_rest;
-            return SolveStatus::Solved;
-        }
+    fn give_up(&self) -> SolveStatus {
         if self.kkt <= 1e3 * self.options.tolerance {
             SolveStatus::AlmostSolved
         } else {

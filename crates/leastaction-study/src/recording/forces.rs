@@ -53,6 +53,7 @@ impl Forces {
         let table = Table::read(path)?;
         let times = table.times(path)?;
         checks::times(&times, &table, path)?;
+        table.expect_rows(path)?;
         let mut all: Vec<ForceSource> = sources.to_vec();
         for column in &table.columns {
             if let Some(body) = column.name.strip_prefix("force.").and_then(|n| n.strip_suffix(".fx")) {

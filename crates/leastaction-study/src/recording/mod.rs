@@ -135,6 +135,7 @@ fn joints(
             data.push(values);
         }
     }
+    table.expect_rows(path)?;
     let rows = data.first().map_or(0, Vec::len);
     let flat = (0..rows).flat_map(|s| data.iter().map(move |column| column[s])).collect();
     Ok(Recording {

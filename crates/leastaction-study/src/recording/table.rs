@@ -192,10 +192,6 @@ impl Table {
             table.rows.push(numbers);
             table.lines.push(line);
         }
-        if table.rows.len() < 4 {
-            let what = format!("there are {} rows of numbers", table.rows.len());
-            return Err(wrong(header_line, what, "a motion needs many samples: record longer or faster"));
-        }
         Ok(table)
     }
 
@@ -224,6 +220,16 @@ impl Table {
 
     pub(super) fn values(&self, column: &Column, factor: f64) -> Vec<f64> {
         self.rows.iter().map(|row| factor * row[column.index]).collect()
+    }
+
+    /// Refuses what is too short for a motion.
+    pub(super) fn expect_rows(&self, path: &Path) -> Result<(), Failure> {
+        if self.rows.len() >= 4 {
+            return Ok(());
+        }
+        let (line, count) = (self.unit_line, self.rows.len());
+        Err(Failure::new(format!("{}:{line}: there are {count} rows of numbers", path.display()))
+            .help("a motion needs many samples: record longer or faster"))
     }
 
     /// Line of a row.
