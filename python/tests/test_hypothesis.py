@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import leastaction as la
 
-COUNT = int(os.environ.get("LEASTACTION_WRONG_CALLS", "1000"))
+COUNT = int(os.environ.get("LEASTACTION_WRONG_CALLS", "300"))
 CHAIN = la.load("@chain/3")
 TREE = la.load("@ball-chain/2")
 SIM = la.Simulator(CHAIN, step=0.01)
