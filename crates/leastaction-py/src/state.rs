@@ -182,12 +182,12 @@ impl State {
     #[allow(clippy::type_complexity)]
     fn __reduce__<'py>(
         this: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Mechanism, f64, Vec<f64>, Vec<f64>, Option<(String, Vec<f64>)>))> {
+    ) -> PyResult<(Bound<'py, PyAny>, (Mechanism, f64, [Vec<f64>; 4], Option<(String, Vec<f64>)>))> {
         let restore = this.py().import("leastaction._core")?.getattr("_restore_state")?;
         let own = this.get();
         let warm = own.inner.warm.as_ref().map(|warm| (warm.integrator.clone(), warm.data.clone()));
-        let CoreState { t, q, v, .. } = own.inner.clone();
-        Ok((restore, (own.mechanism(), t, q, v, warm)))
+        let CoreState { t, q, v, act, inputs, .. } = own.inner.clone();
+        Ok((restore, (own.mechanism(), t, [q, v, act, inputs], warm)))
     }
 }
 
@@ -197,14 +197,14 @@ pub(crate) fn _restore_state(
     py: Python<'_>,
     mechanism: &Bound<'_, Mechanism>,
     t: f64,
-    q: Vec<f64>,
-    v: Vec<f64>,
+    numbers: [Vec<f64>; 4],
     warm: Option<(String, Vec<f64>)>,
 ) -> PyResult<State> {
+    let [q, v, act, inputs] = numbers;
     let shared = &mechanism.get().shared;
     if q.len() != shared.mechanism.nq() || v.len() != shared.mechanism.nv() {
         return Err(shape_error(py, "state", "that of its mechanism", "another"));
     }
     let warm = warm.map(|(integrator, data)| WarmStart { integrator, data });
-    Ok(State::of(shared, CoreState { t, q, v, warm, ..CoreState::default() }))
+    Ok(State::of(shared, CoreState { t, q, v, act, inputs, warm }))
 }
