@@ -335,8 +335,8 @@ fn the_schema_holds_the_keys_of_the_format_and_no_others() {
         known.entry(id).or_default().extend(object["properties"].as_object().unwrap().keys().cloned());
     }
     assert_eq!(seen, known);
-    // 13 structures, and one for each kind of shape and constraint.
-    assert_eq!(known.len(), 13 + 6 + 2);
+    // 15 structures, and one for each kind of shape and constraint.
+    assert_eq!(known.len(), 15 + 6 + 2);
 }
 
 #[test]
