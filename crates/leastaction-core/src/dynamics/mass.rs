@@ -155,7 +155,7 @@ impl TreeMass {
         }
         for (i, node) in nodes.iter().enumerate() {
             let (n, v) = (node.nv, node.v);
-            let mut motion = self.from_parent(i, node);
+            let mut motion = self.carried_motion(i, node);
             let mut rest = [0.0; 6];
             for c in 0..n {
                 rest[c] = self.efforts[v + c] - motion.dot(self.spread[v + c]);
@@ -176,7 +176,7 @@ impl TreeMass {
     pub fn times(&mut self, mechanism: &Mechanism, x: &[f64], r: &mut [f64]) {
         let nodes = &mechanism.tree().nodes;
         for (i, node) in nodes.iter().enumerate() {
-            let mut motion = self.from_parent(i, node);
+            let mut motion = self.carried_motion(i, node);
             for c in node.v..node.v + node.nv {
                 motion += self.columns[c] * x[c];
             }
@@ -202,7 +202,7 @@ impl TreeMass {
     }
 
     #[inline(always)]
-    fn from_parent(&self, i: usize, node: &Node) -> Twist {
+    fn carried_motion(&self, i: usize, node: &Node) -> Twist {
         node.parent.map_or(Twist::zero(), |p| {
             let a = self.motions[p];
             let lin = a.lin + a.ang.cross(self.arms[i]);

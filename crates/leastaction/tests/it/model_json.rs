@@ -360,8 +360,8 @@ fn the_schema_holds_the_keys_of_the_format_and_no_others() {
         known.entry(id).or_default().extend(object["properties"].as_object().unwrap().keys().cloned());
     }
     assert_eq!(seen, known);
-    // 17 structures, and one for each kind of shape and constraint.
-    assert_eq!(known.len(), 17 + 6 + 2);
+    // 19 structures, and one for each kind of shape and constraint.
+    assert_eq!(known.len(), 19 + 6 + 2);
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn pivoted_cholesky(a: &mut [f64], order: &mut [usize], m: usize) -> usize {
         let p = order[k];
         let pivot = a[p * m + p];
         largest = largest.max(pivot);
-        if !(pivot > DROPPED * largest) {
+        if pivot.is_nan() || pivot <= DROPPED * largest {
             return k;
         }
         let root = pivot.sqrt();

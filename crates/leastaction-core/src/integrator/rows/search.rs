@@ -181,7 +181,7 @@ impl RowDriver {
         let mut first = high.t;
         for i in 0..high.g.len() {
             let (a, b) = (low.g[i], high.g[i]);
-            if !self.is_violated(mechanism, high, i) && !(b < 0.0) {
+            if !self.is_violated(mechanism, high, i) && (b.is_nan() || b >= 0.0) {
                 continue;
             }
             if !(a.is_finite() && b.is_finite()) {
