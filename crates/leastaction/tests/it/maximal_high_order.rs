@@ -132,10 +132,9 @@ fn steps_are_of_their_order_on_pendulums_and_redundant_loops() {
     ];
     for (name, (mechanism, start)) in cases {
         let exact = run(&mechanism, &of_order(12), &start, 160, 0.4 / 160.0);
-        for (order, slack) in [(4, 0.2), (6, 0.3)] {
-            for s in measured_order(name, &mechanism, &start, order, &exact) {
-                assert!((s - f64::from(order)).abs() <= slack, "{name}, order {order}: slope {s}");
-            }
+        // Higher orders reach rounding within a few steps: reference data checks those.
+        for s in measured_order(name, &mechanism, &start, 4, &exact) {
+            assert!((s - 4.0).abs() <= 0.2, "{name}: slope {s}");
         }
     }
 }
