@@ -98,6 +98,8 @@ struct Columns {
     rounding: Vec<f64>,
     /// Terms that move with no motion.
     idle: Vec<bool>,
+    /// Terms that cost nothing.
+    zero: Vec<bool>,
 }
 
 impl Columns {
@@ -112,11 +114,17 @@ impl Columns {
         let terms = columns.len();
         let costs = tr.term_costs(point, theta);
         let (floors, idle) = floors(tr, point, theta);
+        // A term without cost is at its own minimum, and has no size to measure by.
+        let zero: Vec<bool> = costs.iter().zip(&floors).map(|(c, f)| c <= f).collect();
         let costs: Vec<f64> = costs.iter().zip(&floors).map(|(c, f)| c.max(*f)).collect();
+        let measures: Vec<f64> = match zero.iter().all(|z| *z) {
+            true => costs.iter().map(|c| 1.0 / c).collect(),
+            false => costs.iter().zip(&zero).map(|(c, z)| if *z { 0.0 } else { 1.0 / c }).collect(),
+        };
         for a in active {
             columns.push(gap_gradient(tr, point, *a).iter().map(|x| -x).collect());
         }
-        let factor = if whitened { metric(tr, point, &costs) } else { None };
+        let factor = if whitened { metric(tr, point, &measures) } else { None };
         if let Some(l) = &factor {
             columns.iter_mut().for_each(|c| l.solve_lower(c));
         }
@@ -135,13 +143,13 @@ impl Columns {
         let polished = theta.low.iter().any(|x| *x != 0.0);
         let rounding =
             (0..terms).map(|t| if polished { 0.0 } else { 1e-2 * (floors[t] / costs[t]).sqrt() }).collect();
-        Self { columns, norms, terms, most, rounding, idle }
+        Self { columns, norms, terms, most, rounding, idle, zero }
     }
 
     /// True for a term whose gradient vanishes at the motion.
     fn vanishes(&self, t: usize, noise: f64) -> bool {
         let tolerance = VANISHES.max(self.rounding[t]).max(3.0 * noise);
-        self.rounding[t] >= 1e-2 || self.norms[t] <= tolerance * self.most[t]
+        self.zero[t] || self.norms[t] <= tolerance * self.most[t]
     }
 }
 
@@ -289,11 +297,10 @@ fn residual(all: &Columns, weights: &[f64], lambda: &[f64]) -> (f64, f64) {
 }
 
 /// The Gauss–Newton matrix at weights `1/c_t`, factored.
-fn metric(tr: &mut Transcription, point: &Point, costs: &[f64]) -> Option<Banded> {
+fn metric(tr: &mut Transcription, point: &Point, weights: &[f64]) -> Option<Banded> {
     let (size, width) = (tr.unknowns(), tr.width());
-    let weights: Vec<f64> = costs.iter().map(|c| 1.0 / c).collect();
     let (mut h, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
-    tr.hessian(&weights, point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
+    tr.hessian(weights, point, &[], &[], HessianKind::GaussNewton, &mut h, &mut diagonal);
     let mut shift = 0.0f64;
     loop {
         let mut l = h.clone();

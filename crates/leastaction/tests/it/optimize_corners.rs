@@ -96,7 +96,20 @@ fn corners_and_edges_of_the_simplex_come_back() {
 
 #[test]
 fn terms_that_explain_a_motion_equally_well_are_all_given() {
+    // A straight line has least velocity, acceleration and jerk; torque pulls another way.
     let mechanism = arm();
+    let names = ["joint_velocity", "joint_acceleration", "joint_jerk", "torque"];
+    let mut tr = Transcription::with_jets(&mechanism, &problem(&mechanism, &names, 1)).expect("valid");
+    let w = [0.5, 0.25, 0.25, 0.0];
+    let solution = solved(&mut tr, &w);
+    let found = infer(&mut tr, &solution.theta, &InverseOptions::default());
+    assert!(!found.unexplained() && !found.identifiable());
+    assert_eq!(found.alone, [0, 1, 2]);
+    assert_eq!(found.corners.len(), 3);
+    assert_eq!(found.ranges[3], (0.0, 0.0));
+    for (range, w) in found.ranges.iter().zip(&w) {
+        assert!((range.0..=range.1).contains(w), "{:?}", found.ranges);
+    }
     // Two names for one cost: the set is the edge between them.
     let twins = ["joint_jerk", "torque", "torque"];
     let mut tr = Transcription::with_jets(&mechanism, &problem(&mechanism, &twins, 2)).expect("valid");
