@@ -142,13 +142,13 @@ settings! {
     Input:
     /// Table of inputs over time: columns t and INPUT or u.INPUT, held over each step
     inputs_file: Option<PathBuf> = field("inputs_file", "inputs", "FILE.csv", Kind::Path);
-    Input:
+    Policy:
     /// Give joints a motor each, an input of the joint's name: all, or a list JOINT,JOINT
     motors: Option<String> = field("motors", "motors", "all|JOINT,…", Kind::Text);
-    Input:
+    Policy:
     /// Hold all joints with servos at a state: a state file, the name of a state of the model, or start
     hold: Option<String> = field("hold", "hold", "STATE", Kind::Text).conflicts(&["track", "policy"]);
-    Input:
+    Policy:
     /// Follow a table with servos: columns t, q.JOINT and perhaps v.JOINT; a trajectory of ours serves
     track: Option<PathBuf> = field("track", "track", "FILE.csv", Kind::Path).conflicts(&["policy"]);
     Policy:
@@ -177,10 +177,10 @@ settings! {
     Input:
     /// Constant value of an input (may be given several times)
     inputs: Vec<Assignment> = field("inputs", "input", "INPUT=V", Kind::Assignment).many();
-    Input:
+    Policy:
     /// Stiffness of the servos of --hold and --track, for all or one joint (may be given several times) [default: 5 Hz]
     kp: Vec<Assignment> = field("kp", "kp", "X|JOINT=X", Kind::Gain).many();
-    Input:
+    Policy:
     /// Damping of the servos, for all or one joint (may be given several times) [default: critical]
     kd: Vec<Assignment> = field("kd", "kd", "X|JOINT=X", Kind::Gain).many();
     Output:

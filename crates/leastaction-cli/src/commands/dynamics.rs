@@ -54,7 +54,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     printer.warnings(given.model(), &model.reading.diagnostics);
     let state = start::resolve(&mechanism, &settings, DEFAULT_STEP, None)?.state;
     let mut inputs = Inputs::new(&mechanism, &model, &settings, DEFAULT_STEP, &state, None)?;
-    let u = inputs.at(&mechanism, state.t, &state).to_vec();
+    let mut u = inputs.at(&mechanism, state.t, &state).to_vec();
+    // An actuator with a state of its own acts by that state.
+    for (k, drive) in mechanism.drives().iter().enumerate() {
+        if drive.law.is_activated() {
+            u[k] = state.act.get(k).copied().unwrap_or(0.0);
+        }
+    }
     let n = mechanism.nv() as f64;
     // The matrix, and what is printed or written of it.
     expect_room(&format!("the mass matrix ({n} x {n} numbers)"), 4.0 * n * n)?;

@@ -85,7 +85,7 @@ fn columns_have_the_agreed_names() {
     assert_eq!(
         text.lines().next().unwrap(),
         "t,q.rail,q.hinge,v.rail,v.hinge,x.cart.px,x.cart.py,x.cart.pz,x.cart.qw,x.cart.qx,x.cart.qy,x.cart.qz,\
-         x.pole.px,x.pole.py,x.pole.pz,x.pole.qw,x.pole.qx,x.pole.qy,x.pole.qz,u.push,u.motor,energy.kinetic,\
+         x.pole.px,x.pole.py,x.pole.pz,x.pole.qw,x.pole.qx,x.pole.qy,x.pole.qz,u.push,u.motor,a.push,a.motor,energy.kinetic,\
          energy.potential,energy.total,momentum.lx,momentum.ly,momentum.lz,momentum.px,momentum.py,momentum.pz,gap,\
          iterations,mode.rail,friction.rail"
     );

@@ -18,6 +18,9 @@ pub(super) fn add_transmissions(
     };
     for node in root.children().filter(|node| node.is_element() && tag(*node) == "transmission") {
         let (joints, actuators) = (named(node, "joint"), named(node, "actuator"));
+        if joints.is_empty() {
+            continue;
+        }
         let ([joint], [actuator]) = (&joints[..], &actuators[..]) else {
             let message = "a transmission that is not between one joint and one actuator is left out";
             findings.warn_once(

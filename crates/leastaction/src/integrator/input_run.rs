@@ -65,7 +65,7 @@ impl InputRun {
     /// The step was taken. Does not allocate.
     pub(super) fn accept(&mut self, h: f64, actuation: Option<Actuation<'_>>) {
         self.act.copy_from_slice(&self.next);
-        self.work = f64::NAN;
+        self.work = if self.acted.is_empty() { 0.0 } else { f64::NAN };
         if let Some(Actuation { impulse, work }) = actuation {
             self.at_ends = false;
             self.work = work;
