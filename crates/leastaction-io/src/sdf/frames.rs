@@ -96,7 +96,12 @@ pub(super) fn assemble(raw: Raw, problems: &mut Problems) -> Option<ModelDescrip
     }
     model.bodies.extend(massless);
     roots(&raw, &held, &mut resolver, &mut model, problems);
-    (!model.bodies.is_empty()).then_some(model)
+    if model.bodies.is_empty() {
+        let at = raw.items.first().and_then(|item| item.at);
+        problems.error(at, "model", "it has no `<link>`", "add links: `<link name=\"…\">`");
+        return None;
+    }
+    Some(model)
 }
 
 /// A screw is a hinge and a slide through a body without mass, the slide coupled to the hinge.

@@ -166,5 +166,5 @@ fn faults_are_named_with_their_remedy() {
         assert!(said.contains(says), "{to}: {said}");
     }
     assert!(said("<sdf version='1.10'/>").contains("holds no `<model>`"));
-    assert!(said("<sdf><model name='m'/></sdf>").is_empty(), "an empty model is refused by the builder");
+    assert!(said("<sdf><model name='m'/></sdf>").contains("it has no `<link>`"));
 }
