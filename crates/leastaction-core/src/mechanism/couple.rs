@@ -15,6 +15,8 @@ struct Resolver<'a, 'm> {
     index: &'a HashMap<String, JointId>,
     checker: &'a mut Checker<'m>,
     found: Vec<Follower>,
+    /// Which of the found ones stands at a coordinate.
+    taken: HashMap<usize, usize>,
 }
 
 /// Followers and tendons of a model; what contradicts is told to the checker.
@@ -24,7 +26,7 @@ pub(super) fn resolve(
     index: &HashMap<String, JointId>,
     checker: &mut Checker<'_>,
 ) -> (Vec<Follower>, Vec<Tendon>) {
-    let mut resolver = Resolver { joints, index, checker, found: Vec::new() };
+    let mut resolver = Resolver { joints, index, checker, found: Vec::new(), taken: HashMap::new() };
     for joint in joints {
         let Some(mimic) = &joint.mimic else { continue };
         let element = format!("joint `{}`", joint.name);
@@ -166,7 +168,7 @@ impl Resolver<'_, '_> {
                 joint.friction[0] == 0.0 && joint.limits.as_ref().is_none_or(open)
             })
         };
-        let free = |at: Scalar| !self.found.iter().any(|f| f.at == at);
+        let free = |at: Scalar| !self.taken.contains_key(&at.v);
         let own = match follower {
             Some(id) => terms.iter().position(|t| t.0 == scalar(&self.joints[id.index()])),
             None => terms
@@ -196,7 +198,7 @@ impl Resolver<'_, '_> {
 
     fn add(&mut self, name: String, joint: JointId, at: Scalar, law: FollowerLaw, origin: Option<Origin>) {
         let joint_name = &self.joints[joint.index()].name;
-        if let Some(other) = self.found.iter().find(|f| f.at == at) {
+        if let Some(other) = self.taken.get(&at.v).map(|f| &self.found[*f]) {
             if distance(&other.law, &law) <= 1e-12 {
                 let message = format!("`{name}` says of joint `{joint_name}` what `{}` says", other.name);
                 self.checker.problems.warning(origin, format!("coupling `{name}`"), message, "leave one out");
@@ -206,6 +208,7 @@ impl Resolver<'_, '_> {
             }
             return;
         }
+        self.taken.insert(at.v, self.found.len());
         self.found.push(Follower { name, joint, at, law, origin });
     }
 
@@ -225,20 +228,41 @@ impl Resolver<'_, '_> {
     }
 
     /// Leaders before followers; a circle is an error.
-    fn ordered(mut self) -> Vec<Follower> {
-        let mut out: Vec<Follower> = Vec::with_capacity(self.found.len());
-        while !self.found.is_empty() {
-            let waits = |f: &Follower| f.law.leaders().any(|l| self.found.iter().any(|other| other.at == l));
-            let Some(next) = self.found.iter().position(|f| !waits(f)) else {
-                let first = &self.found[0];
-                let (origin, name) = (first.origin, first.name.clone());
-                let names: Vec<_> = self.found.iter().map(|f| format!("`{}`", f.name)).collect();
-                let message = format!("couplings follow each other in a circle: {}", names.join(", "));
-                self.checker.error(origin, format!("coupling `{name}`"), message, "leave one of them out");
-                return out;
-            };
-            out.push(self.found.remove(next));
+    fn ordered(self) -> Vec<Follower> {
+        // How many of its leaders each waits for, and who waits for it.
+        let mut waits = vec![0usize; self.found.len()];
+        let mut behind: Vec<Vec<usize>> = vec![Vec::new(); self.found.len()];
+        for (f, follower) in self.found.iter().enumerate() {
+            for leader in follower.law.leaders().filter_map(|leader| self.taken.get(&leader.v)) {
+                waits[f] += 1;
+                behind[*leader].push(f);
+            }
         }
-        out
+        let mut order: Vec<usize> = (0..waits.len()).filter(|f| waits[*f] == 0).collect();
+        let mut next = 0;
+        while let Some(&f) = order.get(next) {
+            next += 1;
+            for &other in &behind[f] {
+                waits[other] -= 1;
+                if waits[other] == 0 {
+                    order.push(other);
+                }
+            }
+        }
+        let left: Vec<&Follower> = self
+            .found
+            .iter()
+            .enumerate()
+            .filter(|(f, _)| waits[*f] > 0)
+            .map(|(_, follower)| follower)
+            .collect();
+        if let Some(first) = left.first() {
+            let names: Vec<_> = left.iter().take(20).map(|f| format!("`{}`", f.name)).collect();
+            let message = format!("couplings follow each other in a circle: {}", names.join(", "));
+            let element = format!("coupling `{}`", first.name);
+            self.checker.error(first.origin, element, message, "leave one of them out");
+        }
+        let mut found: Vec<Option<Follower>> = self.found.into_iter().map(Some).collect();
+        order.into_iter().filter_map(|f| found[f].take()).collect()
     }
 }

@@ -3,6 +3,8 @@
 //! A coordinate and those that follow it are one row: the bound of the friction is `f_j + Σ |Φ_i'| f_i`, and the limits of every
 //! member hold.
 
+use std::collections::HashMap;
+
 use super::follower::{Follower, FollowerLaw, Scalar};
 use super::{Joint, JointId, JointType, Tendon};
 
@@ -154,17 +156,24 @@ fn polynomial(followers: &[Follower], at: Scalar) -> Option<usize> {
     followers.iter().position(|f| f.at == at && matches!(f.law, FollowerLaw::Polynomial { .. }))
 }
 
-/// The coordinate at the head of a chain of polynomial followers.
-pub(super) fn head(followers: &[Follower], mut at: Scalar) -> Scalar {
-    while let Some(f) = polynomial(followers, at) {
-        at = followers[f].law.leaders().next().unwrap_or(at);
+/// By coordinate: the followers whose chain of polynomials it heads; and which coordinates follow by one. Leaders come first.
+fn groups(followers: &[Follower]) -> (HashMap<usize, Vec<usize>>, HashMap<usize, usize>) {
+    let (mut groups, mut heads) = (HashMap::<usize, Vec<usize>>::new(), HashMap::new());
+    for (f, follower) in followers.iter().enumerate() {
+        if let (FollowerLaw::Polynomial { .. }, Some(leader)) = (&follower.law, follower.law.leaders().next())
+        {
+            let head = heads.get(&leader.v).copied().unwrap_or(leader.v);
+            heads.insert(follower.at.v, head);
+            groups.entry(head).or_default().push(f);
+        }
     }
-    at
+    (groups, heads)
 }
 
 /// All rows of a mechanism; without limits where they are only watched.
 pub(super) fn rows(joints: &[Joint], followers: &[Follower], tendons: &[Tendon], limits: bool) -> Vec<Row> {
     let mut out = Vec::new();
+    let (groups, heads) = groups(followers);
     let scalars = joints.iter().enumerate().filter(|(_, j)| j.role == super::JointRole::Tree);
     for (id, joint) in scalars {
         if matches!(joint.kind, JointType::Spherical | JointType::Floating) {
@@ -172,11 +181,12 @@ pub(super) fn rows(joints: &[Joint], followers: &[Follower], tendons: &[Tendon],
         }
         for part in 0..joint.kind.nv() {
             let at = Scalar { q: joint.q + part, v: joint.v + part };
-            if polynomial(followers, at).is_some() {
+            if heads.contains_key(&at.v) {
                 continue;
             }
             let name = joint.coordinate_label(part);
-            let row = coordinate_row(joints, followers, limits, name, JointId::new(id), part, at);
+            let group = groups.get(&at.v).map_or(&[][..], Vec::as_slice);
+            let row = coordinate_row(joints, followers, group, limits, name, JointId::new(id), part, at);
             if row.rubs || row.lower > f64::NEG_INFINITY || row.upper < f64::INFINITY {
                 out.push(row);
             }
@@ -200,6 +210,7 @@ pub(super) fn rows(joints: &[Joint], followers: &[Follower], tendons: &[Tendon],
 fn coordinate_row(
     joints: &[Joint],
     followers: &[Follower],
+    group: &[usize],
     limits: bool,
     name: String,
     joint: JointId,
@@ -216,10 +227,8 @@ fn coordinate_row(
     if let (true, Some(l)) = (limits && own.kind != JointType::Continuous, &own.limits) {
         (lower, upper, restitution) = (l.lower[part], l.upper[part], l.restitution);
     }
-    for (f, follower) in followers.iter().enumerate() {
-        if !matches!(follower.law, FollowerLaw::Polynomial { .. }) || head(followers, follower.at) != at {
-            continue;
-        }
+    for &f in group {
+        let follower = &followers[f];
         let joint = &joints[follower.joint.index()];
         if joint.friction[0] > 0.0 {
             members.push(Member { at: follower.at, friction: joint.friction[0], follower: Some(f) });

@@ -8,6 +8,9 @@ use crate::mechanism::Mechanism;
 
 /// Events of a step beyond which the rest of it goes by rule, rows not counted.
 const MOST_EVENTS: usize = 12;
+/// Times a row may run into a limit within a step; after that it stays there until the step is over. Rows that push each other
+/// off their limits make endless series of impacts.
+const MOST_HITS: u8 = 3;
 /// Halvings of a part whose equations cannot be solved.
 const MOST_HALVINGS: u32 = 12;
 
@@ -28,6 +31,8 @@ pub struct RowDriver {
     pub(super) zero: Vec<bool>,
     pub(super) released: Vec<i8>,
     pub(super) hit: Vec<i8>,
+    /// How often each row has reached a limit in this step.
+    hits: Vec<u8>,
     /// Modes before the event.
     pub(super) was: Vec<RowState>,
     pub(super) scales: Scales,
@@ -72,6 +77,7 @@ impl RowDriver {
             zero: vec![false; rows],
             released: vec![0; rows],
             hit: vec![0; rows],
+            hits: vec![0; rows],
             was: vec![RowState::default(); rows],
             scales: Scales { velocity: 1.0, h: 1.0, force: 0.0 },
             time: 0.0,
@@ -136,6 +142,8 @@ impl RowDriver {
     ) -> Result<(), Trouble> {
         self.events.clear();
         self.impulses.fill(0.0);
+        self.hits.fill(0);
+        self.mechanics.stays.fill(false);
         self.time = 0.0;
         parts.read(&states.list, false, &mut self.now.q, &mut self.now.v);
         (self.now.t, self.now.known) = (0.0, false);
@@ -311,6 +319,14 @@ impl RowDriver {
         Ok(inside)
     }
 
+    /// Counts the limits that were reached; a row that comes back again and again stays.
+    pub(super) fn count_hits(&mut self) {
+        for (k, hits) in self.hits.iter_mut().enumerate().filter(|(k, _)| self.hit[*k] != 0) {
+            *hits = hits.saturating_add(1);
+            self.mechanics.stays[k] |= *hits > MOST_HITS;
+        }
+    }
+
     /// True if an event function of the trial is beyond its threshold.
     fn violated(&self, mechanism: &Mechanism) -> bool {
         let rows = mechanism.rows();
@@ -329,7 +345,7 @@ impl RowDriver {
         }
         for (k, state) in states.list.iter().enumerate() {
             let impulse = if !state.locked {
-                -f64::from(state.sign) * self.mechanics.bound[k] * t
+                if state.sign == 0 { 0.0 } else { -f64::from(state.sign) * self.mechanics.bound[k] * t }
             } else if self.part[k].is_nan() {
                 // A method without impulses: what the row holds at the end stands for the part.
                 if self.trial.known { self.trial.force[k] * t } else { 0.0 }

@@ -290,6 +290,8 @@ pub struct RowMechanics {
     /// All forces but those of locked rows, minus the bias.
     pub(super) push: Vec<f64>,
     pub(super) bound: Vec<f64>,
+    /// Rows that stay where they are until the step is over, whatever it takes.
+    pub(super) stays: Vec<bool>,
     pub(super) zero: Vec<f64>,
     pub(super) scratch: Vec<f64>,
 }
@@ -308,6 +310,7 @@ impl RowMechanics {
             held: Factored::new(mechanism, count),
             push: vec![0.0; nv],
             bound: vec![0.0; mechanism.rows().len()],
+            stays: vec![false; mechanism.rows().len()],
             zero: vec![0.0; nv],
             scratch: vec![0.0; nv],
         }
@@ -333,8 +336,8 @@ impl RowMechanics {
         }
         self.free.mass.place(mechanism, &self.dynamics);
         self.held.mass.place(mechanism, &self.dynamics);
-        for (bound, row) in self.bound.iter_mut().zip(mechanism.rows()) {
-            *bound = row.bound(mechanism.followers(), q);
+        for (k, row) in mechanism.rows().iter().enumerate() {
+            self.bound[k] = if self.stays[k] { f64::INFINITY } else { row.bound(mechanism.followers(), q) };
         }
     }
 

@@ -22,7 +22,13 @@ impl RowDriver {
     ) -> Result<(), usize> {
         let rows = mechanism.rows();
         let still = 1e-12 * self.scales.velocity;
+        self.count_hits();
         let mut changed = self.impact(mechanism, states, u, still)?;
+        for k in 0..rows.len() {
+            if self.mechanics.stays[k] && states.list[k].side != 0 {
+                (self.zero[k], self.released[k]) = (true, 0);
+            }
+        }
         // Who moves: rows with a velocity, and those that let go.
         self.problem.member.fill(false);
         for (k, row) in rows.iter().enumerate() {
