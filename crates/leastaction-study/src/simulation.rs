@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use leastaction::control::Policy;
 use leastaction::integrator::Method;
 use leastaction::io::{Clock, StateFile, write_atomically};
-use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
+use leastaction::mechanism::{Mechanism, MechanismBuilder, Row, State};
 use leastaction::trajectory::TrajectoryLayout;
 use serde_json::Value;
 
@@ -80,9 +80,24 @@ pub fn prepare(
         apply_policy(&mut settings, policy, &mut model, &mut built)?;
     }
     let targets = motors::apply(&settings, &mut model.description, &mut built)?;
-    let notes = if targets.is_some() { motors::left_free(&built).into_iter().collect() } else { Vec::new() };
+    let mut notes: Vec<String> =
+        if targets.is_some() { motors::left_free(&built).into_iter().collect() } else { Vec::new() };
+    let held_by_default = settings.limits.is_none();
     settings.limits.get_or_insert(LimitMode::Enforce);
-    let served = serve::prepare(&model, built, &settings)?;
+    let mut served = serve::prepare(&model, built.clone(), &settings)?;
+    // Nobody asked for limits: those that an engine can't hold are watched, and that is said.
+    let followers = served.mechanism.followers();
+    let sums = |row: &&Row| row.coordinate().is_none_or(|at| followers.iter().any(|f| f.at == at));
+    let not_held = served.mechanism.rows().iter().find(sums);
+    if let (true, Some(row), Method::Minimal | Method::Maximal) = (held_by_default, not_held, served.method) {
+        notes.push(format!(
+            "limits are watched, not held: those of `{}` can't be held by {}; `--integrator rk4` holds them",
+            row.name,
+            served.method.name()
+        ));
+        settings.limits = Some(LimitMode::Monitor);
+        served = serve::prepare(&model, built, &settings)?;
+    }
     complete(&mut settings, &model, &served);
     Ok(Prepared { model, model_hash, served, settings, given, targets, notes })
 }
