@@ -253,7 +253,7 @@ unsafe impl Sync for Writer {}
 
 impl Writer {
     /// Row `r`; each row must be taken by one thread only.
-    #[allow(clippy::mut_from_ref)]
+    #[expect(clippy::mut_from_ref, reason = "threads share the writer, and every row belongs to one of them")]
     pub(crate) fn row(&self, r: usize) -> &mut [f64] {
         // SAFETY: `Output` has as many rows as the batch, and no row is taken twice at a time.
         unsafe { std::slice::from_raw_parts_mut(self.data.add(r * self.width), self.width) }

@@ -45,7 +45,6 @@ const ROLLOUT: &[Group] = &[Group::Step, Group::Change, Group::Time];
 /// Runs every row; see `leastaction.rollout`.
 #[pyfunction]
 #[pyo3(signature = (mechanism, q, v, u, *, steps, every, record, hold, threads, policy, feedback, progress, start, settings))]
-#[allow(clippy::too_many_lines)]
 pub(crate) fn _rollout<'py>(
     py: Python<'py>,
     mechanism: &Bound<'py, Mechanism>,
@@ -437,7 +436,6 @@ impl BatchSimulator {
         format!("<BatchSimulator of `{}`>", self.engine.handle.name())
     }
 
-    #[allow(clippy::type_complexity)]
     fn __reduce__<'py>(
         this: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Mechanism, String, usize, Vec<State>))> {

@@ -31,6 +31,6 @@ mod _core {
 
     /// Version of the package.
     #[pymodule_export]
-    #[allow(non_upper_case_globals)]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

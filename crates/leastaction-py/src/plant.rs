@@ -289,7 +289,6 @@ impl Plant {
 
     /// Positions and velocities after one step and its derivative: `A` (2 nv × 2 nv) and `B` (2 nv × nu) in tangents.
     #[pyo3(signature = (q, v, u = None))]
-    #[allow(clippy::type_complexity)]
     fn linearize<'py>(
         &self,
         py: Python<'py>,
@@ -381,7 +380,6 @@ pub(crate) fn _restore_plant(
 
 /// Solves the discrete algebraic Riccati equation of a linearized step; see `leastaction.riccati`.
 #[pyfunction]
-#[allow(clippy::type_complexity)]
 pub(crate) fn _riccati<'py>(
     py: Python<'py>,
     a: Any<'_, 'py>,

@@ -267,7 +267,6 @@ impl Simulator {
         format!("<Simulator of `{}`: {}>", self.engine.handle.name(), self.integrator())
     }
 
-    #[allow(clippy::type_complexity)]
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Mechanism, String, State))> {
         let py = this.py();
         let restore = py.import("leastaction._core")?.getattr("_restore_simulator")?;
