@@ -3,6 +3,7 @@
 //! Users depend on the crate `leastaction`, which shows what is meant for them; this crate also shows what only the
 //! engines need.
 
+pub mod contact;
 pub mod dynamics;
 pub mod integrator;
 pub mod lie;
