@@ -4,6 +4,7 @@
 //! first run it describes.
 
 pub mod comprehensive;
+pub mod contact;
 pub mod highorder;
 pub mod joints;
 pub mod maximal;

@@ -18,6 +18,7 @@ mod npz;
 mod npz_read;
 mod sdf;
 mod state_json;
+mod surfaces;
 mod text_file;
 mod trajectory_csv;
 mod urdf;

@@ -23,6 +23,7 @@
 
 pub(crate) mod constraint;
 mod constraint_forces;
+mod contact;
 pub(crate) mod coordinate;
 mod curve;
 mod derivative;
@@ -62,12 +63,13 @@ pub use workspace::MaximalWorkspace;
 
 #[cfg(feature = "sabotage")]
 use leastaction_core::sabotage;
-use leastaction_core::{integrator, lobatto, mechanism, scalar, spatial};
+use leastaction_core::{contact as contact_law, integrator, lobatto, mechanism, scalar, spatial};
 
+use crate::contact_law::ContactSettings;
 use crate::integrator::rows::RowStates;
 use crate::integrator::{
-    Actuation, Input, Integrator, JointForce, RowReport, StepError, StepReport, expect_length, expect_rows,
-    expect_state, placed_start,
+    Actuation, ContactCounts, ContactForce, Input, Integrator, JointForce, RowReport, StepError, StepReport,
+    expect_length, expect_rows, expect_state, placed_start,
 };
 use crate::mechanism::{Mechanism, State};
 use layout::Layout;
@@ -145,6 +147,11 @@ pub struct Maximal {
     /// Torques against the angular velocities of bodies, by name and coefficient; not at order 2.
     #[doc(hidden)]
     pub spin_drag: Vec<(String, f64)>,
+    /// How contacts are stepped; what is not given here comes from the mechanism.
+    pub contact: ContactSettings,
+    /// Joint limits and friction as rows of the contact problem even where the mechanism has no contacts.
+    #[doc(hidden)]
+    pub limits_as_rows: bool,
     /// Velocity constraints of your own, by body name.
     pub custom: Vec<(String, Arc<dyn VelocityConstraint>)>,
 }
@@ -160,13 +167,15 @@ impl Default for Maximal {
             enforce_limits: false,
             tolerance: 1e-12,
             spin_drag: Vec::new(),
+            contact: ContactSettings::default(),
+            limits_as_rows: false,
             custom: Vec::new(),
         }
     }
 }
 
 /// What the maximal integrator can be told beside order and tolerance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MaximalOptions {
     /// Rotation map.
     pub rotation_map: RotationMap,
@@ -175,6 +184,8 @@ pub struct MaximalOptions {
     pub composition: Option<Composition>,
     /// Hold joint limits instead of only watching them.
     pub enforce_limits: bool,
+    /// How contacts are stepped.
+    pub contact: ContactSettings,
 }
 
 /// Deepest recursive halving of a step.
@@ -209,6 +220,7 @@ impl Maximal {
             map: more.rotation_map,
             composition,
             enforce_limits: more.enforce_limits,
+            contact: more.contact,
             tolerance: tolerance.unwrap_or(Self::default().tolerance),
             ..Self::default()
         })
@@ -598,7 +610,15 @@ impl Integrator for Maximal {
             let what = format!("friction of joint `{}` in a mechanism with loops or rolling", joint.name);
             return refuse(what, "leave it out with `--friction off` or `--ignore friction`");
         }
-        let driven = parts::Driven::new(mechanism, &layout);
+        let touches = self.limits_as_rows || !mechanism.contacts().is_empty();
+        if touches && (composed || self.shape().1 > 0) {
+            return Err(StepError::BadOption {
+                option: "order",
+                value: self.order.to_string(),
+                remedy: "contact is stepped at order 2; use order 2, or `--contact off`".into(),
+            });
+        }
+        let driven = if touches { None } else { parts::Driven::new(mechanism, &layout) };
         if composed && driven.is_some() {
             return Err(StepError::BadOption {
                 option: "order",
@@ -625,7 +645,11 @@ impl Integrator for Maximal {
                 return only_order_2("pushes along world axes");
             }
         }
-        let enforce = self.enforce_limits && driven.is_none();
+        let enforce = self.enforce_limits && driven.is_none() && !touches;
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let settings = self.contact.or(mechanism.contact_settings());
+        let contact =
+            touches.then(|| Box::new(contact::ContactMemory::new(mechanism, &mut layout, settings, nq, nv)));
         let mut ws = MaximalWorkspace::new(layout, self.shape(), mechanism.nq(), mechanism.nv(), enforce);
         for (k, row) in mechanism.rows().iter().enumerate() {
             if let (Some(at), true) = (row.coordinate(), driven.is_some()) {
@@ -634,6 +658,7 @@ impl Integrator for Maximal {
         }
         ws.step.driven = driven.is_some();
         ws.driven = driven;
+        ws.contact = contact;
         Ok(ws)
     }
 
@@ -644,12 +669,20 @@ impl Integrator for Maximal {
         state: &State,
     ) -> Result<MaximalState, StepError> {
         expect_state(mechanism, state)?;
-        let placed = if workspace.step.driven { Some(placed_start(mechanism, state)?) } else { None };
+        let placed = if workspace.step.driven || workspace.contact.is_some() {
+            Some(placed_start(mechanism, state)?)
+        } else {
+            None
+        };
         let state = placed.as_ref().unwrap_or(state);
         let fresh = |workspace: &mut MaximalWorkspace| {
             let mut made = MaximalState::new(&workspace.layout, self.shape(), mechanism.nq(), mechanism.nv());
             if workspace.step.driven {
                 made.rows = RowStates::new(mechanism);
+            }
+            if let Some(mem) = &workspace.contact {
+                let (n, nc) = (workspace.layout.links.len(), workspace.layout.closures.len());
+                made.contact = contact::ContactState::new(n, mechanism.nv(), nc, mem.items.len());
             }
             made
         };
@@ -670,6 +703,7 @@ impl Integrator for Maximal {
             made.warm_start_dropped = true;
         }
         start::consistent_start(mechanism, workspace, state, &mut made)?;
+        self.start_with_contact(workspace, &mut made)?;
         Ok(made)
     }
 
@@ -681,6 +715,9 @@ impl Integrator for Maximal {
         input: Input<'_>,
         h: f64,
     ) -> Result<StepReport, StepError> {
+        if ws.contact.is_some() {
+            return self.step_with_contact(mechanism, ws, state, input, h);
+        }
         if ws.driven.is_some() {
             return self.step_in_parts(mechanism, ws, state, input, h);
         }
@@ -720,6 +757,14 @@ impl Integrator for Maximal {
 
     fn joint_forces(&self, workspace: &mut MaximalWorkspace, out: &mut Vec<JointForce>) {
         *out = workspace.joint_forces();
+    }
+
+    fn contact_forces(&self, workspace: &MaximalWorkspace, out: &mut Vec<ContactForce>) {
+        *out = workspace.contact_forces();
+    }
+
+    fn contact_counts(&self, workspace: &MaximalWorkspace) -> Option<ContactCounts> {
+        workspace.contact.as_ref().map(|mem| mem.counts)
     }
 
     fn moved_at_start(&self, state: &MaximalState) -> f64 {

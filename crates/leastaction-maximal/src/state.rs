@@ -1,5 +1,6 @@
 //! [`MaximalState`]: poses, carried momenta, and what extrapolates the next step's guess.
 
+use super::contact::ContactState;
 use super::curve::Past;
 use super::forces::unwrapped;
 use super::geometry::{LinkPose, Side};
@@ -42,6 +43,8 @@ pub struct MaximalState {
     pub(crate) warm_start_dropped: bool,
     /// What rows with friction or limits do; empty where nothing is driven.
     pub(crate) rows: RowStates,
+    /// What contacts left; empty without contact.
+    pub(crate) contact: ContactState,
 }
 
 /// Interval velocities `[ω; v]`, joint wrenches and multipliers of past steps, per composition stage.
@@ -117,6 +120,7 @@ impl MaximalState {
             moved: 0.0,
             warm_start_dropped: false,
             rows: RowStates::default(),
+            contact: ContactState::default(),
         }
     }
 
@@ -161,6 +165,7 @@ impl MaximalState {
         if self.stiffened {
             out.extend(self.inertia.iter().flat_map(|j| j.0).flatten());
         }
+        self.contact.write(&mut out);
         self.rows.write(&mut out);
         out
     }
@@ -173,6 +178,14 @@ impl MaximalState {
             return false;
         };
         if !self.rows.read(tail) {
+            return false;
+        }
+        let of_contact = self.contact.numbers();
+        let expected = expected - of_contact;
+        let Some((data, tail)) = data.split_at_checked(data.len().wrapping_sub(of_contact)) else {
+            return false;
+        };
+        if !self.contact.read(tail) {
             return false;
         }
         let stiffened = data.len() == expected + 9 * self.inertia.len() && data.len() > expected;
@@ -220,6 +233,7 @@ impl MaximalState {
         self.t = other.t;
         self.interval = other.interval;
         self.rows.copy_from(&other.rows);
+        self.contact.copy_from(&other.contact);
         self.poses.copy_from_slice(&other.poses);
         self.momentum.copy_from_slice(&other.momentum);
         self.q.copy_from_slice(&other.q);

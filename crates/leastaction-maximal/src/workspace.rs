@@ -1,6 +1,7 @@
 //! [`MaximalWorkspace`]: every buffer a step touches.
 
 use super::constraint::Row;
+use super::contact::ContactMemory;
 use super::curve::CurveMemory;
 use super::forces::ImpulseLaw;
 use super::geometry::{LinkPose, Side};
@@ -55,6 +56,8 @@ pub struct MaximalWorkspace {
     pub(crate) merits: [f64; 8],
     /// What cuts steps at events, where coordinates have friction or limits and the mechanism is a tree.
     pub(crate) driven: Option<Box<Driven>>,
+    /// What steps with contact need.
+    pub(crate) contact: Option<Box<ContactMemory>>,
     /// The row of each velocity coordinate.
     pub(crate) row_of: Vec<Option<usize>>,
 }
@@ -242,6 +245,7 @@ impl MaximalWorkspace {
             actuation: vec![0.0; layout.places.len()],
             merits: [0.0; 8],
             driven: None,
+            contact: None,
             row_of: vec![None; nv],
             curve: (degree > 0).then(|| Box::new(CurveMemory::new(&layout, degree, nq, nv))),
             iterate,

@@ -102,6 +102,20 @@ choices! {
         /// It is left out
         Off = "off",
     }
+    /// Whether surfaces touch.
+    ContactMode {
+        /// They do
+        On = "on",
+        /// Bodies pass through each other and the ground
+        Off = "off",
+    }
+    /// How impacts, or turns of friction, are stepped.
+    EventMode {
+        /// Within the step: first order after one
+        Stepped = "stepped",
+        /// The step is cut there: second order
+        Located = "located",
+    }
     /// Elements that change the motion and that not every integrator supports.
     Ignore {
         /// Coulomb friction of joints

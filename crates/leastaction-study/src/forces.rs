@@ -1,6 +1,7 @@
-//! Constraint forces of the joints as columns `f.JOINT.{tx,ty,tz,fx,fy,fz}`, and their peaks for the summary.
+//! Constraint forces of the joints as columns `f.JOINT.{tx,ty,tz,fx,fy,fz}`, forces between surfaces as columns
+//! `c.A.B.{fx,fy,fz,px,py,pz,gap}`, and their peaks for the summary.
 
-use leastaction::integrator::{JointForce, Method, Simulator};
+use leastaction::integrator::{ContactForce, JointForce, Method, Simulator};
 use leastaction::mechanism::Mechanism;
 use leastaction_core::scalar::maximum;
 use serde_json::{Value, json};
@@ -10,6 +11,9 @@ use crate::serve::Served;
 
 /// Parts of a force's columns.
 pub const PARTS: [&str; 6] = ["tx", "ty", "tz", "fx", "fy", "fz"];
+
+/// Parts of the columns of two surfaces: force on the first, point where it acts, distance.
+pub const CONTACT_PARTS: [&str; 7] = ["fx", "fy", "fz", "px", "py", "pz", "gap"];
 
 /// Largest torque and force of a joint in the recorded rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +30,11 @@ pub struct ForceLog {
     names: Vec<String>,
     peaks: Vec<Peak>,
     scratch: Vec<JointForce>,
+    /// Names of the surfaces that may touch, and the pair of each contact.
+    pairs: Vec<String>,
+    pair_of: Vec<usize>,
+    contacts: Vec<ContactForce>,
+    pair_peaks: Vec<(f64, f64)>,
     /// The six columns of every joint, for the row last asked for.
     pub columns: Vec<f64>,
     /// Size of every joint's force in that row.
@@ -46,11 +55,18 @@ impl ForceLog {
         let engine = served.options.maximal_engine().map_err(fail)?;
         let names = engine.force_names(&served.mechanism).map_err(fail)?;
         let n = names.len();
+        let touching = !served.mechanism.contacts().is_empty();
+        let pairs = served.mechanism.contact_pairs().iter().filter(|_| touching);
+        let pairs: Vec<String> = pairs.map(|[a, b]| format!("{a}.{b}")).collect();
         Ok(Self {
             names,
             peaks: vec![Peak::default(); n],
             scratch: Vec::new(),
-            columns: vec![f64::NAN; 6 * n],
+            pair_of: served.mechanism.contacts().iter().map(|contact| contact.pair).collect(),
+            contacts: Vec::new(),
+            pair_peaks: vec![(0.0, 0.0); pairs.len()],
+            columns: vec![f64::NAN; 6 * n + CONTACT_PARTS.len() * pairs.len()],
+            pairs,
             sizes: vec![f64::NAN; n],
         })
     }
@@ -62,7 +78,9 @@ impl ForceLog {
 
     /// Names of the columns.
     pub fn column_names(&self) -> Vec<String> {
-        self.names.iter().flat_map(|name| PARTS.map(|part| format!("f.{name}.{part}"))).collect()
+        let joints = self.names.iter().flat_map(|name| PARTS.map(|part| format!("f.{name}.{part}")));
+        let pairs = self.pairs.iter().flat_map(|pair| CONTACT_PARTS.map(|part| format!("c.{pair}.{part}")));
+        joints.chain(pairs).collect()
     }
 
     /// Takes the forces of the step just taken, which are those at its start, the time `t`.
@@ -78,6 +96,42 @@ impl ForceLog {
             peak.torque = maximum(peak.torque, torque);
             if push.is_nan() || push > peak.force {
                 (peak.force, peak.time) = (push, t);
+            }
+        }
+        self.take_contacts(simulator, t);
+    }
+
+    /// Sums over the contacts of each pair of surfaces; the point is the mean weighed by the forces.
+    fn take_contacts(&mut self, simulator: &Simulator<&Mechanism>, t: f64) {
+        if self.pairs.is_empty() {
+            return;
+        }
+        simulator.contact_forces(&mut self.contacts);
+        let first = 6 * self.names.len();
+        let columns = &mut self.columns[first..];
+        for row in columns.chunks_mut(CONTACT_PARTS.len()) {
+            row.fill(0.0);
+            row[6] = f64::INFINITY;
+        }
+        let mut weights = vec![0.0; self.pairs.len()];
+        for (contact, pair) in self.contacts.iter().zip(&self.pair_of) {
+            let row = &mut columns[CONTACT_PARTS.len() * pair..][..CONTACT_PARTS.len()];
+            let size = contact.force.iter().map(|x| x * x).sum::<f64>().sqrt();
+            weights[*pair] += size;
+            for k in 0..3 {
+                row[k] += contact.force[k];
+                row[3 + k] += size * contact.point[k];
+            }
+            row[6] = row[6].min(contact.gap);
+        }
+        for (pair, weight) in weights.into_iter().enumerate() {
+            let row = &mut columns[CONTACT_PARTS.len() * pair..][..CONTACT_PARTS.len()];
+            for k in 3..6 {
+                row[k] = if weight > 0.0 { row[k] / weight } else { f64::NAN };
+            }
+            let force = row[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
+            if force > self.pair_peaks[pair].0 {
+                self.pair_peaks[pair] = (force, t);
             }
         }
     }
@@ -104,11 +158,16 @@ impl ForceLog {
                 })
             })
             .collect();
+        let pairs = self.pairs.iter().zip(&self.pair_peaks).filter(|(_, peak)| peak.0 > 0.0);
+        let surfaces: Vec<Value> = pairs
+            .map(|(pair, (force, at))| json!({"pair": pair, "largest_force": force, "at": at}))
+            .collect();
         json!({
             "convention": "constraint wrench on the child at the joint's origin, axes of the joint's frame on the child \
                 (z along its axis); rolling constraints: at the centre of mass, world axes; at the time of the row",
             "redundant": "minimum norm of all multipliers with the same effect",
             "joints": peaks,
+            "surfaces": surfaces,
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use leastaction::dynamics::Observables;
-use leastaction::integrator::{Simulator, StepError};
+use leastaction::integrator::{ContactCounts, Simulator, StepError};
 use leastaction::io::Clock;
 use leastaction::mechanism::{Mechanism, State};
 use leastaction::trajectory::{Recorded, Sampler};
@@ -76,6 +76,8 @@ pub struct Finished {
     pub warm_dropped: bool,
     /// What rows with friction or limits do at the end.
     pub rows: RowsAtEnd,
+    /// What steps with contact counted.
+    pub contact: Option<ContactCounts>,
     /// Time the loop took.
     pub wall: Duration,
 }
@@ -285,6 +287,7 @@ pub fn run(
     let last = State { t: clock.after(0), ..simulator.checkpoint() };
     let rows = rubbing.at_end(mechanism, &simulator);
     let passings = monitor.passings().to_vec();
+    let contact = simulator.contact_counts();
     let wall = begin.elapsed();
     // The forces of the last row take one step more, which nothing else sees.
     if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
@@ -307,6 +310,7 @@ pub fn run(
         moved,
         warm_dropped,
         rows,
+        contact,
         wall,
     })
 }

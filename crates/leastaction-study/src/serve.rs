@@ -2,15 +2,19 @@
 
 use std::collections::HashSet;
 
+use leastaction::contact::{ContactSettings, Impacts, Turns};
 use leastaction::integrator::maximal::{Composition, MaximalOptions, RotationMap};
 use leastaction::integrator::minimal::Policy;
-use leastaction::integrator::{Method, MethodOptions};
+use leastaction::integrator::{Integrator, Method, MethodOptions};
 use leastaction::io::{Diagnostic, SourceMap};
 use leastaction::mechanism::{
-    JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin, PerCoordinate,
+    HalfSpaceDescription, JointRole, JointType, Mechanism, MechanismBuilder, ModelDescription, Origin,
+    PerCoordinate,
 };
 
-use crate::choice::{Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName};
+use crate::choice::{
+    Choice, ContactMode, EventMode, FrictionMode, Ignore, IterationName, LimitMode, MapName,
+};
 use crate::failure::Failure;
 use crate::model::Model;
 use crate::settings::Settings;
@@ -44,6 +48,8 @@ pub struct Served {
     pub options: MethodOptions,
     /// What was left out, in sentences.
     pub ignored: Vec<String>,
+    /// What was chosen and should be known, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// Which special elements of a mechanism an integrator supports.
@@ -107,19 +113,31 @@ pub fn change(model: &Model, built: Mechanism, settings: &Settings) -> Result<Ch
         leave_out(&mut description, &built, &settings.ignore);
         changed = true;
     }
+    if settings.ground == Some(true) && !description.surfaces.is_empty() {
+        description.half_spaces.push(HalfSpaceDescription::ground());
+        changed = true;
+    }
     let mut mechanism = if changed { rebuild(description.clone(), &model.reading.sources)? } else { built };
     if settings.limits != Some(LimitMode::Enforce) {
         mechanism.release_limits();
+    }
+    if settings.contact == Some(ContactMode::Off) {
+        mechanism.set_contacts(Vec::new());
     }
     Ok(Changed { description, mechanism, ignored })
 }
 
 /// Applies what the settings change about the model, chooses the integrator, and refuses what it does not support.
 pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
-    let Changed { description, mechanism, ignored } = change(model, built, settings)?;
-    let method = settings.integrator.unwrap_or_else(|| default_method(&mechanism));
+    let Changed { description, mut mechanism, ignored } = change(model, built, settings)?;
+    let mut notes = Vec::new();
+    let method = choose(settings, &mut mechanism, &mut notes)?;
     refuse(&description, &mechanism, method, &model.reading.sources)?;
-    let order = settings.order.or((method == Method::Minimal).then_some(4));
+    let mut order = settings.order.or((method == Method::Minimal).then_some(4));
+    if !mechanism.contacts().is_empty() && order.is_some_and(|order| order > 2) {
+        notes.push("contact is stepped at order 2; `--contact off` keeps the order".into());
+        order = Some(2);
+    }
     let mut options = MethodOptions { order, tolerance: settings.tolerance, ..Default::default() };
     options.policy = match settings.iteration {
         Some(IterationName::Newton) => Policy::Newton,
@@ -137,12 +155,62 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
         },
         composition: composition_of(model, settings.order),
         enforce_limits: settings.limits == Some(LimitMode::Enforce),
+        contact: ContactSettings {
+            impacts: settings.impacts.map(|mode| match mode {
+                EventMode::Stepped => Impacts::Stepped,
+                EventMode::Located => Impacts::Located,
+            }),
+            turns: settings.turns.map(|mode| match mode {
+                EventMode::Stepped => Turns::Stepped,
+                EventMode::Located => Turns::Located,
+            }),
+            ..ContactSettings::default()
+        },
     };
     if settings.rotation_map.is_some() && method != Method::Maximal {
         return Err(Failure::new(format!("the {} integrator has no `--rotation-map`", method.name()))
             .help("use `--integrator maximal`, or leave the flag out"));
     }
-    Ok(Served { mechanism, method, options, ignored })
+    Ok(Served { mechanism, method, options, ignored, notes })
+}
+
+/// The integrator: what the user names, or for surfaces that touch the one that knows contact.
+fn choose(
+    settings: &Settings,
+    mechanism: &mut Mechanism,
+    notes: &mut Vec<String>,
+) -> Result<Method, Failure> {
+    let touches = !mechanism.contacts().is_empty();
+    let asked = settings.contact == Some(ContactMode::On) || settings.ground == Some(true);
+    if asked && !touches {
+        return Err(Failure::new("nothing of the model can touch").help(
+            "give bodies surfaces: geoms in MJCF, `surfaces` in JSON, `<collision>` in URDF with `--ground`",
+        ));
+    }
+    if let Some(method) = settings.integrator {
+        if touches && method != Method::Maximal {
+            let pairs = mechanism.contact_pairs().len();
+            let pairs = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
+            return Err(Failure::new(format!(
+                "the {} integrator has no contact, and {pairs} of the model's surfaces can touch",
+                method.name()
+            ))
+            .help("use `--integrator maximal`, or `--contact off` to let bodies pass through each other"));
+        }
+        return Ok(method);
+    }
+    if !touches {
+        return Ok(default_method(mechanism));
+    }
+    let Err(error) = leastaction::integrator::maximal::Maximal::default().workspace(mechanism) else {
+        return Ok(Method::Maximal);
+    };
+    if asked {
+        return Err(Failure::from_error(&error).help("`--contact off` runs the model without contact"));
+    }
+    notes.push(format!("surfaces do not touch: {error}"));
+    mechanism.set_contacts(Vec::new());
+    Ok(default_method(mechanism))
 }
 
 /// The composition that a reference file was made with, unless another order is asked for.

@@ -8,7 +8,9 @@ use leastaction::integrator::Method;
 use leastaction::io::{UrdfBase, UrdfOptions, View};
 use serde_json::{Value as Json, json};
 
-use crate::choice::{Base, Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName};
+use crate::choice::{
+    Base, Choice, ContactMode, EventMode, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName,
+};
 use crate::failure::Failure;
 use crate::field::{Assignment, COUNT, Field, Kind, Value};
 use crate::slot::{RandomVelocity, Slot};
@@ -123,6 +125,21 @@ settings! {
     /// How the maximal integrator turns bodies
     rotation_map: Option<MapName> =
         field("rotation_map", "rotation-map", "MAP", Kind::Word(MapName::WORDS)).default("sine");
+    Step:
+    /// How impacts of contacts are stepped
+    impacts: Option<EventMode> =
+        field("impacts", "impacts", "IMPACTS", Kind::Word(EventMode::WORDS)).default("stepped");
+    Step:
+    /// How turns of sliding friction are stepped
+    turns: Option<EventMode> =
+        field("turns", "turns", "TURNS", Kind::Word(EventMode::WORDS)).default("stepped");
+    Change:
+    /// Whether surfaces touch: geoms of an MJCF, surfaces of a JSON model, collisions of a URDF with --ground
+    contact: Option<ContactMode> =
+        field("contact", "contact", "CONTACT", Kind::Word(ContactMode::WORDS)).default("on");
+    Change:
+    /// Add level ground at height zero, for what touches
+    ground: Option<bool> = field("ground", "ground", "", Kind::Switch);
     Change:
     /// Gravitational acceleration in m/s²
     gravity: Option<[f64; 3]> = field("gravity", "gravity", "X,Y,Z", Kind::Vector);
@@ -190,7 +207,7 @@ settings! {
     /// Write no report.html
     report: Option<bool> = field("output.report", "no-report", "", Kind::Switch).negated();
     Output:
-    /// Write constraint forces of the joints: columns f.JOINT.{tx,ty,tz,fx,fy,fz} (maximal integrator)
+    /// Write constraint forces of the joints, columns f.JOINT.{tx,ty,tz,fx,fy,fz}, and of contacts, c.A.B.{fx,fy,fz,px,py,pz,gap} (maximal integrator)
     forces: Option<bool> = field("output.forces", "forces", "", Kind::Switch);
 }
 
@@ -218,7 +235,8 @@ impl Settings {
             Some(ViewName::Collision) => View::Collision,
             Some(ViewName::Both) => View::Both,
         };
-        UrdfOptions { base, search_paths: self.package_path.clone(), density: self.density, view }
+        let surfaces = self.ground == Some(true) && self.contact != Some(ContactMode::Off);
+        UrdfOptions { base, search_paths: self.package_path.clone(), density: self.density, view, surfaces }
     }
 
     /// Paths of a scenario file are relative to its folder.
@@ -380,6 +398,10 @@ mod tests {
             tolerance: Some(1e-12),
             iteration: Some(IterationName::Newton),
             rotation_map: Some(MapName::Cayley),
+            impacts: Some(EventMode::Located),
+            turns: Some(EventMode::Stepped),
+            contact: Some(ContactMode::Off),
+            ground: Some(true),
             gravity: Some([0.0, -1.5, 1e20]),
             limits: Some(LimitMode::Off),
             friction: Some(FrictionMode::Off),

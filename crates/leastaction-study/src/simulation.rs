@@ -98,6 +98,7 @@ pub fn prepare(
         settings.limits = Some(LimitMode::Monitor);
         served = serve::prepare(&model, built, &settings)?;
     }
+    notes.extend(served.notes.iter().cloned());
     complete(&mut settings, &model, &served);
     Ok(Prepared { model, model_hash, served, settings, given, targets, notes })
 }

@@ -87,6 +87,14 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
         "forced": s.forced,
         "trials": s.trials,
         "rows": finished.rows.to_json(),
+        "contact": finished.contact.map(|c| json!({
+            "impacts": c.impacts,
+            "restitutions_scaled": c.scaled,
+            "turns": c.turns,
+            "iterations": {"interval": c.interval_iterations, "node": c.node_iterations},
+            "smoothing_paths": c.paths,
+            "splits": c.splits,
+        })),
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
         "inputs_cut": finished.efforts.to_json(),
         "policy": finished.nearness.map(|near| json!({
@@ -165,6 +173,26 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
         if !redundant.is_empty() {
             lines.push(format!("  redundant      forces of {} are of minimum norm", redundant.join(", ")));
         }
+    }
+    if let Some(c) = finished.contact {
+        let per_step = |count: u64| count as f64 / (s.steps as f64).max(1.0);
+        let mut line = format!(
+            "  contact        {} impacts, {:.2} + {:.2} iterations per step (intervals, nodes)",
+            c.impacts,
+            per_step(c.interval_iterations),
+            per_step(c.node_iterations)
+        );
+        for (count, what) in [
+            (c.turns, "turns"),
+            (c.scaled, "bounces scaled down"),
+            (c.paths, "smoothing paths"),
+            (c.splits, "splits"),
+        ] {
+            if count > 0 {
+                line.push_str(&format!(", {count} {what}"));
+            }
+        }
+        lines.push(line);
     }
     lines.extend(
         finished.rows.sentence(s.events, s.forced).map(|sentence| format!("  joints         {sentence}")),

@@ -59,6 +59,11 @@ use leastaction_core::linalg;
 // What users see, name by name: what is not listed here may change without notice. `tests/it/public_face.rs` keeps the
 // lists explicit.
 
+/// What may touch what, and how contacts are stepped.
+pub mod contact {
+    pub use leastaction_core::contact::{Against, ContactSettings, Impacts, Sliding, Tip, Turns};
+}
+
 /// Inverse and forward dynamics, mass matrix, energies and momenta.
 pub mod dynamics {
     pub use leastaction_core::dynamics::{
@@ -105,14 +110,15 @@ pub mod lie {
 pub mod mechanism {
     pub use leastaction_core::mechanism::{
         Activation, ActivationDescription, ActivationKind, Actuator, ActuatorDescription, Affine, Body,
-        BodyDescription, BodyId, ConstraintDescription, Coordinates, CouplingDescription, Drive, DriveEntry,
-        Follower, FollowerLaw, Frame, FrameDescription, FrameId, InputLaw, Joint, JointDescription, JointId,
+        BodyDescription, BodyId, ConstraintDescription, Contact, ContactDescription, Coordinates,
+        CouplingDescription, DEFAULT_FRICTION, Drive, DriveEntry, Follower, FollowerLaw, Frame,
+        FrameDescription, FrameId, HalfSpaceDescription, InputLaw, Joint, JointDescription, JointId,
         JointRole, JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
         MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
         Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar, Severity,
-        Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription, Tendon,
-        TendonDescription, TermDescription, Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest,
-        samples,
+        Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription,
+        SurfaceDescription, SurfaceShape, Tendon, TendonDescription, TermDescription, Thruster,
+        ThrusterDescription, Visual, WORLD, WarmStart, nearest, samples,
     };
 }
 

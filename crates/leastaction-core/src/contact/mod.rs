@@ -1,32 +1,65 @@
-//! Contacts as data: which point of which body may touch what.
+//! What may touch what, as data, geometry and law.
 //!
-//! A shape of a body against the ground or against another body is a list of [`Contact`]s, each a sphere (or a point: radius 0)
-//! of one body against one simple thing. A box on a half-space is eight points, a capsule two spheres. The pose engine knows
-//! contacts only; what makes them of shapes and files is the scene.
+//! A shape of a body against the ground or against another body is a list of contacts, each a tip of one body (a sphere, a corner, a
+//! rim) against one simple thing. A box on a half-space is eight corners, a capsule two spheres.
+//!
+//! [`Touch`] is a contact seen at a pose (gap, normal, core points and arms), [`Law`] is Coulomb's law between the impulse and the
+//! velocity of a contact, exact or smoothed.
 
-use crate::mechanism::BodyId;
-use crate::spatial::Vec3;
+mod geometry;
+mod law;
+mod settings;
 
-/// One sphere of a body that may touch one thing.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Contact {
-    /// Body A, which carries the sphere. The contact normal points towards it.
-    pub body: BodyId,
-    /// Centre of the sphere in the frame of body A.
-    pub center: Vec3,
-    /// Radius of the sphere; 0 is a corner.
-    pub radius: f64,
-    /// What the sphere may touch.
-    pub against: Against,
-    /// Coefficient of friction.
-    pub friction: f64,
-    /// Newton's coefficient of restitution.
-    pub restitution: f64,
-    /// Contacts of the same two shapes share a pair: the unit of names, columns and reports.
-    pub pair: usize,
+pub use geometry::{Link, Motion, Touch, frame_of, slip};
+pub use law::{Law, Response, box_law};
+pub use settings::{ContactSettings, Impacts, Sliding, Turns};
+
+use crate::spatial::{Mat3, Pose, Vec3};
+
+/// What body A touches with, around a centre; axes are those of body A.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tip {
+    /// A sphere; radius 0 is a corner.
+    Sphere {
+        /// Its radius.
+        radius: f64,
+    },
+    /// The edge of a disc: the rim of a cylinder. Against half-spaces.
+    Rim {
+        /// Unit axis of the disc.
+        axis: Vec3,
+        /// Its radius.
+        radius: f64,
+    },
+    /// An ellipsoid. Against half-spaces.
+    Ellipsoid {
+        /// Columns: its semi-axes.
+        axes: Mat3,
+    },
 }
 
-/// What a sphere may touch; body frames are those of the model's bodies.
+impl Tip {
+    /// Distance of its farthest point from the centre.
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        match self {
+            Self::Sphere { radius } | Self::Rim { radius, .. } => *radius,
+            Self::Ellipsoid { axes } => (0..3).map(|k| axes.column(k).norm()).fold(0.0, f64::max),
+        }
+    }
+
+    /// The same tip seen from a frame in which the old one has the rotation `rot`.
+    #[must_use]
+    pub fn turned(self, rot: &Mat3) -> Self {
+        match self {
+            Self::Sphere { .. } => self,
+            Self::Rim { axis, radius } => Self::Rim { axis: *rot * axis, radius },
+            Self::Ellipsoid { axes } => Self::Ellipsoid { axes: *rot * axes },
+        }
+    }
+}
+
+/// What a tip may touch; body frames are those of the model's bodies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Against {
     /// The ground `normal . x >= offset`, world frame, unit normal.
@@ -38,8 +71,6 @@ pub enum Against {
     },
     /// A plane fixed in body B, taken as unbounded.
     Face {
-        /// Body B.
-        body: BodyId,
         /// Unit normal, out of body B, in its frame.
         normal: Vec3,
         /// `normal . x` on the plane.
@@ -47,8 +78,6 @@ pub enum Against {
     },
     /// A sphere of body B.
     Sphere {
-        /// Body B.
-        body: BodyId,
         /// Its centre in the frame of body B.
         center: Vec3,
         /// Its radius.
@@ -56,22 +85,35 @@ pub enum Against {
     },
     /// A capsule of body B.
     Capsule {
-        /// Body B.
-        body: BodyId,
         /// Ends of its axis in the frame of body B.
         segment: [Vec3; 2],
         /// Its radius.
         radius: f64,
     },
+    /// A box of body B.
+    Box {
+        /// Its centre and axes in the frame of body B.
+        pose: Pose,
+        /// Half of its edges.
+        half: Vec3,
+    },
 }
 
 impl Against {
-    /// Body B; `None` is the ground.
+    /// The same thing seen from the frame of a link in which body B has the pose `pose`.
     #[must_use]
-    pub fn body(&self) -> Option<BodyId> {
-        match *self {
-            Self::HalfSpace { .. } => None,
-            Self::Face { body, .. } | Self::Sphere { body, .. } | Self::Capsule { body, .. } => Some(body),
+    pub fn placed(self, pose: &Pose) -> Self {
+        match self {
+            Self::HalfSpace { .. } => self,
+            Self::Face { normal, offset } => {
+                let normal = pose.rot * normal;
+                Self::Face { normal, offset: offset + normal.dot(pose.pos) }
+            }
+            Self::Sphere { center, radius } => Self::Sphere { center: pose.point(center), radius },
+            Self::Capsule { segment, radius } => {
+                Self::Capsule { segment: segment.map(|p| pose.point(p)), radius }
+            }
+            Self::Box { pose: inner, half } => Self::Box { pose: *pose * inner, half },
         }
     }
 }

@@ -70,6 +70,36 @@ pub struct JointForce {
     pub redundant: bool,
 }
 
+/// One contact of the mechanism at the node that the last step started from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ContactForce {
+    /// Force on body A, world axes.
+    pub force: [f64; 3],
+    /// Contact point, world axes.
+    pub point: [f64; 3],
+    /// Distance; negative inside.
+    pub gap: f64,
+}
+
+/// What steps with contact counted since the start of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContactCounts {
+    /// Newton iterations of the intervals.
+    pub interval_iterations: u64,
+    /// Newton iterations of the nodes.
+    pub node_iterations: u64,
+    /// Solves that took the smoothing path.
+    pub paths: u64,
+    /// Steps that were split.
+    pub splits: u64,
+    /// Impacts.
+    pub impacts: u64,
+    /// Impacts whose restitution was scaled down because energy would have grown.
+    pub scaled: u64,
+    /// Steps cut where friction turned.
+    pub turns: u64,
+}
+
 impl StepError {
     /// The same, told of the step of length `h` that a failing substep was part of.
     #[must_use]
@@ -101,6 +131,24 @@ pub enum StepError {
         residual: f64,
         /// Residual asked for.
         tolerance: f64,
+    },
+    /// The equations with contacts have no solution that could be found.
+    #[error(
+        "contact not solved at t = {time} s with step {step} s: residual {residual:.3e} after {iterations} iterations with \
+         {contacts} contacts; look for a body pressed between surfaces that cannot give way, or limits that exclude each other, \
+         or take a smaller step"
+    )]
+    ContactNotSolved {
+        /// Time at the start of the step.
+        time: f64,
+        /// Step length; zero at the start of a run.
+        step: f64,
+        /// Residual reached.
+        residual: f64,
+        /// Iterations done.
+        iterations: u32,
+        /// Contacts and limits that took part.
+        contacts: usize,
     },
     /// A number became infinite or not a number.
     #[error("the {what} is not finite at t = {time} s; take a smaller step or check the model")]
@@ -244,6 +292,17 @@ pub trait Integrator: Send {
     /// Constraint forces at the node that the last step started from; empty for methods that have none. May allocate.
     fn joint_forces(&self, _workspace: &mut Self::Workspace, out: &mut Vec<JointForce>) {
         out.clear();
+    }
+
+    /// Contacts of the mechanism, in its order, at the node that the last step started from; empty for methods without contact.
+    /// May allocate.
+    fn contact_forces(&self, _workspace: &Self::Workspace, out: &mut Vec<ContactForce>) {
+        out.clear();
+    }
+
+    /// What steps with contact counted; none without contact.
+    fn contact_counts(&self, _workspace: &Self::Workspace) -> Option<ContactCounts> {
+        None
     }
 
     /// How far closing the loops of the start state moved a joint coordinate, at most.

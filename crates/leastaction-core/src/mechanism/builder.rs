@@ -184,6 +184,7 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
         .collect();
     let (followers, tendons) = super::couple::resolve(model, &joints, &joint_index, &mut checker);
     let rows = super::row::rows(&joints, &followers, &tendons, true);
+    let scene = super::scene::build(model, &bodies, &joints, &mut checker);
     let tree = Tree::new(&bodies, &joints);
     let body_index = bodies.iter().enumerate().map(|(i, b)| (b.name.clone(), BodyId::new(i))).collect();
     let mut mechanism = Mechanism {
@@ -198,6 +199,9 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
         followers,
         tendons,
         rows,
+        contacts: scene.contacts,
+        contact_settings: model.contact.settings,
+        pairs: scene.pairs,
         frames,
         states: Default::default(),
         nq,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::law_description::LawDescription;
+use super::surface_description::{ContactDescription, HalfSpaceDescription, SurfaceDescription};
 
 /// The schema key of the model format.
 pub const MODEL_SCHEMA: &str = "leastaction/model/1";
@@ -98,7 +99,7 @@ impl Placement {
         Self { p, ..Self::default() }
     }
 
-    fn is_default(&self) -> bool {
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -140,6 +141,15 @@ pub struct ModelDescription {
     /// Named frames fixed in bodies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<FrameDescription>,
+    /// Shapes of bodies that touch others and the ground.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub surfaces: Vec<SurfaceDescription>,
+    /// Fixed ground.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub half_spaces: Vec<HalfSpaceDescription>,
+    /// Which surfaces touch, and how contacts are stepped.
+    #[serde(default, skip_serializing_if = "ContactDescription::is_default")]
+    pub contact: ContactDescription,
     /// Named states (keyframes).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub states: BTreeMap<String, StateDescription>,
@@ -179,6 +189,9 @@ impl ModelDescription {
             couplings: Vec::new(),
             tendons: Vec::new(),
             frames: Vec::new(),
+            surfaces: Vec::new(),
+            half_spaces: Vec::new(),
+            contact: ContactDescription::default(),
             states: BTreeMap::new(),
         }
     }

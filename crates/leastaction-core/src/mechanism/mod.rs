@@ -4,6 +4,7 @@
 //! shared by all engines. [`Tree`] is its view for engines in joint coordinates.
 
 mod builder;
+mod contact;
 mod couple;
 mod description;
 mod drive;
@@ -15,7 +16,9 @@ mod law_description;
 mod problem;
 mod row;
 pub mod samples;
+mod scene;
 mod state;
+mod surface_description;
 mod topology;
 mod tree;
 mod validate;
@@ -25,6 +28,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 pub use builder::MechanismBuilder;
+pub use contact::Contact;
 pub use description::*;
 pub use drive::{Drive, DriveEntry};
 pub use follower::{Follower, FollowerLaw, Scalar};
@@ -39,8 +43,12 @@ pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
 pub use row::{Member, Row, RowOf};
 pub use state::{State, WarmStart};
+pub use surface_description::{
+    ContactDescription, DEFAULT_FRICTION, HalfSpaceDescription, SurfaceDescription, SurfaceShape,
+};
 pub use tree::{Attachment, Node, NodeDrag, NodePush, NodeThruster, Tree};
 
+use crate::contact::ContactSettings;
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
 /// A rigid body.
@@ -252,6 +260,9 @@ pub struct Mechanism {
     followers: Vec<Follower>,
     tendons: Vec<Tendon>,
     rows: Vec<Row>,
+    contacts: Vec<Contact>,
+    contact_settings: ContactSettings,
+    pairs: Vec<[String; 2]>,
     frames: Vec<Frame>,
     states: BTreeMap<String, State>,
     nq: usize,
@@ -317,6 +328,25 @@ impl Mechanism {
     #[must_use]
     pub fn tendons(&self) -> &[Tendon] {
         &self.tendons
+    }
+    /// Contacts: which point of which body may touch what.
+    #[must_use]
+    pub fn contacts(&self) -> &[Contact] {
+        &self.contacts
+    }
+    /// How the model asks for contacts to be stepped.
+    #[must_use]
+    pub fn contact_settings(&self) -> ContactSettings {
+        self.contact_settings
+    }
+    /// Names of the two surfaces of each pair of shapes that may touch.
+    #[must_use]
+    pub fn contact_pairs(&self) -> &[[String; 2]] {
+        &self.pairs
+    }
+    /// Contacts of your own instead of those of the model's surfaces; none lets the bodies pass through each other.
+    pub fn set_contacts(&mut self, contacts: Vec<Contact>) {
+        self.contacts = contacts;
     }
     /// Scalars with dry friction or limits that are held, in the order of the coordinates, tendons last.
     #[must_use]

@@ -14,6 +14,8 @@ pub(super) struct Geom {
     /// Mass properties in the body frame; `None` if the shape has no mass.
     pub(super) mass: Option<GeomMass>,
     pub(super) collides: bool,
+    /// In the body frame.
+    pub(super) placement: Placement,
 }
 
 /// Mass of a geom, or why it cannot be computed.
@@ -78,7 +80,7 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
     };
     let rgba = colour(reader, item);
     let visual = shape.filter(|_| whole).map(|shape| Visual { shape, placement, rgba });
-    Geom { visual, group, mass, collides }
+    Geom { visual, group, mass, collides, placement }
 }
 
 /// The placement and half-length a `fromto` gives; the shape's z runs from the second point to the first.

@@ -13,6 +13,7 @@
 
 mod actuator;
 mod assets;
+mod contact;
 mod defaults;
 mod document;
 mod equality;

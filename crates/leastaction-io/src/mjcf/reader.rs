@@ -397,13 +397,7 @@ impl Reader {
                 "remove it",
             );
         }
-        if self.settings.contacts {
-            for id in self.section("contact") {
-                if document.elements[id].tag == "pair" {
-                    self.left_out(id, tree::NO_CONTACTS, tree::NO_CONTACTS_REMEDY);
-                }
-            }
-        }
+        super::contact::pairs(self);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::contact;
 use super::defaults::ClassId;
 use super::document::ElementId;
 use super::geom::{self, Geom};
@@ -15,10 +16,6 @@ use crate::mechanism::{
     BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Placement, Shape, Visual,
     WORLD,
 };
-
-pub(super) const NO_CONTACTS: &str = "collisions between geoms are not simulated";
-pub(super) const NO_CONTACTS_REMEDY: &str =
-    "nothing to do if bodies never touch; `<flag contact=\"disable\"/>` in `option` says so";
 
 /// Geoms of higher groups are collision shapes that MuJoCo's own viewer hides.
 const LAST_VISIBLE_GROUP: i64 = 2;
@@ -68,6 +65,7 @@ pub(super) fn read(reader: &mut Reader) {
     for world in worlds {
         let contents = contents(reader, world, 0, true);
         add_sites(reader, 0, &contents.sites);
+        contact::add(reader, WORLD, &contents.geoms);
         pending.extend(contents.bodies.into_iter().map(|(id, frame, class)| Pending {
             id,
             parent: 0,
@@ -216,6 +214,7 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
     let inertial = contents.inertial.as_ref().map(|(item, frame)| (item, frame));
     inertial::of_body(reader, inertial, &contents.geoms).store(&mut description);
     add_visuals(reader, &contents.geoms, &mut description);
+    contact::add(reader, &name, &contents.geoms);
 
     let world = compose(&reader.bodies[pending.parent].placement, &placement);
     let parent_name = reader.bodies[pending.parent].name.clone();
@@ -236,7 +235,7 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
     (record, contents.bodies)
 }
 
-fn add_visuals(reader: &mut Reader, geoms: &[(Item, Geom)], body: &mut BodyDescription) {
+fn add_visuals(reader: &Reader, geoms: &[(Item, Geom)], body: &mut BodyDescription) {
     // Meshes that do not collide are there to be seen: what collides would hide them.
     let is_mesh = |geom: &Geom| matches!(&geom.visual, Some(Visual { shape: Shape::Mesh { .. }, .. }));
     let shows = |geom: &Geom| geom.group <= LAST_VISIBLE_GROUP;
@@ -249,11 +248,6 @@ fn add_visuals(reader: &mut Reader, geoms: &[(Item, Geom)], body: &mut BodyDescr
     let any_visible = geoms.iter().any(|(_, g)| g.visual.is_some() && visible(g));
     let drawn = geoms.iter().filter(|(_, geom)| !any_visible || visible(geom));
     body.visuals.extend(drawn.filter_map(|(_, geom)| geom.visual.clone()));
-    for (item, geom) in geoms {
-        if geom.collides && reader.settings.contacts {
-            reader.left_out(item.id, NO_CONTACTS, NO_CONTACTS_REMEDY);
-        }
-    }
 }
 
 fn add_sites(reader: &mut Reader, body: usize, sites: &[(Item, Placement)]) {

@@ -120,6 +120,12 @@ fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescri
     for (coupling, at) in model.couplings.iter_mut().zip(places("couplings")) {
         coupling.origin = findings.origin(at);
     }
+    for (surface, at) in model.surfaces.iter_mut().zip(places("surfaces")) {
+        surface.origin = findings.origin(at);
+    }
+    for (half_space, at) in model.half_spaces.iter_mut().zip(places("half_spaces")) {
+        half_space.origin = findings.origin(at);
+    }
     for (tendon, at) in model.tendons.iter_mut().zip(places("tendons")) {
         tendon.origin = findings.origin(at);
     }

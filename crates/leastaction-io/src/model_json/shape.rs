@@ -63,6 +63,9 @@ pub(super) const MODEL: Shape = Shape::Struct(&[
     may("couplings", Shape::List(&COUPLING)),
     may("tendons", Shape::List(&TENDON)),
     may("frames", Shape::List(&FRAME)),
+    may("surfaces", Shape::List(&SURFACE)),
+    may("half_spaces", Shape::List(&HALF_SPACE)),
+    may("contact", CONTACT),
     may("states", Shape::Map(&STATE)),
 ]);
 
@@ -212,6 +215,50 @@ const TENDON: Shape = Shape::Struct(&[
 
 const FRAME: Shape =
     Shape::Struct(&[must("name", Shape::Text), must("body", Shape::Text), may("placement", PLACEMENT)]);
+
+const SURFACE: Shape = Shape::Struct(&[
+    may("name", Shape::Text),
+    must("link", Shape::Text),
+    must("shape", TOUCHING),
+    may("placement", PLACEMENT),
+    may("friction", Shape::Number),
+    may("restitution", Shape::Number),
+    may("bits", Shape::Vector(2)),
+    may("priority", Shape::Number),
+]);
+
+const TOUCHING: Shape = Shape::ByType(&[
+    ("box", &[must("size", Shape::Vector(3))]),
+    ("sphere", &[must("radius", Shape::Number)]),
+    ("capsule", &[must("radius", Shape::Number), must("length", Shape::Number)]),
+    ("cylinder", &[must("radius", Shape::Number), must("length", Shape::Number)]),
+    ("ellipsoid", &[must("radii", Shape::Vector(3))]),
+    ("points", &[must("points", Shape::List(&Shape::Vector(3)))]),
+]);
+
+const HALF_SPACE: Shape = Shape::Struct(&[
+    may("name", Shape::Text),
+    must("normal", Shape::Vector(3)),
+    may("offset", Shape::Number),
+    may("friction", Shape::Number),
+    may("restitution", Shape::Number),
+    may("bits", Shape::Vector(2)),
+    may("priority", Shape::Number),
+]);
+
+const CONTACT: Shape = Shape::Struct(&[
+    may("impacts", Shape::OneOf(&["stepped", "located"])),
+    may("sliding", Shape::OneOf(&["symmetric", "implicit"])),
+    may("turns", Shape::OneOf(&["stepped", "located"])),
+    may("pairs", Shape::List(&Shape::List(&Shape::Text))),
+    may("exclude", Shape::List(&Shape::List(&Shape::Text))),
+    may("closed_gap", Shape::Number),
+    may("rest_speed", Shape::Number),
+    may("slide_speed", Shape::Number),
+    may("recovery_speed", Shape::Number),
+    may("located_gap", Shape::Number),
+    may("max_events", Shape::Count),
+]);
 
 const STATE: Shape = Shape::Struct(&[
     may("t", Shape::Number),

@@ -10,7 +10,8 @@ use super::{UrdfOptions, View};
 use crate::findings::{Findings, quoted};
 use crate::frames::{quaternion_from_rpy, rotate_inertia, unit_quaternion};
 use crate::masses::MassProperties;
-use crate::mechanism::{BodyDescription, Placement, Shape, Visual};
+use crate::mechanism::{BodyDescription, DEFAULT_FRICTION, Placement, Shape, SurfaceDescription, Visual};
+use crate::surfaces::surface_shape;
 
 /// Colours by material name.
 pub(super) type Materials = BTreeMap<String, Option<[f64; 4]>>;
@@ -20,6 +21,7 @@ pub(super) struct Link {
     pub(super) body: BodyDescription,
     pub(super) offset: usize,
     pub(super) has_inertial: bool,
+    pub(super) surfaces: Vec<SurfaceDescription>,
 }
 
 /// Reads one link.
@@ -44,17 +46,24 @@ pub(super) fn read_link(
     if let Some(inertial) = inertial {
         read_inertial(inertial, &mut body, findings);
     }
-    let (mut seen, mut touching) = (Vec::new(), Vec::new());
+    let (mut seen, mut touching, mut surfaces) = (Vec::new(), Vec::new(), Vec::new());
     let weighed = inertial.is_none() && options.density.is_some();
     for child in node.children().filter(Node::is_element) {
         let element = Element::drawn(child, &owner);
         match tag(child) {
             "visual" => seen.extend(read_visual(element, materials, meshes, findings)),
             // Read for its faults alone where it is neither drawn nor weighed: its meshes may be missing.
-            "collision" if options.view == View::Visual && !weighed => {
+            "collision" if options.view == View::Visual && !weighed && !options.surfaces => {
                 drop(read_visual(element, materials, &mut Meshes::unresolved(), findings));
             }
-            "collision" => touching.extend(read_visual(element, materials, meshes, findings)),
+            "collision" => {
+                let shape = read_visual(element, materials, meshes, findings);
+                if let Some(visual) = shape.as_ref().filter(|_| options.surfaces) {
+                    let (friction, restitution) = material(node, child);
+                    surfaces.extend(surface(name, visual, (friction, restitution), element, findings));
+                }
+                touching.extend(shape);
+            }
             _ => {}
         }
     }
@@ -66,7 +75,49 @@ pub(super) fn read_link(
         View::Collision => body.visuals = touching,
         View::Both => body.visuals.extend(seen.into_iter().chain(touching)),
     }
-    Link { has_inertial: inertial.is_some() || body.mass > 0.0, body, offset }
+    Link { has_inertial: inertial.is_some() || body.mass > 0.0, body, offset, surfaces }
+}
+
+/// A collision shape as a surface; what touches nothing is said.
+fn surface(
+    link: &str,
+    visual: &Visual,
+    (friction, restitution): (Option<f64>, Option<f64>),
+    element: Element<'_, '_, '_>,
+    findings: &mut Findings<'_>,
+) -> Option<SurfaceDescription> {
+    match surface_shape(&visual.shape) {
+        Ok(shape) => {
+            let mut made = SurfaceDescription::new(link, shape);
+            made.placement = visual.placement;
+            made.friction = friction.unwrap_or(DEFAULT_FRICTION);
+            made.restitution = restitution.unwrap_or(0.0);
+            made.origin = findings.origin(element.offset());
+            Some(made)
+        }
+        Err(why) => {
+            element.fault(
+                findings,
+                format!("the shape touches nothing: {why}"),
+                "repair the mesh, or use a simple shape",
+            );
+            None
+        }
+    }
+}
+
+/// Friction and restitution of a collision, where an extension gives them: Bullet's `contact` of the link, Drake's
+/// `proximity_properties` of the shape.
+fn material(link: Node<'_, '_>, collision: Node<'_, '_>) -> (Option<f64>, Option<f64>) {
+    let number = |parent: Node<'_, '_>, key: &str| {
+        let found = parent.descendants().find(|n| n.is_element() && n.tag_name().name() == key)?;
+        let text = found.attribute("value").or(found.text())?;
+        text.trim().parse::<f64>().ok()
+    };
+    let contact = link.children().find(|n| n.is_element() && n.tag_name().name() == "contact");
+    let bullet = |key: &str| contact.and_then(|c| number(c, key));
+    let friction = number(collision, "mu_dynamic").or(bullet("lateral_friction"));
+    (friction, bullet("restitution"))
 }
 
 /// Mass of shapes of one density, for a link whose author gave none.

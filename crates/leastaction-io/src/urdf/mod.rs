@@ -38,6 +38,8 @@ pub struct UrdfOptions {
     pub density: Option<f64>,
     /// Which shapes are drawn.
     pub view: View,
+    /// Collision shapes become surfaces that touch.
+    pub surfaces: bool,
 }
 
 /// Which shapes of a model are drawn.

@@ -88,7 +88,14 @@ fn read_document<'t>(
         model.joints.push(root_joint(&links[root], &joints, options));
     }
     for (i, link) in links.into_iter().enumerate() {
-        if ground && Some(i) == root_link {
+        let is_world = ground && Some(i) == root_link;
+        model.surfaces.extend(link.surfaces.into_iter().map(|mut surface| {
+            if is_world {
+                surface.link = WORLD.into();
+            }
+            surface
+        }));
+        if is_world {
             continue;
         }
         model.bodies.push(link.body);

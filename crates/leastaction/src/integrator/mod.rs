@@ -5,8 +5,9 @@ mod input_run;
 mod simulator;
 
 pub use leastaction_core::integrator::{
-    Actuation, Input, Integrator, JointForce, LinearizedStep, RowEvent, RowEventKind, RowReport, RowState,
-    StepError, StepLinearization, StepReport, baseline, expect_length, expect_state, expect_tree,
+    Actuation, ContactCounts, ContactForce, Input, Integrator, JointForce, LinearizedStep, RowEvent,
+    RowEventKind, RowReport, RowState, StepError, StepLinearization, StepReport, baseline, expect_length,
+    expect_state, expect_tree,
 };
 pub use leastaction_maximal as maximal;
 pub use leastaction_minimal as minimal;

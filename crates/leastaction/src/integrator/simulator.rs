@@ -6,7 +6,9 @@ use super::baseline::{Dop853, Rk4, SemiImplicitEuler};
 use super::input_run::InputRun;
 use super::maximal::{Maximal, MaximalOptions};
 use super::minimal::{Minimal, MinimalOptions, Policy};
-use super::{Actuation, Input, Integrator, JointForce, RowReport, StepError, StepReport};
+use super::{
+    Actuation, ContactCounts, ContactForce, Input, Integrator, JointForce, RowReport, StepError, StepReport,
+};
 use crate::mechanism::{Mechanism, State, WarmStart};
 
 /// Integrators that can be chosen by name.
@@ -219,6 +221,17 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
         self.run.joint_forces(out);
     }
 
+    /// Contacts of the mechanism, in its order, at the node that the last step started from; empty without contact.
+    pub fn contact_forces(&self, out: &mut Vec<ContactForce>) {
+        self.run.contact_forces(out);
+    }
+
+    /// What steps with contact counted; none without contact.
+    #[must_use]
+    pub fn contact_counts(&self) -> Option<ContactCounts> {
+        self.run.contact_counts()
+    }
+
     /// What rows with friction or limits do, and did in the last step.
     #[must_use]
     pub fn rows(&self) -> RowReport<'_> {
@@ -281,6 +294,8 @@ trait Run: Send {
     fn gap(&mut self, mechanism: &Mechanism) -> f64;
     fn joint_forces(&mut self, out: &mut Vec<JointForce>);
     fn rows(&self) -> RowReport<'_>;
+    fn contact_forces(&self, out: &mut Vec<ContactForce>);
+    fn contact_counts(&self) -> Option<ContactCounts>;
     fn moved_at_start(&self) -> f64;
     fn warm_start_dropped(&self) -> bool;
 }
@@ -316,6 +331,12 @@ impl<I: Integrator> Run for Running<I> {
     }
     fn rows(&self) -> RowReport<'_> {
         self.integrator.rows(&self.workspace, &self.state)
+    }
+    fn contact_forces(&self, out: &mut Vec<ContactForce>) {
+        self.integrator.contact_forces(&self.workspace, out);
+    }
+    fn contact_counts(&self) -> Option<ContactCounts> {
+        self.integrator.contact_counts(&self.workspace)
     }
     fn moved_at_start(&self) -> f64 {
         self.integrator.moved_at_start(&self.state)

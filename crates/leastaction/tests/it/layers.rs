@@ -7,6 +7,7 @@ const LAYERS: &[&[&str]] = &[
     &["scalar", "sabotage"],
     &["simd"],
     &["lie", "linalg", "spatial"],
+    &["contact"],
     &["mechanism"],
     &["dynamics", "spline"],
     &["trajectory"],

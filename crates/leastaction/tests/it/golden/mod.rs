@@ -6,6 +6,7 @@
 
 mod bspline;
 mod comprehensive;
+mod contact;
 mod highorder;
 mod joints;
 mod maximal;
@@ -42,6 +43,7 @@ const CHECKERS: &[(&str, Checker)] = &[
     // one line each
     ("leastaction/bspline/1", bspline::check),
     ("leastaction/comprehensive/1", comprehensive::check),
+    ("leastaction/contact/1", contact::check),
     ("leastaction/highorder/1", highorder::check),
     ("leastaction/joints/1", joints::check),
     ("leastaction/maximal/1", maximal::check),
@@ -54,8 +56,7 @@ const CHECKERS: &[(&str, Checker)] = &[
 const PENDING: &[(&str, &str)] = &[
     // one line each
     ("leastaction/joints-linearization/1", "friction, limits and couplings of joints"),
-    ("leastaction/contact/1", "contact"),
-    ("leastaction/contact_derivative/1", "contact"),
+    ("leastaction/contact_derivative/1", "derivatives of steps with contact"),
 ];
 
 /// One reference file and what has been compared of it.

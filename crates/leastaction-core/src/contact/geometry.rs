@@ -1,0 +1,292 @@
+//! A contact at a pose: gap, normal, core points and arms, in closed form for numbers and dual numbers. (9.1) to (9.4)
+//!
+//! The *core point* `c` of a link (its own axes) is the centre of what touches, the *arm* `a` (world axes) leads from there to the
+//! contact point. For a corner the arm is zero, for a sphere it is its radius along the normal.
+
+use super::{Against, Tip};
+use crate::scalar::Real;
+use crate::spatial::{Mat3, Vec3};
+
+/// A link at a pose: rotation and position of the frame that its contacts are given in.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<T = f64> {
+    /// Rotation.
+    pub rot: Mat3<T>,
+    /// Position.
+    pub pos: Vec3<T>,
+}
+
+impl<T: Real> Link<T> {
+    /// The ground.
+    #[must_use]
+    pub fn ground() -> Self {
+        Self { rot: Mat3::identity(), pos: Vec3::zero() }
+    }
+
+    fn point(&self, p: Vec3<T>) -> Vec3<T> {
+        self.pos + self.rot * p
+    }
+}
+
+/// A contact at a pose. Index 0 is link A, 1 is link B.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch<T = f64> {
+    /// Distance, negative inside.
+    pub gap: T,
+    /// Unit normal from B to A, world axes.
+    pub normal: Vec3<T>,
+    /// Core points, link axes.
+    pub core: [Vec3<T>; 2],
+    /// Arms, world axes.
+    pub arm: [Vec3<T>; 2],
+}
+
+impl<T: Real> Default for Touch<T> {
+    fn default() -> Self {
+        let zero = Vec3::zero();
+        Self { gap: T::zero(), normal: zero, core: [zero; 2], arm: [zero; 2] }
+    }
+}
+
+/// Tilt of a disc below which its lowest point moves to its centre, as a sine: at rest on its face it has none.
+const FLAT: f64 = 1e-6;
+
+impl<T: Real> Touch<T> {
+    /// The contact of a tip at `center` of link A with something on link B (or the ground).
+    #[must_use]
+    pub fn new(tip: &Tip, center: Vec3, against: &Against, a: &Link<T>, b: &Link<T>) -> Self {
+        let core = Vec3::constant(center);
+        let zero = Vec3::zero();
+        if let Against::HalfSpace { normal, offset } = *against {
+            let n = Vec3::<T>::constant(normal);
+            let arm = match *tip {
+                Tip::Sphere { radius } => n * T::from_f64(-radius),
+                Tip::Rim { axis, radius } => {
+                    // The lowest point of the disc: against the part of the normal in its plane.
+                    let axis = a.rot * Vec3::constant(axis);
+                    let across = n - axis * axis.dot(n);
+                    let size = (across.norm2() + T::from_f64(FLAT * FLAT)).sqrt();
+                    across * (T::from_f64(-radius) / size)
+                }
+                Tip::Ellipsoid { axes } => {
+                    // Support point -A A^T n/|A^T n|.
+                    let axes = a.rot * Mat3::constant(axes);
+                    let along = axes.tr_mul(n);
+                    (axes * along) * (-T::one() / along.norm())
+                }
+            };
+            let gap = n.dot(a.point(core)) + n.dot(arm) - T::from_f64(offset);
+            return Self { gap, normal: n, core: [core, zero], arm: [arm, zero] };
+        }
+        let radius = match *tip {
+            Tip::Sphere { radius } | Tip::Rim { radius, .. } => radius,
+            Tip::Ellipsoid { .. } => tip.reach(),
+        };
+        let r = T::from_f64(radius);
+        let p = a.point(core);
+        match *against {
+            Against::HalfSpace { .. } => Self::default(),
+            Against::Face { normal, offset, .. } => {
+                let own = Vec3::constant(normal);
+                let n = b.rot * own;
+                let local = b.rot.tr_mul(p - b.pos);
+                let height = own.dot(local) - T::from_f64(offset);
+                Self { gap: height - r, normal: n, core: [core, local - own * height], arm: [n * -r, zero] }
+            }
+            Against::Sphere { center, radius: other, .. } => {
+                Self::of_spheres(a, b, core, r, Vec3::constant(center), T::from_f64(other))
+            }
+            Against::Capsule { segment, radius: other, .. } => {
+                let [p0, p1] = segment.map(Vec3::<T>::constant);
+                let (axis, local) = (p1 - p0, b.rot.tr_mul(p - b.pos));
+                let at = (local - p0).dot(axis) * (T::one() / axis.norm2());
+                let nearest = if at.value() <= 0.0 {
+                    p0
+                } else if at.value() >= 1.0 {
+                    p1
+                } else {
+                    p0 + axis * at
+                };
+                Self::of_spheres(a, b, core, r, nearest, T::from_f64(other))
+            }
+            Against::Box { pose, half, .. } => {
+                let local = pose.inverse();
+                let (rot, pos) = (Mat3::<T>::constant(pose.rot), Vec3::<T>::constant(pose.pos));
+                let inner = Mat3::<T>::constant(local.rot) * (b.rot.tr_mul(p - b.pos) - pos);
+                let over: [f64; 3] = std::array::from_fn(|k| inner[k].value().abs() - half[k]);
+                let outside = over.iter().filter(|x| **x > 0.0).count();
+                if outside <= 1 {
+                    // Above a face, or inside: the face it is nearest to.
+                    let k = (0..3).fold(0, |k, i| if over[i] > over[k] { i } else { k });
+                    let s = if inner[k].value() < 0.0 { -1.0 } else { 1.0 };
+                    let mut own = Vec3::<T>::zero();
+                    own[k] = T::from_f64(s);
+                    let height = inner[k] * s - T::from_f64(half[k]);
+                    let n = b.rot * (rot * own);
+                    let foot = pos + rot * (inner - own * height);
+                    return Self { gap: height - r, normal: n, core: [core, foot], arm: [n * -r, zero] };
+                }
+                let mut nearest = inner;
+                for k in 0..3 {
+                    if over[k] > 0.0 {
+                        nearest[k] = T::from_f64(half[k].copysign(inner[k].value()));
+                    }
+                }
+                Self::of_spheres(a, b, core, r, pos + rot * nearest, T::zero())
+            }
+        }
+    }
+
+    fn of_spheres(a: &Link<T>, b: &Link<T>, core_a: Vec3<T>, r_a: T, core_b: Vec3<T>, r_b: T) -> Self {
+        let between = a.point(core_a) - b.point(core_b);
+        let length = between.norm();
+        // Centres on top of each other have no direction: any will part them.
+        let n = if length.value() > 0.0 {
+            between * (T::one() / length)
+        } else {
+            Vec3([T::zero(), T::zero(), T::one()])
+        };
+        Self { gap: length - r_a - r_b, normal: n, core: [core_a, core_b], arm: [n * -r_a, n * r_b] }
+    }
+}
+
+/// Normal and two tangents as columns, by the triad rule.
+#[must_use]
+pub fn frame_of(normal: Vec3) -> Mat3 {
+    let mut k = 0;
+    for i in 1..3 {
+        if normal[i].abs() < normal[k].abs() {
+            k = i;
+        }
+    }
+    let mut e = Vec3::zero();
+    e[k] = 1.0;
+    let t = e - normal * normal[k];
+    let t1 = t * (1.0 / t.norm());
+    Mat3::from_columns(normal, t1, normal.cross(t1))
+}
+
+/// How a link moves over an interval: rotations at both ends, velocity of its position, angular velocity in world axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Motion<T = f64> {
+    /// Rotation at the start.
+    pub from: Mat3,
+    /// Rotation at the end.
+    pub to: Mat3<T>,
+    /// Velocity of the position.
+    pub velocity: Vec3<T>,
+    /// Angular velocity of the interval, world axes: the same at both ends.
+    pub turn: Vec3<T>,
+}
+
+/// Velocity of the contact point of one link over an interval of length `h`, odd under exchange of its ends: with the mean core
+/// point and the mean arm. (9.4)
+#[must_use]
+pub fn slip<T: Real>(motion: &Motion<T>, core: [Vec3<T>; 2], arm: [Vec3<T>; 2], h: f64) -> Vec3<T> {
+    let half = T::from_f64(0.5);
+    let (core, arm) = ((core[0] + core[1]) * half, (arm[0] + arm[1]) * half);
+    let moved = motion.to * core - Mat3::constant(motion.from) * core;
+    motion.velocity + moved * T::from_f64(1.0 / h) + motion.turn.cross(arm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spatial::{Pose, Quat};
+
+    fn turned(axis: [f64; 3], angle: f64) -> Mat3 {
+        let axis = Vec3(axis);
+        Quat::about(axis * (1.0 / axis.norm()), angle).to_matrix()
+    }
+
+    fn kinds() -> Vec<(Tip, Against)> {
+        let n = Vec3([0.3, -0.2, 0.9]);
+        let n = n * (1.0 / n.norm());
+        let ball = Tip::Sphere { radius: 0.1 };
+        vec![
+            (ball, Against::HalfSpace { normal: n, offset: -0.4 }),
+            (
+                Tip::Rim { axis: Vec3([0.0, 0.6, 0.8]), radius: 0.2 },
+                Against::HalfSpace { normal: n, offset: -0.4 },
+            ),
+            (
+                Tip::Ellipsoid {
+                    axes: turned([1.0, 2.0, 0.5], 0.7)
+                        * Mat3([[0.1, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.05]]),
+                },
+                Against::HalfSpace { normal: n, offset: -0.4 },
+            ),
+            (ball, Against::Face { normal: n, offset: 0.2 }),
+            (ball, Against::Sphere { center: Vec3([0.1, 0.0, 0.3]), radius: 0.25 }),
+            (
+                ball,
+                Against::Capsule { segment: [Vec3([-0.5, 0.0, 0.1]), Vec3([0.4, 0.1, 0.1])], radius: 0.1 },
+            ),
+            (
+                ball,
+                Against::Box {
+                    pose: Pose::new(turned([0.0, 1.0, 0.0], 0.3), Vec3([0.1, 0.0, 0.0])),
+                    half: Vec3([0.3, 0.2, 0.1]),
+                },
+            ),
+            (ball, Against::Box { pose: Pose::identity(), half: Vec3([2.0, 2.0, 0.1]) }),
+        ]
+    }
+
+    #[test]
+    fn the_normal_at_the_contact_point_is_the_gradient_of_the_gap() {
+        let center = Vec3([0.05, -0.1, 0.2]);
+        let (ra, rb) = (turned([0.3, 1.0, -0.4], 0.8), turned([1.0, 0.1, 0.3], -0.5));
+        let (xa, xb) = (Vec3([0.2, 0.3, 0.9]), Vec3([0.1, -0.1, -0.2]));
+        for (tip, against) in kinds() {
+            let at = |da: [f64; 6], db: [f64; 6]| {
+                let moved = |rot: Mat3, x: Vec3, d: [f64; 6]| {
+                    let turn = Vec3([d[0], d[1], d[2]]);
+                    let angle = turn.norm();
+                    let rot = if angle > 0.0 { turned(turn.0, angle) * rot } else { rot };
+                    Link { rot, pos: x + Vec3([d[3], d[4], d[5]]) }
+                };
+                Touch::new(&tip, center, &against, &moved(ra, xa, da), &moved(rb, xb, db))
+            };
+            let touch = at([0.0; 6], [0.0; 6]);
+            assert!((touch.normal.norm() - 1.0).abs() < 1e-14);
+            for k in 0..6 {
+                let e = 1e-6;
+                let unit = |s: f64| std::array::from_fn(|i| if i == k { s * e } else { 0.0 });
+                let difference = |plus: Touch, minus: Touch| (plus.gap - minus.gap) / (2.0 * e);
+                let by_a = difference(at(unit(1.0), [0.0; 6]), at(unit(-1.0), [0.0; 6]));
+                let by_b = difference(at([0.0; 6], unit(1.0)), at([0.0; 6], unit(-1.0)));
+                let row = |rot: Mat3, i: usize| {
+                    let lever = rot * touch.core[i] + touch.arm[i];
+                    let turn = lever.cross(touch.normal);
+                    if k < 3 { turn[k] } else { touch.normal[k - 3] }
+                };
+                assert!((by_a - row(ra, 0)).abs() < 1e-8, "{tip:?} {against:?} A {k}: {by_a} {}", row(ra, 0));
+                let of_b = if !matches!(against, Against::HalfSpace { .. }) { -row(rb, 1) } else { 0.0 };
+                assert!((by_b - of_b).abs() < 1e-8, "{against:?} B {k}: {by_b} {of_b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_corner_that_does_not_move_has_no_slip_and_a_rolling_ball_neither() {
+        let (from, to) = (turned([1.0, 0.4, 0.2], 0.3), turned([1.0, 0.4, 0.2], 0.5));
+        let (h, corner, zero) = (0.01, Vec3([0.2, -0.1, 0.3]), Vec3::zero());
+        // The link turns about its corner.
+        let velocity = (from * corner - to * corner) * (1.0 / h);
+        let motion = Motion { from, to, velocity, turn: Vec3([1.0, 2.0, 3.0]) };
+        assert!(slip(&motion, [corner; 2], [zero; 2], h).norm() < 1e-12);
+        let (radius, spin) = (0.25, Vec3([0.0, 3.0, 0.0]));
+        let arm = Vec3([0.0, 0.0, -radius]);
+        let motion = Motion { from, to: from, velocity: Vec3([3.0 * radius, 0.0, 0.0]), turn: spin };
+        assert!(slip(&motion, [zero; 2], [arm; 2], h).norm() < 1e-15);
+    }
+
+    #[test]
+    fn frames_are_right_handed_for_every_normal() {
+        for n in [Vec3([0.0, 0.0, 1.0]), Vec3([0.6, 0.0, 0.8]), Vec3([-0.5, 0.5, -0.5f64.sqrt()])] {
+            let f = frame_of(n);
+            assert!((f.determinant() - 1.0).abs() < 1e-14 && (f.column(0) - n).norm() == 0.0);
+        }
+    }
+}

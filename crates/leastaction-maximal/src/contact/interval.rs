@@ -1,0 +1,349 @@
+//! The interval problem: momenta, joints and contacts between two nodes. (9.10)
+
+use super::super::forces::about_point;
+use super::super::ldu::{Six, angular, dot, linear};
+use super::super::newton::widest;
+use super::super::residual::{assemble, evaluate};
+use super::super::rotation_map::RotationMap;
+use super::super::state::MaximalState;
+use super::super::workspace::MaximalWorkspace;
+use super::item::Kind;
+use super::memory::ContactMemory;
+use super::rows::Between;
+use super::solve::Problem;
+
+/// The problem with everything it works on.
+pub(crate) struct Interval<'a> {
+    pub(crate) ws: &'a mut MaximalWorkspace,
+    pub(crate) mem: &'a mut ContactMemory,
+    pub(crate) state: &'a MaximalState,
+    pub(crate) map: RotationMap,
+}
+
+impl Interval<'_> {
+    /// Incoming momenta and coordinate rows with the contact impulses at hand.
+    fn load(&mut self) {
+        let Self { ws, mem, .. } = self;
+        ws.step.incoming_point.copy_from_slice(&mem.incoming);
+        for (law, known) in ws.step.law.iter_mut().zip(&mem.known) {
+            law.f0 = *known;
+        }
+        for (item, probe) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active) {
+            match item.kind {
+                Kind::Pair { .. } => {
+                    for x in 0..2 {
+                        if let Some(i) = item.links[x] {
+                            probe.add_impulse(x, &probe.gam, 1.0, &mut ws.step.incoming_point[i]);
+                        }
+                    }
+                }
+                Kind::Limit { at, sign, .. } => ws.step.law[at.v].f0 += sign * probe.gam[0],
+                Kind::Friction { at, .. } => ws.step.law[at.v].f0 += probe.gam[0],
+            }
+        }
+    }
+
+    /// Velocities of the active contacts at the evaluated iterate.
+    fn measure(&mut self) {
+        let Self { ws, mem, state, map } = self;
+        let between = Between {
+            map: *map,
+            h: ws.step.h,
+            start: &state.side,
+            end: &ws.trial.side,
+            poses: &ws.trial.poses,
+            w: &ws.iterate.w,
+        };
+        for (item, probe) in mem.items.iter().zip(&mut mem.probes).filter(|(_, probe)| probe.active) {
+            match item.kind {
+                Kind::Pair { .. } => between.measure(item, probe),
+                Kind::Limit { at, sign, value } => {
+                    probe.end.gap = sign * (state.q[at.q] + ws.trial.dy[at.v] - value);
+                    probe.u = [(probe.end.gap - probe.floor) / ws.step.h, 0.0, 0.0];
+                }
+                Kind::Friction { at, .. } => probe.u = [ws.trial.dy[at.v] / ws.step.h, 0.0, 0.0],
+            }
+            probe.judge(item, mem.smoothing);
+        }
+    }
+
+    /// Impulses of the contacts as part of the momenta, once solved; coordinate rows as they were without contact.
+    pub(crate) fn finish(&mut self) {
+        let Self { ws, mem, state, .. } = self;
+        for (law, known) in ws.step.law.iter_mut().zip(&mem.known) {
+            law.f0 = *known;
+        }
+        for (item, probe) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active) {
+            if let Kind::Pair { .. } = item.kind {
+                for x in 0..2 {
+                    if let Some(i) = item.links[x] {
+                        let mut impulse = [0.0; 6];
+                        probe.add_impulse(x, &probe.gam, 1.0, &mut impulse);
+                        let turn = angular(&impulse) + state.side.arm[i].cross(linear(&impulse));
+                        for k in 0..3 {
+                            ws.step.incoming[i][k] += turn[k];
+                            ws.step.incoming[i][3 + k] += impulse[3 + k];
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the momenta at the start as they come without contact.
+    pub(crate) fn begin(&mut self) {
+        let Self { ws, mem, state, .. } = self;
+        for i in 0..ws.layout.links.len() {
+            mem.incoming[i] = about_point(&ws.step.incoming[i], state.side.arm[i]);
+        }
+        for (known, law) in mem.known.iter_mut().zip(&ws.step.law) {
+            *known = law.f0;
+        }
+        ws.step.scales.length = mem.options.length;
+        ws.step.scales.speed = mem.options.speed;
+        ws.step.scales.impulse = impulse_scale(&ws.step.incoming, mem, ws.layout.max_mass);
+    }
+}
+
+/// Largest momentum of a link, and a thousandth of what the heaviest has at the speed of the model.
+pub(crate) fn impulse_scale(momenta: &[Six], mem: &ContactMemory, max_mass: f64) -> f64 {
+    let mut largest = 0.0f64;
+    for p in momenta {
+        for k in 0..3 {
+            largest = largest.max(p[k].abs() / mem.options.length).max(p[3 + k].abs());
+        }
+    }
+    largest + 1e-3 * max_mass * mem.options.speed
+}
+
+/// Sum of the squares of the law's residuals, as speeds of the model.
+pub(crate) fn law_squares(mem: &ContactMemory) -> f64 {
+    let mut sum = 0.0;
+    for (item, probe) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active) {
+        let scale = item.arm / (item.rho * mem.options.speed);
+        sum += probe.residual.iter().map(|r| (r * scale) * (r * scale)).sum::<f64>();
+    }
+    sum
+}
+
+impl Problem for Interval<'_> {
+    fn memory(&mut self) -> &mut ContactMemory {
+        self.mem
+    }
+
+    fn rounding(&self) -> f64 {
+        let (step, options) = (&self.ws.step, &self.mem.options);
+        4.0 * f64::EPSILON * (step.scales.reach + options.length) / (step.h.abs() * options.speed)
+    }
+
+    fn evaluate(&mut self) -> f64 {
+        self.load();
+        let Self { ws, state, map, .. } = self;
+        let fits = widest(|| evaluate(*map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial));
+        if !fits {
+            return f64::INFINITY;
+        }
+        let squares = ws.trial.merit * ws.trial.merit;
+        self.measure();
+        let merit = (squares + law_squares(self.mem)).sqrt();
+        if merit.is_finite() { merit } else { f64::INFINITY }
+    }
+
+    fn direction(&mut self) -> bool {
+        let Self { ws, mem, state, map } = self;
+        let ContactMemory { items, probes, layout, graph, ldu, system, smoothing, change, .. } = &mut **mem;
+        let base = ws.layout.closures.len();
+        if base == 0 && !layout.closures.is_empty() {
+            ldu.clear();
+        }
+        widest(|| {
+            assemble(
+                true,
+                *map,
+                &ws.layout,
+                &graph.ends,
+                state,
+                &ws.step,
+                &ws.iterate,
+                &mut ws.trial,
+                ldu,
+                system,
+            );
+        });
+        let between = Between {
+            map: *map,
+            h: ws.step.h,
+            start: &state.side,
+            end: &ws.trial.side,
+            poses: &ws.trial.poses,
+            w: &ws.iterate.w,
+        };
+        for c in base..layout.closures.len() {
+            system.closure[c] = [0.0; 6];
+            for r in 0..6 {
+                ldu.cc[c][r][r] = 1.0;
+            }
+        }
+        for (item, probe) in items.iter().zip(probes.iter_mut()).filter(|(_, probe)| probe.active) {
+            match item.kind {
+                Kind::Pair { .. } => {
+                    between.slopes(item, probe);
+                    add_pair(item, probe, *smoothing, graph, ldu, system);
+                }
+                Kind::Limit { at, sign, .. } => {
+                    probe.eliminate(item, *smoothing);
+                    ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
+                    system.force[at.v] -= sign * probe.offset[0];
+                }
+                Kind::Friction { at, .. } => {
+                    probe.eliminate(item, *smoothing);
+                    ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
+                    system.force[at.v] -= probe.offset[0];
+                }
+            }
+        }
+        widest(|| {
+            ldu.factor(layout, graph, &state.side, &ws.trial.side);
+            ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
+        });
+        if layout.row_tolerance > super::super::ldu::RANK_TOLERANCE {
+            ws.step.kept.copy_from_slice(&ldu.kept[..base]);
+        }
+        if !propose(items, probes, system) {
+            return false;
+        }
+        // Changes of the interval velocities.
+        let h = ws.step.h;
+        for (i, change) in change.iter_mut().enumerate() {
+            let (ang, lin) = (angular(&system.body[i]), linear(&system.body[i]));
+            let phi = angular(&ws.iterate.w[i]) * (0.5 * h);
+            let omega = map.rate_of(phi, ws.trial.side.rot[i].tr_mul(ang));
+            let v = lin - ang.cross(ws.trial.side.arm[i]);
+            *change = [omega[0], omega[1], omega[2], v[0], v[1], v[2]];
+            if change.iter().any(|x| !x.is_finite()) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn keep(&mut self) {
+        self.ws.base.copy_from(&self.ws.iterate);
+        self.mem.probes.iter_mut().for_each(|p| p.base = p.gam);
+    }
+
+    fn take(&mut self, length: f64) {
+        let Self { ws, mem, .. } = self;
+        let (base, iterate, system) = (&ws.base, &mut ws.iterate, &mem.system);
+        let towards = |from: f64, to: f64| if length == 1.0 { to } else { from + length * (to - from) };
+        for i in 0..base.w.len() {
+            for k in 0..6 {
+                iterate.w[i][k] = base.w[i][k] + length * mem.change[i][k];
+                iterate.wrench[i][k] = towards(base.wrench[i][k], system.wrench[i][k]);
+            }
+        }
+        for c in 0..base.lam.len() {
+            for k in 0..6 {
+                iterate.lam[c][k] = towards(base.lam[c][k], system.closure[c][k]);
+            }
+        }
+        for probe in mem.probes.iter_mut().filter(|p| p.active) {
+            for k in 0..3 {
+                probe.gam[k] = probe.base[k] + length * probe.change[k];
+            }
+        }
+    }
+
+    fn largest_speed(&self) -> f64 {
+        largest_speed(self.mem)
+    }
+
+    fn restart(&mut self) {
+        self.ws.iterate.copy_from(&self.mem.guess);
+    }
+}
+
+/// Largest velocity of an active contact, as a speed.
+pub(crate) fn largest_speed(mem: &ContactMemory) -> f64 {
+    let active = mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active);
+    active.fold(0.0, |m, (item, p)| p.u.iter().fold(m, |m: f64, u| m.max(u.abs() * item.arm)))
+}
+
+/// A contact in the matrix: into the block of its link, or as rows of a closure between two.
+pub(crate) fn add_pair(
+    item: &super::item::Item,
+    probe: &mut super::memory::Probe,
+    smoothing: f64,
+    graph: &super::super::graph::Graph,
+    ldu: &mut super::super::ldu::Ldu,
+    system: &mut super::super::ldu::System,
+) {
+    let Some((c, first)) = probe.place else {
+        probe.eliminate(item, smoothing);
+        for x in 0..2 {
+            if let Some(i) = item.links[x] {
+                probe.add_block(x, &probe.rate_rows[x], &mut ldu.diagonal[i]);
+                probe.add_impulse(x, &probe.offset, -1.0, &mut system.body[i]);
+            }
+        }
+        return;
+    };
+    let (a, b, r) = probe.closure_rows(item, smoothing);
+    for k in 0..3 {
+        for m in 0..3 {
+            ldu.cc[c][first + k][first + m] = b[k][m];
+        }
+        system.closure[c][first + k] = -r[k];
+        // No rank decision: the proximal term makes every pivot regular.
+        ldu.size[c][first + k] = 1e-12 / item.rho;
+    }
+    for x in 0..2 {
+        let Some(slot) = graph.ends[c][x] else { continue };
+        for k in 0..3 {
+            for m in 0..6 {
+                ldu.a[slot][first + k][m] = (0..3).map(|n| a[k][n] * probe.rate_rows[x][n][m]).sum();
+                ldu.b[slot][first + k][m] = -probe.force_rows[x][k][m];
+            }
+        }
+    }
+}
+
+/// Proposed changes of the impulses after a solve; false if one is not finite.
+pub(crate) fn propose(
+    items: &[super::item::Item],
+    probes: &mut [super::memory::Probe],
+    system: &super::super::ldu::System,
+) -> bool {
+    for (item, probe) in items.iter().zip(probes).filter(|(_, probe)| probe.active) {
+        probe.change = [0.0; 3];
+        match (item.kind, probe.place) {
+            (Kind::Pair { .. }, Some((c, first))) => {
+                probe.change = std::array::from_fn(|k| system.closure[c][first + k]);
+            }
+            (Kind::Pair { .. }, None) => {
+                let mut du = [0.0; 3];
+                for x in 0..2 {
+                    if let Some(i) = item.links[x] {
+                        for k in 0..3 {
+                            du[k] += dot(&probe.rate_rows[x][k], &system.body[i]);
+                        }
+                    }
+                }
+                for k in 0..3 {
+                    let s = &probe.stiffness[k];
+                    probe.change[k] = -probe.offset[k] - (s[0] * du[0] + s[1] * du[1] + s[2] * du[2]);
+                }
+            }
+            (Kind::Limit { at, sign, .. }, _) => {
+                probe.change[0] = -probe.offset[0] - probe.stiffness[0][0] * sign * system.rate[at.v];
+            }
+            (Kind::Friction { at, .. }, _) => {
+                probe.change[0] = -probe.offset[0] - probe.stiffness[0][0] * system.rate[at.v];
+            }
+        }
+        if probe.change.iter().any(|x| !x.is_finite()) {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,142 @@
+//! [`Item`]: one contact, limit or dry friction as the engine sees it, in the frames of its links.
+
+use super::super::coordinate::is_angle;
+use super::super::layout::{Attachment, Layout};
+use crate::contact_law::{Against, Tip};
+use crate::mechanism::{BodyId, Contact, Mechanism};
+use crate::spatial::{Pose, Vec3};
+
+/// A coordinate of a tree joint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coordinate {
+    pub(crate) link: usize,
+    /// Velocity coordinate and position coordinate of the mechanism.
+    pub(crate) v: usize,
+    pub(crate) q: usize,
+    /// Velocity coordinate within the joint.
+    pub(crate) part: usize,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// A tip against something: three rows.
+    Pair { tip: Tip, center: Vec3, against: Against },
+    /// A joint limit, `s (y − value) >= 0`: one row.
+    Limit { at: Coordinate, sign: f64, value: f64 },
+    /// Dry friction of a coordinate with the given bound: one row, always there.
+    Friction { at: Coordinate, bound: f64 },
+}
+
+/// One contact, limit or dry friction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    pub(crate) kind: Kind,
+    /// Links A and B; the ground is none. One of them is a link.
+    pub(crate) links: [Option<usize>; 2],
+    pub(crate) mu: f64,
+    pub(crate) restitution: f64,
+    /// Contact mass.
+    pub(crate) rho: f64,
+    /// Distance of the shape's farthest point from each link's centre of mass.
+    pub(crate) reach: [f64; 2],
+    /// Rates of the item times this are speeds: the length of the model for angles.
+    pub(crate) arm: f64,
+}
+
+impl Item {
+    /// Number of rows.
+    #[inline]
+    pub(crate) fn rows(&self) -> usize {
+        if let Kind::Pair { .. } = self.kind { 3 } else { 1 }
+    }
+
+    /// True if it acts on two links other than a joint's own.
+    pub(crate) fn is_between_links(&self) -> bool {
+        matches!(self.kind, Kind::Pair { .. }) && self.links[0].is_some() && self.links[1].is_some()
+    }
+
+    pub(crate) fn is_friction(&self) -> bool {
+        matches!(self.kind, Kind::Friction { .. })
+    }
+
+    fn of_contact(layout: &Layout, contact: &Contact) -> Option<Self> {
+        let world = Attachment { link: None, pose: Pose::identity() };
+        let at = |body: Option<BodyId>| body.map_or(world, |body| layout.bodies[body.index()]);
+        let (a, b) = (at(contact.body), at(contact.other));
+        let links = [a.link, b.link];
+        if links == [None, None] || links[0] == links[1] {
+            return None;
+        }
+        let against = contact.against.placed(&b.pose);
+        let (tip, center) = (contact.tip.turned(&a.pose.rot), a.pose.point(contact.center));
+        let reach_b = match against {
+            Against::HalfSpace { .. } | Against::Face { .. } => 0.0,
+            Against::Sphere { center, radius, .. } => center.norm() + radius,
+            Against::Capsule { segment, radius, .. } => segment[0].norm().max(segment[1].norm()) + radius,
+            Against::Box { pose, half, .. } => pose.pos.norm() + half.norm(),
+        };
+        // The contact mass takes no lever on link B but for a sphere.
+        let lever_b = if let Against::Sphere { .. } = against { reach_b } else { 0.0 };
+        let reach = [center.norm() + tip.reach(), reach_b];
+        let kind = Kind::Pair { tip, center, against };
+        let rho = contact_mass(layout, links, [Some(reach[0]), Some(lever_b)], true);
+        let (mu, restitution) = (contact.friction, contact.restitution);
+        Some(Self { kind, links, mu, restitution, rho, reach, arm: 1.0 })
+    }
+}
+
+/// Impulse per velocity: `1/ρ = Σ 1/m + (tr J⁻¹/3) l²/2` over the links, with or without the part of the displacement.
+fn contact_mass(layout: &Layout, links: [Option<usize>; 2], levers: [Option<f64>; 2], slides: bool) -> f64 {
+    let mut inverse = 0.0;
+    for (link, lever) in links.into_iter().zip(levers) {
+        let Some(link) = link.map(|i| &layout.links[i]) else { continue };
+        if slides {
+            inverse += link.inverse_mass;
+        }
+        if let Some(l) = lever {
+            inverse += link.inverse_inertia.trace() / 3.0 * (0.5 * l * l);
+        }
+    }
+    // Links without inertia of their own: any size will do.
+    if inverse > 0.0 { 1.0 / inverse } else { layout.max_mass }
+}
+
+/// All items of a mechanism: contacts in their order, then limits, then dry friction.
+pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> (Vec<Item>, Vec<Option<usize>>) {
+    let mut out = Vec::new();
+    let mut places = Vec::new();
+    for contact in mechanism.contacts() {
+        let made = Item::of_contact(layout, contact);
+        places.push(made.is_some().then_some(out.len()));
+        out.extend(made);
+    }
+    let coordinate = |v: usize| {
+        let link = layout.links.iter().position(|l| (l.v..l.v + l.joint.kind.nv()).contains(&v))?;
+        let part = v - layout.links[link].v;
+        Some((link, Coordinate { link, v, q: layout.links[link].q + part, part }))
+    };
+    let mut frictions = Vec::new();
+    for row in mechanism.rows() {
+        let Some((link, at)) = row.coordinate().and_then(|at| coordinate(at.v)) else { continue };
+        let joint = &layout.links[link].joint;
+        let turns = is_angle(joint.kind, at.part);
+        let links = [Some(link), layout.links[link].parent];
+        // √2 cancels the half of the lever's square: rotary rows have tr J⁻¹/3.
+        let lever = turns.then_some(std::f64::consts::SQRT_2);
+        let rho = contact_mass(layout, links, [lever; 2], !turns);
+        let arm = if turns { layout.length } else { 1.0 };
+        let item = |kind, restitution| Item { kind, links, mu: 0.0, restitution, rho, reach: [0.0; 2], arm };
+        for (sign, value) in [(1.0, row.lower), (-1.0, row.upper)] {
+            if value.is_finite() {
+                out.push(item(Kind::Limit { at, sign, value }, row.restitution));
+            }
+        }
+        let bound = mechanism.joints()[joint.joint].friction[at.part];
+        if bound > 0.0 {
+            frictions.push(item(Kind::Friction { at, bound }, 0.0));
+        }
+    }
+    out.extend(frictions);
+    (out, places)
+}

@@ -1,0 +1,278 @@
+//! [`ContactMemory`]: what steps with contact need beside the workspace.
+
+use super::super::geometry::Side;
+use super::super::graph::Graph;
+use super::super::layout::{Closure, ClosureKind, Layout};
+use super::super::ldu::{Ldu, Six, System};
+use super::super::state::MaximalState;
+use super::super::workspace::Iterate;
+use super::item::{Item, items};
+use super::options::Options;
+use crate::contact_law::{ContactSettings, Law, Touch};
+use crate::integrator::ContactCounts;
+use crate::mechanism::Mechanism;
+use crate::spatial::Mat3;
+
+/// One item while a step is solved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    /// Takes part in the problem at hand.
+    pub(crate) active: bool,
+    /// Open at the start of the interval.
+    pub(crate) was_open: bool,
+    /// Closed at the start node and at the end node.
+    pub(crate) start: Touch,
+    pub(crate) end: Touch,
+    /// Normal and tangents at the node whose forces act.
+    pub(crate) frame: Mat3,
+    /// Rows of the forces (start) and of the velocities (end), by link: `[Ω; v]` of the joint point, world axes; B's are negative.
+    pub(crate) force_rows: [[Six; 3]; 2],
+    pub(crate) rate_rows: [[Six; 3]; 2],
+    /// What the gap may be at the end: zero, or less where the start is inside.
+    pub(crate) floor: f64,
+    pub(crate) law: Law,
+    /// Bound of a friction over the interval, and the sign of sliding where it is prescribed.
+    pub(crate) bound: f64,
+    pub(crate) sign: Option<f64>,
+    /// Velocity and impulse, the impulse before a line search, and its proposed change.
+    pub(crate) u: [f64; 3],
+    pub(crate) gam: [f64; 3],
+    pub(crate) base: [f64; 3],
+    pub(crate) change: [f64; 3],
+    /// Residual of the law.
+    pub(crate) residual: [f64; 3],
+    /// `B̃⁻¹ r` and `B̃⁻¹ A` of the elimination.
+    pub(crate) offset: [f64; 3],
+    pub(crate) stiffness: [[f64; 3]; 3],
+    /// Closure and first row in it, for contacts between two links.
+    pub(crate) place: Option<(usize, usize)>,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self {
+            active: false,
+            was_open: true,
+            start: Touch::default(),
+            end: Touch::default(),
+            frame: Mat3::identity(),
+            force_rows: [[[0.0; 6]; 3]; 2],
+            rate_rows: [[[0.0; 6]; 3]; 2],
+            floor: 0.0,
+            law: Law::new(0.0, 1.0),
+            bound: 0.0,
+            sign: None,
+            u: [0.0; 3],
+            gam: [0.0; 3],
+            base: [0.0; 3],
+            change: [0.0; 3],
+            residual: [0.0; 3],
+            offset: [0.0; 3],
+            stiffness: [[0.0; 3]; 3],
+            place: None,
+        }
+    }
+}
+
+/// Memory of steps with contact.
+#[derive(Clone, Debug)]
+pub(crate) struct ContactMemory {
+    pub(crate) options: Options,
+    pub(crate) items: Vec<Item>,
+    /// By contact of the mechanism: its item.
+    pub(crate) places: Vec<Option<usize>>,
+    pub(crate) probes: Vec<Probe>,
+    /// The linear solver, with closures for contacts between links behind those of the mechanism.
+    pub(crate) layout: Layout,
+    pub(crate) graph: Graph,
+    pub(crate) ldu: Ldu,
+    pub(crate) system: System,
+    /// Links and rows of the closures for contacts, as built and as wanted.
+    built: Vec<(usize, usize, usize)>,
+    wanted: Vec<(usize, usize, usize)>,
+    /// Incoming momenta about the joint points and constants of the coordinate rows, without contact.
+    pub(crate) incoming: Vec<Six>,
+    pub(crate) known: Vec<f64>,
+    /// Changes of the interval velocities.
+    pub(crate) change: Vec<Six>,
+    /// The guess that a solve started from.
+    pub(crate) guess: Iterate,
+    pub(crate) smoothing: f64,
+    /// The node problem: velocities and rates with their base, wrenches, multipliers, blocks of the links, momenta.
+    pub(crate) node: NodeMemory,
+    /// The start of a part, to go back to.
+    pub(crate) backup: MaximalState,
+    /// Contact impulses at the start node and the end node of the last step, over A, world axes; limits: first number.
+    pub(crate) start_impulse: Vec<[f64; 3]>,
+    pub(crate) end_impulse: Vec<[f64; 3]>,
+    /// The same per link: torque in link axes, force in world axes.
+    pub(crate) on_links: [Vec<Six>; 2],
+    /// Distances at the last node.
+    pub(crate) end_gap: Vec<f64>,
+    /// The same as forces at the node that the last step started from.
+    pub(crate) force: Vec<[f64; 3]>,
+    /// Contact points and gaps at that node.
+    pub(crate) point: Vec<[f64; 3]>,
+    pub(crate) gap: Vec<f64>,
+    pub(crate) counts: ContactCounts,
+}
+
+/// Unknowns of the node problem.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeMemory {
+    /// `[Ω; v]` of the joint points.
+    pub(crate) w: Vec<Six>,
+    pub(crate) w_base: Vec<Six>,
+    pub(crate) rate: Vec<f64>,
+    pub(crate) rate_base: Vec<f64>,
+    pub(crate) wrench: Vec<Six>,
+    pub(crate) wrench_base: Vec<Six>,
+    pub(crate) lam: Vec<Six>,
+    pub(crate) lam_base: Vec<Six>,
+    /// Momenta about the joint points.
+    pub(crate) momentum: Vec<Six>,
+    pub(crate) residual: Vec<Six>,
+    /// Velocities and end impulses to go back to.
+    pub(crate) before: Vec<Six>,
+    pub(crate) scale: f64,
+}
+
+impl NodeMemory {
+    fn new(n: usize, nc: usize, nv: usize) -> Self {
+        Self {
+            w: vec![[0.0; 6]; n],
+            w_base: vec![[0.0; 6]; n],
+            rate: vec![0.0; nv],
+            rate_base: vec![0.0; nv],
+            wrench: vec![[0.0; 6]; n],
+            wrench_base: vec![[0.0; 6]; n],
+            lam: vec![[0.0; 6]; nc],
+            lam_base: vec![[0.0; 6]; nc],
+            momentum: vec![[0.0; 6]; n],
+            residual: vec![[0.0; 6]; n],
+            before: vec![[0.0; 6]; n],
+            scale: 1.0,
+        }
+    }
+}
+
+impl ContactMemory {
+    pub(crate) fn new(
+        mechanism: &Mechanism,
+        layout: &mut Layout,
+        settings: ContactSettings,
+        nq: usize,
+        nv: usize,
+    ) -> Self {
+        let (items, places) = items(mechanism, layout);
+        // Coordinates with a limit or friction have a force row.
+        for item in &items {
+            if let super::item::Kind::Limit { at, .. } | super::item::Kind::Friction { at, .. } = item.kind {
+                layout.links[at.link].joint.rows.has_rows = true;
+            }
+        }
+        let options = Options::new(layout, &items, settings);
+        let graph = Graph::new(layout);
+        let (n, nc, count) = (layout.links.len(), layout.closures.len(), items.len());
+        Self {
+            options,
+            places,
+            probes: vec![Probe::default(); count],
+            ldu: Ldu::new(layout, &graph, nv),
+            system: System::new(layout, nv),
+            graph,
+            built: Vec::new(),
+            wanted: Vec::new(),
+            incoming: vec![[0.0; 6]; n],
+            known: vec![0.0; nv],
+            change: vec![[0.0; 6]; n],
+            guess: Iterate {
+                w: vec![[0.0; 6]; n],
+                wrench: vec![[0.0; 6]; n],
+                lam: vec![[0.0; 6]; nc],
+                limit: vec![0.0; nv],
+            },
+            smoothing: 0.0,
+            node: NodeMemory::new(n, nc, nv),
+            backup: MaximalState::new(layout, (1, 0), nq, nv),
+            start_impulse: vec![[0.0; 3]; count],
+            end_impulse: vec![[0.0; 3]; count],
+            on_links: [vec![[0.0; 6]; n], vec![[0.0; 6]; n]],
+            end_gap: vec![f64::INFINITY; count],
+            force: vec![[0.0; 3]; count],
+            point: vec![[0.0; 3]; count],
+            gap: vec![f64::INFINITY; count],
+            counts: ContactCounts::default(),
+            items,
+            layout: layout.clone(),
+        }
+    }
+
+    /// Gives every active contact between two links its rows in a closure; builds the linear solver anew if the pairs of links
+    /// that may touch have changed, and allocates only then.
+    pub(crate) fn place(&mut self, base: &Layout) {
+        self.wanted.clear();
+        let first = base.closures.len();
+        for (item, probe) in self.items.iter().zip(&mut self.probes) {
+            probe.place = None;
+            if !(probe.active && item.is_between_links()) {
+                continue;
+            }
+            let (Some(a), Some(b)) = (item.links[0], item.links[1]) else { continue };
+            let found = self.wanted.iter().rposition(|w| (w.0, w.1) == (a, b) && w.2 == 3);
+            let at = match found {
+                Some(at) => {
+                    self.wanted[at].2 = 6;
+                    probe.place = Some((first + at, 3));
+                    continue;
+                }
+                None => {
+                    self.wanted.push((a, b, 3));
+                    self.wanted.len() - 1
+                }
+            };
+            probe.place = Some((first + at, 0));
+        }
+        self.layout.row_tolerance = base.row_tolerance;
+        if self.wanted == self.built {
+            return;
+        }
+        self.built.clone_from(&self.wanted);
+        self.layout.closures.truncate(first);
+        for &(a, b, rows) in &self.wanted {
+            self.layout.closures.push(Closure {
+                kind: ClosureKind::Coordinates,
+                index: 0,
+                a: Some(a),
+                b: Some(b),
+                rows,
+                name: String::new(),
+            });
+        }
+        let nv = self.known.len();
+        let (size, kept) = (std::mem::take(&mut self.ldu.size), std::mem::take(&mut self.ldu.kept));
+        self.graph = Graph::new(&self.layout);
+        self.ldu = Ldu::new(&self.layout, &self.graph, nv);
+        self.system = System::new(&self.layout, nv);
+        self.ldu.size[..first].copy_from_slice(&size[..first]);
+        self.ldu.kept[..first].copy_from_slice(&kept[..first]);
+    }
+
+    /// True if a contact or limit takes part.
+    pub(crate) fn any_active(&self) -> bool {
+        self.probes.iter().any(|p| p.active)
+    }
+}
+
+/// A link's frame for contacts at one side.
+#[inline]
+pub(crate) fn link_at(
+    side: &Side,
+    poses: &[super::super::geometry::LinkPose],
+    link: Option<usize>,
+) -> crate::contact_law::Link {
+    match link {
+        Some(i) => crate::contact_law::Link { rot: side.rot[i], pos: poses[i].x },
+        None => crate::contact_law::Link::ground(),
+    }
+}

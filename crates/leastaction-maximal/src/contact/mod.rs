@@ -1,0 +1,20 @@
+//! Hard frictional contact in steps of order 2: chapter 9 of the theory notes.
+//!
+//! Contact is a law between three impulses and three velocities per contact point, added to the equations of the step. The interval
+//! problem (`interval.rs`) and the node problem (`node.rs`) each get such rows: the gap at the end of the interval, the directions
+//! of the forces at its start. Both are solved by Newton's method on the nonsmooth equations (`solve.rs`), the rows of a contact
+//! with the ground eliminated into the block of its link, those between two links as closures. `step.rs` puts a step together.
+
+mod interval;
+mod item;
+mod memory;
+mod node;
+mod options;
+mod output;
+mod rows;
+mod solve;
+mod state;
+mod step;
+
+pub(crate) use memory::ContactMemory;
+pub(crate) use state::ContactState;

@@ -1,0 +1,45 @@
+//! Lengths and speeds of the contact solver, from the settings and the size of the model.
+
+use super::super::layout::Layout;
+use super::item::Item;
+use crate::contact_law::{ContactSettings, Impacts, Sliding, Turns};
+
+/// Settings with numbers for everything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    pub(crate) impacts: Impacts,
+    pub(crate) sliding: Sliding,
+    pub(crate) turns: Turns,
+    pub(crate) closed_gap: f64,
+    pub(crate) rest_speed: f64,
+    pub(crate) slide_speed: f64,
+    pub(crate) recovery_speed: f64,
+    pub(crate) located_gap: f64,
+    pub(crate) max_events: u32,
+    /// Size of the model, and the speed that belongs to it: what residuals are measured by.
+    pub(crate) length: f64,
+    pub(crate) speed: f64,
+}
+
+impl Options {
+    pub(crate) fn new(layout: &Layout, items: &[Item], settings: ContactSettings) -> Self {
+        let reach = items.iter().flat_map(|item| item.reach).fold(0.0, f64::max);
+        let length = layout.length.max(reach);
+        // Speeds go with the root of lengths where weight drives the motion: 1 m/s for links of 1 m under the gravity of the earth.
+        let gravity = layout.gravity.norm() / 9.81;
+        let speed = (length * if gravity > 0.0 { gravity } else { 1.0 }).sqrt();
+        Self {
+            impacts: settings.impacts.unwrap_or_default(),
+            sliding: settings.sliding.unwrap_or_default(),
+            turns: settings.turns.unwrap_or_default(),
+            closed_gap: settings.closed_gap.unwrap_or(1e-9 * length),
+            rest_speed: settings.rest_speed.unwrap_or(1e-2 * speed),
+            slide_speed: settings.slide_speed.unwrap_or(1e-7 * speed),
+            recovery_speed: settings.recovery_speed.unwrap_or(0.1 * speed),
+            located_gap: settings.located_gap.unwrap_or(1e-12 * length),
+            max_events: settings.max_events.unwrap_or(8),
+            length,
+            speed,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Newton's method on the equations with the law, and the smoothing path behind it. (9.13), (9.14)
+
+use super::item::Kind;
+use super::memory::ContactMemory;
+
+/// A set of equations with contacts: the interval or the node.
+pub(crate) trait Problem {
+    fn memory(&mut self) -> &mut ContactMemory;
+    /// What rounding leaves of the merit.
+    fn rounding(&self) -> f64;
+    /// Merit at the iterate; infinite if it cannot be evaluated.
+    fn evaluate(&mut self) -> f64;
+    /// Newton direction at the evaluated iterate; false if there is none.
+    fn direction(&mut self) -> bool;
+    /// Keeps the iterate as the base of a line search.
+    fn keep(&mut self);
+    /// The iterate a part of the way from the base along the direction.
+    fn take(&mut self, length: f64);
+    /// Largest velocity of a contact.
+    fn largest_speed(&self) -> f64;
+    /// Back to the start of the solve, but for the contact impulses.
+    fn restart(&mut self);
+}
+
+/// How a solve ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Solved {
+    pub(crate) converged: bool,
+    pub(crate) iterations: u32,
+    pub(crate) residual: f64,
+    pub(crate) path: bool,
+}
+
+const NEWTON: u32 = 8;
+/// Merit that counts as solved, and one from which a floor may be accepted.
+const TARGET: f64 = 1e-12;
+const FLOOR: f64 = 1e-11;
+const NEAR: f64 = 1e-9;
+
+/// Solves from the iterate at hand; by the smoothing path if Newton's method does not get there.
+pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
+    let first = newton(problem, NEWTON);
+    if first.converged {
+        return first;
+    }
+    let mut out = Solved { path: true, ..first };
+    // Start, factors and threshold of the path, and how many steps it may take.
+    for (start, factors, threshold, steps) in
+        [(0.1, [0.1, 0.01], 1.0, 60), (10.0, [0.4, 0.4], 0.2, 120), (1.0, [0.7, 0.7], 0.1, 180)]
+    {
+        let more = path(problem, start, factors, threshold, steps);
+        out.iterations += more.iterations;
+        out.residual = more.residual;
+        if more.converged {
+            out.converged = true;
+            return out;
+        }
+    }
+    out
+}
+
+/// Newton's method with halving. (9.13)
+pub(crate) fn newton(problem: &mut impl Problem, most: u32) -> Solved {
+    let rounding = problem.rounding();
+    let (target, floor, near) = (TARGET + rounding, FLOOR + 10.0 * rounding, NEAR + 10.0 * rounding);
+    let mut merit = problem.evaluate();
+    let mut stalled = 0;
+    for iteration in 0..=most {
+        let done = |converged| Solved { converged, iterations: iteration, residual: merit, path: false };
+        if merit <= target || (stalled >= 2 && merit <= floor) {
+            return done(true);
+        }
+        if iteration == most || !merit.is_finite() || !problem.direction() {
+            return done(merit <= floor);
+        }
+        problem.keep();
+        let (mut length, mut accepted) = (1.0, false);
+        let mut next = merit;
+        for k in 0..=10 {
+            problem.take(length);
+            next = problem.evaluate();
+            if next <= merit * (1.0 - 1e-4 * length) || (k == 0 && next <= near) {
+                accepted = true;
+                break;
+            }
+            length *= 0.5;
+        }
+        if !accepted {
+            problem.take(0.0);
+            let merit = problem.evaluate();
+            return Solved {
+                converged: merit <= floor,
+                iterations: iteration + 1,
+                residual: merit,
+                path: false,
+            };
+        }
+        stalled = if merit <= near && next > 0.5 * merit { stalled + 1 } else { 0 };
+        merit = next;
+    }
+    Solved::default()
+}
+
+/// Down the central path to the exact law. (9.14)
+fn path(
+    problem: &mut impl Problem,
+    start: f64,
+    [usual, fast]: [f64; 2],
+    threshold: f64,
+    steps: u32,
+) -> Solved {
+    let speed = problem.memory().options.speed;
+    problem.restart();
+    problem.memory().smoothing = 0.0;
+    zero_impulses(problem.memory(), 0.0);
+    problem.evaluate();
+    let largest = problem.largest_speed().max(1e-2 * speed);
+    let mut smoothing = start * largest;
+    zero_impulses(problem.memory(), smoothing);
+    let mut out = Solved { path: true, ..Solved::default() };
+    for _ in 0..steps {
+        problem.memory().smoothing = smoothing;
+        let merit = problem.evaluate();
+        out.residual = merit;
+        if !merit.is_finite() || !problem.direction() {
+            break;
+        }
+        problem.keep();
+        let (mut length, mut best) = (1.0, (f64::INFINITY, 1.0));
+        for _ in 0..=12 {
+            problem.take(length);
+            let next = problem.evaluate();
+            if next < best.0 {
+                best = (next, length);
+            }
+            if next <= merit * (1.0 - 1e-4 * length) {
+                break;
+            }
+            length *= 0.5;
+        }
+        if !best.0.is_finite() {
+            break;
+        }
+        problem.take(best.1);
+        out.iterations += 1;
+        let reached = best.0 * speed;
+        if reached <= threshold * smoothing {
+            smoothing *= if reached <= 0.1 * smoothing { fast } else { usual };
+        }
+        if smoothing < 1e-5 * speed {
+            problem.memory().smoothing = 0.0;
+            let last = newton(problem, 15);
+            out.iterations += last.iterations;
+            out.residual = last.residual;
+            out.converged = last.converged;
+            return out;
+        }
+    }
+    problem.memory().smoothing = 0.0;
+    out
+}
+
+/// Impulses on the axis of the cone at the smoothing speed; none for friction of joints.
+fn zero_impulses(mem: &mut ContactMemory, smoothing: f64) {
+    for (item, probe) in mem.items.iter().zip(&mut mem.probes).filter(|(_, probe)| probe.active) {
+        let normal =
+            if let Kind::Friction { .. } = item.kind { 0.0 } else { item.rho * smoothing / item.arm };
+        probe.gam = [normal, 0.0, 0.0];
+    }
+}

@@ -1,0 +1,68 @@
+//! [`ContactState`]: what a step with contact takes from the one before.
+
+use super::super::ldu::Six;
+
+/// Node velocities, and impulses as guesses and for output. Empty without contact.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ContactState {
+    /// `[Ω; v]` of the joint points at the node.
+    pub(crate) w: Vec<Six>,
+    /// Rates of the coordinates at the node, engine's basis.
+    pub(crate) rate: Vec<f64>,
+    /// Impulses of the last interval (start) and of the last node problem, by item, in the contact's frame.
+    pub(crate) start: Vec<[f64; 3]>,
+    pub(crate) end: Vec<[f64; 3]>,
+    /// Joint wrenches and multipliers of the last node problem.
+    pub(crate) wrench: Vec<Six>,
+    pub(crate) lam: Vec<Six>,
+}
+
+impl ContactState {
+    pub(crate) fn new(n: usize, nv: usize, nc: usize, items: usize) -> Self {
+        Self {
+            w: vec![[0.0; 6]; n],
+            rate: vec![0.0; nv],
+            start: vec![[0.0; 3]; items],
+            end: vec![[0.0; 3]; items],
+            wrench: vec![[0.0; 6]; n],
+            lam: vec![[0.0; 6]; nc],
+        }
+    }
+
+    /// Copies another one of the same sizes, or of none. Does not allocate once sizes agree.
+    pub(crate) fn copy_from(&mut self, o: &Self) {
+        self.w.clone_from(&o.w);
+        self.rate.clone_from(&o.rate);
+        self.start.clone_from(&o.start);
+        self.end.clone_from(&o.end);
+        self.wrench.clone_from(&o.wrench);
+        self.lam.clone_from(&o.lam);
+    }
+
+    pub(crate) fn write(&self, out: &mut Vec<f64>) {
+        out.extend(self.w.iter().flatten());
+        out.extend(&self.rate);
+        out.extend(self.start.iter().chain(&self.end).flatten());
+        out.extend(self.wrench.iter().chain(&self.lam).flatten());
+    }
+
+    pub(crate) fn numbers(&self) -> usize {
+        6 * (self.w.len() + self.wrench.len() + self.lam.len())
+            + self.rate.len()
+            + 3 * (self.start.len() + self.end.len())
+    }
+
+    /// Reads what [`write`](Self::write) wrote; false if the count is another or a number is not finite.
+    pub(crate) fn read(&mut self, data: &[f64]) -> bool {
+        if data.len() != self.numbers() || data.iter().any(|x| !x.is_finite()) {
+            return false;
+        }
+        let mut numbers = data.iter().copied();
+        let mut next = |x: &mut f64| *x = numbers.next().unwrap_or(0.0);
+        self.w.iter_mut().flatten().for_each(&mut next);
+        self.rate.iter_mut().for_each(&mut next);
+        self.start.iter_mut().chain(&mut self.end).flatten().for_each(&mut next);
+        self.wrench.iter_mut().chain(&mut self.lam).flatten().for_each(&mut next);
+        true
+    }
+}
