@@ -152,6 +152,9 @@ pub struct Maximal {
     /// Joint limits and friction as rows of the contact problem even where the mechanism has no contacts.
     #[doc(hidden)]
     pub limits_as_rows: bool,
+    /// Springs as kicks at the nodes, however stiff: the scheme of reference data.
+    #[doc(hidden)]
+    pub explicit_springs: bool,
     /// Velocity constraints of your own, by body name.
     pub custom: Vec<(String, Arc<dyn VelocityConstraint>)>,
 }
@@ -169,6 +172,7 @@ impl Default for Maximal {
             spin_drag: Vec::new(),
             contact: ContactSettings::default(),
             limits_as_rows: false,
+            explicit_springs: false,
             custom: Vec::new(),
         }
     }
@@ -657,6 +661,7 @@ impl Integrator for Maximal {
             }
         }
         ws.step.driven = driven.is_some();
+        ws.step.explicit_springs = self.explicit_springs;
         ws.driven = driven;
         ws.contact = contact;
         Ok(ws)

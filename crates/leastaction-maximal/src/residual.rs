@@ -35,7 +35,8 @@ impl StepData {
             }
             for c in 0..joint.kind.nv() {
                 let v = link.v + c;
-                self.implicit[v] = is_stiff(layout, side, joint, &side.joints[i], c, h);
+                self.implicit[v] =
+                    !self.explicit_springs && is_stiff(layout, side, joint, &side.joints[i], c, h);
                 let y = if joint.kind.nq() == joint.kind.nv() { state.q[link.q + c] } else { 0.0 };
                 self.law[v] = super::forces::ImpulseLaw::new(joint, c, y, h, self.implicit[v]);
                 self.limit_side[v] = if self.driven {
@@ -53,7 +54,8 @@ impl StepData {
             }
             for c in 0..joint.kind.nv().min(3) {
                 let y = state.q_loop[l][c];
-                self.implicit_loop[l][c] = is_stiff(layout, side, joint, &side.loops[l], c, h);
+                self.implicit_loop[l][c] =
+                    !self.explicit_springs && is_stiff(layout, side, joint, &side.loops[l], c, h);
                 self.law_loop[l][c] =
                     super::forces::ImpulseLaw::new(joint, c, y, h, self.implicit_loop[l][c]);
                 self.limit_side_loop[l][c] = if self.enforce_limits {

@@ -86,6 +86,8 @@ pub(crate) struct StepData {
     pub(crate) limit_side: Vec<f64>,
     pub(crate) limit_side_loop: Vec<[f64; 3]>,
     pub(crate) enforce_limits: bool,
+    /// Springs are kicks at the nodes, however stiff.
+    pub(crate) explicit_springs: bool,
     /// True if the driver of friction and limits says which coordinates are held.
     pub(crate) driven: bool,
     /// Where coordinates are held by the driver of friction and limits; not a number where they are not.
@@ -203,6 +205,7 @@ impl MaximalWorkspace {
                 limit_side: vec![0.0; nv],
                 limit_side_loop: vec![[0.0; 3]; nl],
                 enforce_limits: enforce_limits && layout.limited,
+                explicit_springs: false,
                 driven: false,
                 held: vec![f64::NAN; nv],
                 friction: vec![0.0; nv],
