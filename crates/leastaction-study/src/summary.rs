@@ -94,6 +94,8 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "iterations": {"interval": c.interval_iterations, "node": c.node_iterations},
             "smoothing_paths": c.paths,
             "splits": c.splits,
+            "left_out": c.left_out,
+            "inside_at_start": c.inside,
         })),
         "limits_passed": finished.passings.iter().map(|p| p.to_json()).collect::<Vec<_>>(),
         "inputs_cut": finished.efforts.to_json(),
@@ -193,6 +195,15 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
             }
         }
         lines.push(line);
+        if c.left_out > 0 {
+            lines.push(format!(
+                "  start          {} contacts between links of one mechanism are left out: they start inside each other",
+                c.left_out
+            ));
+        }
+        if c.inside > 0 {
+            lines.push(format!("  start          {} contacts start inside and part slowly", c.inside));
+        }
     }
     lines.extend(
         finished.rows.sentence(s.events, s.forced).map(|sentence| format!("  joints         {sentence}")),

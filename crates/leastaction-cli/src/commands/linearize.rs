@@ -6,7 +6,7 @@ use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, LinearizedStep, Method, StepLinearization};
 use leastaction::io::{NamedArray, write_atomically, write_npz};
 use leastaction::mechanism::{Mechanism, State};
-use leastaction_study::choice::Choice;
+use leastaction_study::choice::{Choice, ContactMode};
 use leastaction_study::failure::{DONE, Failure};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::inputs::Inputs;
@@ -75,6 +75,10 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         settings.step = settings.step.or(Some(case.step));
     }
     printer.warnings(given.model(), &model.reading.diagnostics);
+    if settings.contact.is_none() && !built.contacts().is_empty() {
+        settings.contact = Some(ContactMode::Off);
+        printer.note("the derivative is that of the model without contact");
+    }
     let served = serve::prepare(&model, built, &settings)?;
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let hash = model::hash(&model.description);

@@ -51,6 +51,9 @@ impl<T: Real> Default for Touch<T> {
 /// Tilt of a disc below which its lowest point moves to its centre, as a sine: at rest on its face it has none.
 const FLAT: f64 = 1e-6;
 
+/// How far beyond the edge of a face a point is still above it, of the size of the box.
+const BRINK: f64 = 1e-6;
+
 impl<T: Real> Touch<T> {
     /// The contact of a tip at `center` of link A with something on link B (or the ground).
     #[must_use]
@@ -114,7 +117,9 @@ impl<T: Real> Touch<T> {
                 let (rot, pos) = (Mat3::<T>::constant(pose.rot), Vec3::<T>::constant(pose.pos));
                 let inner = Mat3::<T>::constant(local.rot) * (b.rot.tr_mul(p - b.pos) - pos);
                 let over: [f64; 3] = std::array::from_fn(|k| inner[k].value().abs() - half[k]);
-                let outside = over.iter().filter(|x| **x > 0.0).count();
+                // On the brink of a face it is still above it: an edge has no direction for a point that lies on it.
+                let brink = BRINK * half[0].max(half[1]).max(half[2]);
+                let outside = over.iter().filter(|x| **x > brink).count();
                 if outside <= 1 {
                     // Above a face, or inside: the face it is nearest to.
                     let k = (0..3).fold(0, |k, i| if over[i] > over[k] { i } else { k });
@@ -128,7 +133,7 @@ impl<T: Real> Touch<T> {
                 }
                 let mut nearest = inner;
                 for k in 0..3 {
-                    if over[k] > 0.0 {
+                    if over[k] > brink {
                         nearest[k] = T::from_f64(half[k].copysign(inner[k].value()));
                     }
                 }

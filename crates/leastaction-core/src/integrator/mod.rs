@@ -98,6 +98,10 @@ pub struct ContactCounts {
     pub scaled: u64,
     /// Steps cut where friction turned.
     pub turns: u64,
+    /// Contacts between links of one tree that start inside each other: they do not touch in the run.
+    pub left_out: u64,
+    /// Other contacts that start inside: they part at the recovery speed.
+    pub inside: u64,
 }
 
 impl StepError {

@@ -18,6 +18,8 @@ use crate::spatial::Mat3;
 pub(crate) struct Probe {
     /// Takes part in the problem at hand.
     pub(crate) active: bool,
+    /// Does not touch in this run.
+    pub(crate) muted: bool,
     /// Open at the start of the interval.
     pub(crate) was_open: bool,
     /// Closed at the start node and at the end node.
@@ -52,6 +54,7 @@ impl Default for Probe {
     fn default() -> Self {
         Self {
             active: false,
+            muted: false,
             was_open: true,
             start: Touch::default(),
             end: Touch::default(),

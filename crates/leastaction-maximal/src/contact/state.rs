@@ -15,6 +15,8 @@ pub(crate) struct ContactState {
     /// Joint wrenches and multipliers of the last node problem.
     pub(crate) wrench: Vec<Six>,
     pub(crate) lam: Vec<Six>,
+    /// By item: 1 where two links of one tree start inside each other: they do not touch in this run.
+    pub(crate) muted: Vec<f64>,
 }
 
 impl ContactState {
@@ -26,6 +28,7 @@ impl ContactState {
             end: vec![[0.0; 3]; items],
             wrench: vec![[0.0; 6]; n],
             lam: vec![[0.0; 6]; nc],
+            muted: vec![0.0; items],
         }
     }
 
@@ -37,6 +40,7 @@ impl ContactState {
         self.end.clone_from(&o.end);
         self.wrench.clone_from(&o.wrench);
         self.lam.clone_from(&o.lam);
+        self.muted.clone_from(&o.muted);
     }
 
     pub(crate) fn write(&self, out: &mut Vec<f64>) {
@@ -44,11 +48,13 @@ impl ContactState {
         out.extend(&self.rate);
         out.extend(self.start.iter().chain(&self.end).flatten());
         out.extend(self.wrench.iter().chain(&self.lam).flatten());
+        out.extend(&self.muted);
     }
 
     pub(crate) fn numbers(&self) -> usize {
         6 * (self.w.len() + self.wrench.len() + self.lam.len())
             + self.rate.len()
+            + self.muted.len()
             + 3 * (self.start.len() + self.end.len())
     }
 
@@ -63,6 +69,7 @@ impl ContactState {
         self.rate.iter_mut().for_each(&mut next);
         self.start.iter_mut().chain(&mut self.end).flatten().for_each(&mut next);
         self.wrench.iter_mut().chain(&mut self.lam).flatten().for_each(&mut next);
+        self.muted.iter_mut().for_each(&mut next);
         true
     }
 }

@@ -27,6 +27,18 @@ const STILL: f64 = 1e-7;
 /// Compliance that makes flat sliding contacts unique.
 const COMPLIANCE: f64 = 1e-4;
 
+/// Contacts deeper than this at the start, of the size of the model, are said to be inside.
+const INSIDE: f64 = 1e-6;
+
+/// True if both links hang from the same root: hard contact could not part them where their joints hold them together.
+fn one_tree(ws: &MaximalWorkspace, item: &super::item::Item) -> bool {
+    let root = |link: Option<usize>| {
+        let parent = |i: &usize| ws.layout.links[*i].parent;
+        std::iter::successors(link, parent).last()
+    };
+    root(item.links[0]) == root(item.links[1])
+}
+
 /// A step under way.
 struct Driver<'a> {
     engine: &'a Maximal,
@@ -222,8 +234,12 @@ impl Driver<'_> {
         let Self { ws, mem, state, .. } = self;
         let options = mem.options;
         let gravity = ws.layout.gravity.norm();
-        for (item, probe) in mem.items.iter().zip(&mut mem.probes) {
-            let now = touch(item, &state.side, &state.poses, &state.q);
+        for ((item, probe), muted) in mem.items.iter().zip(&mut mem.probes).zip(&state.contact.muted) {
+            let mut now = touch(item, &state.side, &state.poses, &state.q);
+            probe.muted = *muted != 0.0;
+            if probe.muted {
+                now.gap = f64::INFINITY;
+            }
             probe.start_at(item, now, &state.side);
             probe.law = Law::new(item.mu, item.rho);
             (probe.sign, probe.gam) = (None, [0.0; 3]);
@@ -327,7 +343,9 @@ impl Driver<'_> {
         let Self { ws, mem, state, .. } = self;
         let closed = mem.options.closed_gap;
         let mut added = false;
-        for (item, probe) in mem.items.iter().zip(&mut mem.probes).filter(|(_, probe)| !probe.active) {
+        for (item, probe) in
+            mem.items.iter().zip(&mut mem.probes).filter(|(_, probe)| !probe.active && !probe.muted)
+        {
             let gap = match item.kind {
                 Kind::Pair { .. } => touch(item, &ws.trial.side, &ws.trial.poses, &state.q).gap,
                 Kind::Limit { at, sign, value } => sign * (state.q[at.q] + ws.trial.dy[at.v] - value),
@@ -345,7 +363,8 @@ impl Driver<'_> {
     fn lowest_open(&self) -> f64 {
         let Self { ws, mem, state, .. } = self;
         let mut lowest = f64::INFINITY;
-        for (item, _) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.was_open) {
+        for (item, _) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.was_open && !probe.muted)
+        {
             let gap = match item.kind {
                 Kind::Pair { .. } => touch(item, &ws.trial.side, &ws.trial.poses, &state.q).gap,
                 Kind::Limit { at, sign, value } => {
@@ -414,7 +433,7 @@ impl Driver<'_> {
     /// The length at which the first open contact touches, its interval solved; none if a solve on the way failed.
     fn locate(&mut self, h: f64) -> Option<f64> {
         let tolerance = self.mem.options.located_gap;
-        let start = self.mem.items.iter().zip(&self.mem.probes).filter(|(_, p)| p.was_open);
+        let start = self.mem.items.iter().zip(&self.mem.probes).filter(|(_, p)| p.was_open && !p.muted);
         let mut low = (0.0, start.map(|(i, p)| p.start.gap * i.arm).fold(f64::INFINITY, f64::min));
         let mut high = (1.0, self.lowest_open());
         let mut side = 0;
@@ -502,8 +521,11 @@ impl Driver<'_> {
         let mut any_new = false;
         for k in 0..mem.items.len() {
             let item = mem.items[k];
-            let now = touch(&item, &state.side, &state.poses, &state.q);
+            let mut now = touch(&item, &state.side, &state.poses, &state.q);
             let probe = &mut mem.probes[k];
+            if probe.muted {
+                now.gap = f64::INFINITY;
+            }
             probe.end = now;
             mem.end_gap[k] = now.gap;
             let closed = item.is_friction() || now.gap <= closed_gap / item.arm;
@@ -730,8 +752,15 @@ impl Driver<'_> {
         let closed_gap = mem.options.closed_gap;
         let mut approaches = false;
         for (k, item) in mem.items.iter().enumerate() {
-            let now = touch(item, &state.side, &state.poses, &state.q);
+            let mut now = touch(item, &state.side, &state.poses, &state.q);
             let probe = &mut mem.probes[k];
+            if now.gap < -INSIDE * mem.options.length && item.is_between_links() && one_tree(ws, item) {
+                (state.contact.muted[k], now.gap) = (1.0, f64::INFINITY);
+                mem.counts.left_out += 1;
+            } else if now.gap < -INSIDE * mem.options.length {
+                mem.counts.inside += 1;
+            }
+            probe.muted = state.contact.muted[k] != 0.0;
             mem.end_gap[k] = now.gap;
             probe.start_at(item, now, &state.side);
             probe.law = Law::new(item.mu, item.rho);

@@ -379,6 +379,13 @@ impl Maximal {
         h: f64,
         slope: &mut StepDerivative,
     ) -> Result<StepReport, StepError> {
+        if ws.contact.is_some() {
+            return Err(StepError::Unsupported {
+                integrator: "the derivative of a step of maximal",
+                what: "contact".into(),
+                remedy: "use `--contact off`".into(),
+            });
+        }
         slope.saved.save(state);
         super::tension::forget(ws, state);
         slope.start.fill(ws, state);

@@ -9,6 +9,7 @@ mod comprehensive_costs;
 mod comprehensive_duals;
 mod comprehensive_reference;
 mod comprehensive_torque;
+mod contact;
 mod control;
 mod conventions;
 mod counts_maximal;

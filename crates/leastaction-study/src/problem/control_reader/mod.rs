@@ -111,6 +111,8 @@ impl Reader {
         {
             loaded.description.gravity = gravity;
         }
+        // Steps with contact have no derivative: bodies pass through each other.
+        loaded.description.surfaces.clear();
         let motors = self.motors(&horizon, &built);
         add_motors(&mut loaded.description, &motors);
         let rebuilt = leastaction::mechanism::MechanismBuilder::from(loaded.description.clone())
