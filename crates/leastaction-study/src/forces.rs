@@ -6,6 +6,7 @@ use leastaction_core::scalar::maximum;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::on_tape;
 use crate::serve::Served;
 
 /// Parts of a force's columns.
@@ -28,9 +29,11 @@ pub struct ForceLog {
     scratch: Vec<JointForce>,
     /// The six columns of every joint, for the row last asked for.
     pub columns: Vec<f64>,
-    /// Size of every joint's force in that row.
-    pub sizes: Vec<f64>,
 }
+
+on_tape!(Peak: torque, force, time, redundant);
+// Names are given by the run.
+on_tape!(ForceLog: peaks, columns);
 
 impl ForceLog {
     /// A log for a run that has constraint forces.
@@ -51,7 +54,6 @@ impl ForceLog {
             peaks: vec![Peak::default(); n],
             scratch: Vec::new(),
             columns: vec![f64::NAN; 6 * n],
-            sizes: vec![f64::NAN; n],
         })
     }
 
@@ -72,7 +74,6 @@ impl ForceLog {
             let size = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
             let (torque, push) = (size(&force.wrench[..3]), size(&force.wrench[3..]));
             self.columns[6 * i..6 * i + 6].copy_from_slice(&force.wrench);
-            self.sizes[i] = push;
             let peak = &mut self.peaks[i];
             peak.redundant |= force.redundant;
             peak.torque = maximum(peak.torque, torque);
@@ -85,7 +86,6 @@ impl ForceLog {
     /// No step could be taken from the last row: its forces are not known.
     pub fn unknown(&mut self) {
         self.columns.fill(f64::NAN);
-        self.sizes.fill(f64::NAN);
     }
 
     /// What the summary says.
