@@ -5,13 +5,26 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file under construction. It takes its name only when [`commit`](Self::commit) is called; dropped before, it
-/// disappears. What a killed process leaves behind (`.NAME.partial`) is removed by the next writer.
+/// disappears unless it [is kept](Self::keep). What a killed process leaves behind (`.NAME.partial`) is removed by the next
+/// writer, or [taken up again](Self::reopen).
 #[derive(Debug)]
 pub struct AtomicFile {
     target: PathBuf,
     partial: PathBuf,
     // `None` once committed.
     file: Option<BufWriter<File>>,
+    kept: bool,
+}
+
+/// Where a file grows until it has its name: in the same folder, because a rename across file systems is not atomic.
+fn partial_path(path: &Path) -> io::Result<PathBuf> {
+    let Some(name) = path.file_name() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"));
+    };
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(".partial");
+    Ok(path.with_file_name(hidden))
 }
 
 impl AtomicFile {
@@ -20,16 +33,62 @@ impl AtomicFile {
     /// # Errors
     /// If the folder can't be written, or another process is writing the same file.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let Some(name) = path.file_name() else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"));
-        };
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(".partial");
-        // In the same folder: a rename across file systems is not atomic.
-        let partial = path.with_file_name(hidden);
-        let file = Some(BufWriter::with_capacity(1 << 16, create_locked(&partial)?));
-        Ok(Self { target: path.to_owned(), partial, file })
+        let partial = partial_path(path)?;
+        let file = Some(buffered(create_locked(&partial)?));
+        Ok(Self { target: path.to_owned(), partial, file, kept: false })
+    }
+
+    /// Takes up the first `length` bytes of what an earlier process left of the file; `None` if it left less.
+    ///
+    /// # Errors
+    /// If it can't be read, or another process is writing it.
+    pub fn reopen(path: &Path, length: u64) -> io::Result<Option<Self>> {
+        let partial = partial_path(path)?;
+        // A link may lead to a file that matters.
+        if !fs::symlink_metadata(&partial).is_ok_and(|meta| meta.is_file() && meta.len() >= length) {
+            return Ok(None);
+        }
+        let mut file = OpenOptions::new().read(true).write(true).open(&partial)?;
+        if file.try_lock().is_err() || !is_still(&file, &partial) {
+            return Err(busy());
+        }
+        file.set_len(length)?;
+        file.seek(SeekFrom::Start(length))?;
+        Ok(Some(Self { target: path.to_owned(), partial, file: Some(buffered(file)), kept: true }))
+    }
+
+    /// Forgets everything behind the first `length` bytes, whatever a write that failed has left there.
+    ///
+    /// # Errors
+    /// If the file can't be cut.
+    pub fn cut(&mut self, length: u64) -> io::Result<()> {
+        let Some(writer) = self.file.take() else { return self.writer().map(|_| ()) };
+        let (mut file, _) = writer.into_parts();
+        let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
+        self.file = Some(buffered(file));
+        cut.map(|_| ())
+    }
+
+    /// A second look at what was written, from the start.
+    ///
+    /// # Errors
+    /// If it can't be opened.
+    pub fn reader(&self) -> io::Result<File> {
+        File::open(&self.partial)
+    }
+
+    /// From now on, what was written stays when the file is dropped, for [`reopen`](Self::reopen).
+    pub fn keep(&mut self) {
+        self.kept = true;
+    }
+
+    /// What was written so far is safe on the disk, whatever happens.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.writer()?.get_ref().sync_data()
     }
 
     /// The name the file will have.
@@ -48,7 +107,7 @@ impl AtomicFile {
             .flush()
             .and_then(|()| file.get_ref().sync_all())
             .and_then(|()| fs::rename(&self.partial, &self.target));
-        if written.is_err() {
+        if written.is_err() && !self.kept {
             let _ = fs::remove_file(&self.partial);
         }
         written
@@ -59,14 +118,19 @@ impl AtomicFile {
     }
 }
 
+fn buffered(file: File) -> BufWriter<File> {
+    BufWriter::with_capacity(1 << 16, file)
+}
+
+fn busy() -> io::Error {
+    let message = "another run is writing this file; give each its own folder";
+    io::Error::new(io::ErrorKind::ResourceBusy, message)
+}
+
 /// Makes the partial file and locks it, so that two runs into one folder don't mix.
 ///
 /// Nothing is ever written into a file that was there before: it may be a link to one that matters.
 fn create_locked(partial: &Path) -> io::Result<File> {
-    let busy = || {
-        let message = "another run is writing this file; give each its own folder";
-        io::Error::new(io::ErrorKind::ResourceBusy, message)
-    };
     loop {
         match OpenOptions::new().create_new(true).read(true).write(true).open(partial) {
             // Before it was locked, another run may have taken it for a leftover.
@@ -120,9 +184,11 @@ impl Seek for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // Not flushed: nobody will read it.
+            // Not flushed: nobody will read what is not synchronised.
             let _ = file.into_parts();
-            let _ = fs::remove_file(&self.partial);
+            if !self.kept {
+                let _ = fs::remove_file(&self.partial);
+            }
         }
     }
 }
@@ -169,6 +235,27 @@ mod tests {
         file.write_all(b"half").unwrap();
         drop(file);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_kept_file_is_taken_up_where_it_was_safe() {
+        let folder = folder("kept");
+        let path = folder.join("a.txt");
+        assert!(AtomicFile::reopen(&path, 0).unwrap().is_none());
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.keep();
+        file.write_all(b"safe").unwrap();
+        file.sync().unwrap();
+        file.write_all(b" and more").unwrap();
+        assert_eq!(AtomicFile::reopen(&path, 4).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+        drop(file);
+        assert!(AtomicFile::reopen(&path, 5).unwrap().is_none(), "what was not synchronised is not there");
+        let mut file = AtomicFile::reopen(&path, 4).unwrap().unwrap();
+        file.write_all(b"!").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"safe!");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();
     }
 

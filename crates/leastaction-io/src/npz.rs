@@ -55,6 +55,8 @@ impl NpzWriter {
         for scratch in &mut self.scratch {
             let (values, after) = rest.split_at(scratch.width.min(rest.len()));
             for value in values {
+                // What is not a number has many bit patterns, and the table as text has one.
+                let value = if value.is_nan() { f64::NAN } else { *value };
                 scratch.file.write_all(&value.to_le_bytes())?;
             }
             rest = after;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, Read, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::AtomicFile;
@@ -18,8 +19,16 @@ const MAX_LINE_BYTES: u64 = 128 << 20;
 #[derive(Debug)]
 pub struct TrajectoryCsvWriter {
     file: AtomicFile,
-    line: String,
+    /// Bytes of the whole rows that the file has for certain.
+    written: u64,
+    /// The rows after them. Our own, because what can't be written must not be lost.
+    pending: String,
+    /// A part of the pending rows may be in the file already.
+    failed: bool,
 }
+
+/// So much is written at once.
+const PENDING_BYTES: usize = 1 << 16;
 
 impl TrajectoryCsvWriter {
     /// Starts the file with the column names.
@@ -28,32 +37,127 @@ impl TrajectoryCsvWriter {
     /// If it can't be written.
     pub fn create(path: &Path, layout: &TrajectoryLayout) -> io::Result<Self> {
         let mut file = AtomicFile::create(path)?;
-        let names: Vec<String> = layout.columns().map(quoted).collect();
-        writeln!(file, "{}", names.join(","))?;
-        Ok(Self { file, line: String::new() })
+        let header = header(layout);
+        file.write_all(header.as_bytes())?;
+        Ok(Self::after(file, header.len() as u64))
+    }
+
+    fn after(file: AtomicFile, written: u64) -> Self {
+        Self { file, written, pending: String::with_capacity(PENDING_BYTES + (1 << 12)), failed: false }
+    }
+
+    /// Goes on after the first `written` bytes of what an earlier process left of the file, under construction or whole, and
+    /// the text `pending` behind them.
+    ///
+    /// # Errors
+    /// If it can't be read or written.
+    pub fn resume(path: &Path, written: u64, pending: &str) -> io::Result<Self> {
+        let (mut file, whole) = match AtomicFile::reopen(path, written)? {
+            Some(file) => (file, None),
+            None => (AtomicFile::create(path)?, Some(File::open(path)?)),
+        };
+        file.keep();
+        if let Some(whole) = whole {
+            if io::copy(&mut whole.take(written), &mut file)? < written {
+                return Err(io::Error::other("it is shorter than it was"));
+            }
+            file.flush()?;
+        }
+        let mut resumed = Self::after(file, written);
+        resumed.pending.push_str(pending);
+        Ok(resumed)
+    }
+
+    /// All rows so far, once more.
+    ///
+    /// # Errors
+    /// If they can't be read, or are not rows of `layout`.
+    pub fn replay(
+        &self,
+        layout: &TrajectoryLayout,
+        mut row: impl FnMut(&[f64]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let changed = || io::Error::other("it is not the table that was being written any more");
+        let written = self.file.reader()?.take(self.written);
+        let mut lines = BufReader::new(written.chain(self.pending.as_bytes()));
+        // Names may contain line breaks.
+        let header = header(layout);
+        let mut found = vec![0; header.len()];
+        if lines.read_exact(&mut found).is_err() || found != header.as_bytes() {
+            return Err(changed());
+        }
+        let (mut text, mut values) = (String::new(), Vec::new());
+        loop {
+            text.clear();
+            if lines.read_line(&mut text)? == 0 {
+                return Ok(());
+            }
+            values.clear();
+            for word in text.strip_suffix('\n').ok_or_else(changed)?.split(',') {
+                values.push(word.parse::<f64>().map_err(|_| changed())?);
+            }
+            if values.len() != layout.width() {
+                return Err(changed());
+            }
+            row(&values)?;
+        }
+    }
+
+    /// Bytes of the rows that the file has, and the text of those that it does not have yet.
+    #[must_use]
+    pub fn progress(&self) -> (u64, &str) {
+        (self.written, &self.pending)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.failed {
+            self.file.cut(self.written)?;
+        }
+        self.failed = true;
+        self.file.write_all(self.pending.as_bytes())?;
+        self.file.flush()?;
+        self.failed = false;
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// All rows written so far are safe on the disk, and stay there if this ends without [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// If they can't be written.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.keep();
+        self.flush()?;
+        self.file.sync()
     }
 
     /// Writes one row.
     ///
     /// # Errors
-    /// If it can't be written.
+    /// If it can't be written; the rows before it are still there.
     pub fn push(&mut self, row: &[f64]) -> io::Result<()> {
-        self.line.clear();
+        let before = self.pending.len();
         for (i, value) in row.iter().enumerate() {
             if i > 0 {
-                self.line.push(',');
+                self.pending.push(',');
             }
-            push_number(&mut self.line, *value);
+            push_number(&mut self.pending, *value);
         }
-        self.line.push('\n');
-        self.file.write_all(self.line.as_bytes())
+        self.pending.push('\n');
+        if self.pending.len() < PENDING_BYTES {
+            return Ok(());
+        }
+        // A row that is refused is not kept either.
+        self.flush().inspect_err(|_| self.pending.truncate(before))
     }
 
     /// Gives the file its name.
     ///
     /// # Errors
     /// If it can't be written; the old file is then untouched.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
         self.file.commit()
     }
 }
@@ -67,6 +171,11 @@ pub fn push_number(text: &mut String, value: f64) {
     } else {
         write!(text, "{value:e}")
     };
+}
+
+/// The first line.
+fn header(layout: &TrajectoryLayout) -> String {
+    layout.columns().map(quoted).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A column name, in quotes where CSV needs them.

@@ -212,7 +212,7 @@ pub(crate) fn _simulate<'py>(
                     None => Ok(()),
                 });
             },
-            &mut |row| {
+            &mut |row: &[f64]| {
                 rows.extend_from_slice(row);
                 Ok(())
             },

@@ -3,6 +3,8 @@
 use leastaction::mechanism::Mechanism;
 use serde_json::{Value, json};
 
+use crate::tape::{OnTape, Tape};
+
 /// Something that is cut at a limit.
 #[derive(Debug)]
 struct Watched {
@@ -35,6 +37,13 @@ pub struct EffortMonitor {
     plain: Vec<bool>,
     /// Steps in which any was cut.
     steps: u64,
+}
+
+impl OnTape for EffortMonitor {
+    fn pass(&mut self, tape: &mut Tape<'_>) {
+        self.watched.iter_mut().for_each(|watched| watched.steps.pass(tape));
+        self.steps.pass(tape);
+    }
 }
 
 impl EffortMonitor {

@@ -3,10 +3,12 @@
 
 use leastaction::integrator::{ContactForce, JointForce, Method, Simulator};
 use leastaction::mechanism::Mechanism;
+use leastaction::trajectory::TrajectoryLayout;
 use leastaction_core::scalar::maximum;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::on_tape;
 use crate::serve::Served;
 
 /// Parts of a force's columns.
@@ -37,9 +39,11 @@ pub struct ForceLog {
     pair_peaks: Vec<(f64, f64)>,
     /// The six columns of every joint, for the row last asked for.
     pub columns: Vec<f64>,
-    /// Size of every joint's force in that row.
-    pub sizes: Vec<f64>,
 }
+
+on_tape!(Peak: torque, force, time, redundant);
+// Names are given by the run.
+on_tape!(ForceLog: peaks, pair_peaks, columns);
 
 impl ForceLog {
     /// A log for a run that has constraint forces.
@@ -67,7 +71,6 @@ impl ForceLog {
             pair_peaks: vec![(0.0, 0.0); pairs.len()],
             columns: vec![f64::NAN; 6 * n + CONTACT_PARTS.len() * pairs.len()],
             pairs,
-            sizes: vec![f64::NAN; n],
         })
     }
 
@@ -76,11 +79,11 @@ impl ForceLog {
         &self.names
     }
 
-    /// Names of the columns.
-    pub fn column_names(&self) -> Vec<String> {
+    /// These columns behind those of a trajectory.
+    pub fn layout(&self, layout: TrajectoryLayout) -> TrajectoryLayout {
         let joints = self.names.iter().flat_map(|name| PARTS.map(|part| format!("f.{name}.{part}")));
         let pairs = self.pairs.iter().flat_map(|pair| CONTACT_PARTS.map(|part| format!("c.{pair}.{part}")));
-        joints.chain(pairs).collect()
+        layout.with("f", joints.collect()).with("c", pairs.collect())
     }
 
     /// Takes the forces of the step just taken, which are those at its start, the time `t`.
@@ -90,7 +93,6 @@ impl ForceLog {
             let size = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
             let (torque, push) = (size(&force.wrench[..3]), size(&force.wrench[3..]));
             self.columns[6 * i..6 * i + 6].copy_from_slice(&force.wrench);
-            self.sizes[i] = push;
             let peak = &mut self.peaks[i];
             peak.redundant |= force.redundant;
             peak.torque = maximum(peak.torque, torque);
@@ -139,7 +141,6 @@ impl ForceLog {
     /// No step could be taken from the last row: its forces are not known.
     pub fn unknown(&mut self) {
         self.columns.fill(f64::NAN);
-        self.sizes.fill(f64::NAN);
     }
 
     /// What the summary says.

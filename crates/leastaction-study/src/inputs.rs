@@ -13,6 +13,7 @@ use crate::motors::Targets;
 use crate::policy::{self, Player};
 use crate::settings::Settings;
 use crate::simulation::Given;
+use crate::tape::{OnTape, Tape};
 
 /// Constant values and a table over time.
 #[derive(Debug)]
@@ -32,6 +33,15 @@ pub struct Inputs {
     player: Option<Player>,
     /// What servos follow, and half a step: they are given the target in the middle of theirs.
     servos: Option<(Targets, f64)>,
+}
+
+impl OnTape for Inputs {
+    /// Tables are given by the run, and time says how far they are read.
+    fn pass(&mut self, tape: &mut Tape<'_>) {
+        if let Some(player) = &mut self.player {
+            player.pass(tape);
+        }
+    }
 }
 
 impl Inputs {

@@ -4,6 +4,7 @@
 //!
 //! The loop of a run is in `run.rs`. A setting is one line of the table in `settings.rs`: flag, scenario key and default.
 
+pub mod checkpoint;
 pub mod choice;
 pub mod digits;
 pub mod efforts;
@@ -30,8 +31,10 @@ pub mod scenario;
 pub mod serve;
 pub mod settings;
 pub mod simulation;
+pub mod sink;
 pub mod slot;
 pub mod start;
 pub mod statistics;
 pub mod summary;
+pub mod tape;
 mod values;

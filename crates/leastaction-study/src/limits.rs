@@ -4,6 +4,7 @@ use leastaction::mechanism::{Mechanism, State};
 use serde_json::{Value, json};
 
 use crate::digits::figure;
+use crate::tape::{OnTape, Tape};
 
 /// A limit that was passed, for the first time.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +53,24 @@ pub struct LimitMonitor {
     watched: Vec<Watched>,
     passings: Vec<Passing>,
     slack: f64,
+}
+
+impl OnTape for LimitMonitor {
+    /// A passing names its limit by its place among those that are watched.
+    fn pass(&mut self, tape: &mut Tape<'_>) {
+        let place = |k| self.watched.iter().position(|watched| watched.passing == Some(k)).unwrap_or(0);
+        let mut passed: Vec<(usize, (f64, f64))> =
+            self.passings.iter().enumerate().map(|(k, p)| (place(k), (p.t, p.worst))).collect();
+        passed.pass(tape);
+        self.passings.clear();
+        self.watched.iter_mut().for_each(|watched| watched.passing = None);
+        for (place, (t, worst)) in passed {
+            let Some(watched) = self.watched.get_mut(place) else { continue };
+            watched.passing = Some(self.passings.len());
+            let (joint, limit, bound) = (watched.label.clone(), watched.limit, watched.bound);
+            self.passings.push(Passing { joint, limit, bound, t, worst });
+        }
+    }
 }
 
 impl LimitMonitor {

@@ -1,118 +1,167 @@
 //! What the report shows of a run.
 
+use std::ops::Range;
+
 use leastaction::mechanism::{JointType, Mechanism};
 use leastaction::spatial::{Pose, Vec3};
+use leastaction::trajectory::TrajectoryLayout;
 
 use crate::digits::figure;
-use crate::report::{FrameThinner, Plot, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, SummaryRow};
-use crate::run::{Finished, Sample};
+use crate::report::{FrameThinner, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, SummaryRow};
+use crate::run::Finished;
 use crate::statistics::Statistics;
 
-/// Gathers frames and plots while a run goes on, in constant memory.
+/// Columns of a row, drawn as they are.
+#[derive(Debug)]
+struct Curves {
+    plot: PlotThinner,
+    columns: Range<usize>,
+}
+
+/// Gathers frames and plots while a run goes on, in constant memory. It needs the rows of the trajectory and nothing else, so
+/// that the page can be made again from them.
 #[derive(Debug)]
 pub struct PageRecorder {
     frames: FrameThinner,
+    poses: Range<usize>,
     energy_error: PlotThinner,
-    energy: PlotThinner,
-    momentum: PlotThinner,
-    positions: PlotThinner,
-    gap: PlotThinner,
-    iterations: PlotThinner,
-    forces: Option<PlotThinner>,
-    /// Controls and acting forces of the inputs, and where they stand in a row.
-    inputs: Option<(PlotThinner, PlotThinner, [usize; 2])>,
-    friction: Option<PlotThinner>,
+    energy: Option<Curves>,
+    momentum: Option<Curves>,
+    positions: Option<Curves>,
+    gap: Option<Curves>,
+    iterations: Option<Curves>,
+    controls: Option<Curves>,
+    acting: Option<Curves>,
+    friction: Option<Curves>,
+    /// Sizes of the forces of the joints, and the six columns of each.
+    forces: Option<(Curves, Vec<f64>)>,
     initial_energy: Option<f64>,
     is_conservative: bool,
 }
 
+/// Where the columns of a group stand.
+fn columns(layout: &TrajectoryLayout, name: &str) -> Option<Range<usize>> {
+    let mut first = 0;
+    for group in layout.groups() {
+        let last = first + group.columns.len();
+        if group.name == name {
+            return Some(first..last);
+        }
+        first = last;
+    }
+    None
+}
+
 impl PageRecorder {
-    /// A recorder for a mechanism. Where energy is not kept by nature its change is no error.
-    pub fn new(mechanism: &Mechanism, is_conservative: bool, forces: Option<&[String]>) -> Self {
+    /// A recorder for rows of `layout`. Where energy is not kept by nature its change is no error. `forces` are the names of what
+    /// bears constraint forces, if they are in the rows.
+    pub fn new(
+        mechanism: &Mechanism,
+        layout: &TrajectoryLayout,
+        is_conservative: bool,
+        forces: Option<&[String]>,
+    ) -> Self {
         let title = if is_conservative { "Energy error" } else { "Energy change" };
+        let curves = |group, id, title, unit, log, labels: Vec<String>| {
+            let columns = columns(layout, group)?;
+            Some(Curves { plot: PlotThinner::new(id, title, unit, log, labels), columns })
+        };
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let inputs = || mechanism.inputs().to_vec();
+        let sizes = |names: &[String]| {
+            let curves = curves("f", "forces", "Joint forces", "N", false, names.to_vec())?;
+            Some((curves, vec![0.0; names.len()]))
+        };
+        let rows = || mechanism.row_labels();
         Self {
             frames: FrameThinner::new(mechanism.nb()),
+            poses: columns(layout, "x").unwrap_or_default(),
             energy_error: PlotThinner::new("energy-error", title, "J", false, ["E - E₀"]),
-            energy: PlotThinner::new("energy", "Energy", "J", false, ["kinetic", "potential", "total"]),
-            momentum: PlotThinner::new(
+            energy: curves(
+                "energy",
+                "energy",
+                "Energy",
+                "J",
+                false,
+                words(&["kinetic", "potential", "total"]),
+            ),
+            momentum: curves(
+                "momentum",
                 "momentum",
                 "Momentum about the world origin",
                 "kg m²/s, kg m/s",
                 false,
-                ["lx", "ly", "lz", "px", "py", "pz"],
+                words(&["lx", "ly", "lz", "px", "py", "pz"]),
             ),
-            positions: PlotThinner::new(
+            positions: curves(
+                "q",
                 "joint-positions",
                 "Joint positions",
                 "rad, m",
                 false,
                 mechanism.q_labels(),
             ),
-            gap: PlotThinner::new("gap", "Constraint violation", "m", true, ["worst gap"]),
-            iterations: PlotThinner::new("iterations", "Iterations", "", false, ["iterations"]),
-            forces: forces
-                .map(|names| PlotThinner::new("forces", "Joint forces", "N", false, names.iter().cloned())),
-            inputs: (mechanism.nu() > 0).then(|| {
-                let plot = |id, title, unit| {
-                    PlotThinner::new(id, title, unit, false, mechanism.inputs().iter().cloned())
-                };
-                let first = 1 + mechanism.nq() + mechanism.nv() + 7 * mechanism.nb();
-                (
-                    plot("controls", "Inputs", ""),
-                    plot("input-forces", "Forces of the inputs", "N m, N"),
-                    [first, mechanism.nu()],
-                )
-            }),
-            friction: (!mechanism.rows().is_empty()).then(|| {
-                let title = "Forces of friction and limits";
-                PlotThinner::new("friction", title, "N m, N", false, mechanism.row_labels())
-            }),
+            gap: curves("gap", "gap", "Constraint violation", "m", true, words(&["worst gap"])),
+            iterations: curves("iterations", "iterations", "Iterations", "", false, words(&["iterations"])),
+            controls: curves("u", "controls", "Inputs", "", false, inputs()),
+            acting: curves("a", "input-forces", "Forces of the inputs", "N m, N", false, inputs()),
+            friction: curves(
+                "friction",
+                "friction",
+                "Forces of friction and limits",
+                "N m, N",
+                false,
+                rows(),
+            ),
+            forces: forces.and_then(sizes),
             initial_energy: None,
             is_conservative,
         }
     }
 
-    /// Takes a sample. Does not allocate.
-    pub fn push(&mut self, sample: &Sample<'_>) {
-        let (t, observed) = (sample.t, sample.observed);
-        let total = observed.total();
-        let initial = *self.initial_energy.get_or_insert(total);
-        self.frames.push(t, sample.poses);
-        self.energy_error.push(t, &[total - initial]);
-        self.energy.push(t, &[observed.kinetic, observed.potential, total]);
-        self.momentum.push(t, &observed.momentum.to_array());
-        self.positions.push(t, &sample.state.q);
-        self.gap.push(t, &[sample.gap]);
-        self.iterations.push(t, &[f64::from(sample.iterations)]);
-        if let Some(forces) = &mut self.forces {
-            forces.push(t, sample.forces);
+    /// Takes a row. Does not allocate.
+    pub fn push(&mut self, row: &[f64]) {
+        let t = row[0];
+        self.frames.push(t, &row[self.poses.clone()]);
+        if let Some(energy) = &self.energy {
+            let total = row[energy.columns.end - 1];
+            let initial = *self.initial_energy.get_or_insert(total);
+            self.energy_error.push(t, &[total - initial]);
         }
-        if let Some((controls, acting, [first, n])) = &mut self.inputs {
-            controls.push(t, &sample.row[*first..*first + *n]);
-            acting.push(t, &sample.row[*first + *n..*first + 2 * *n]);
+        let plain = [
+            &mut self.energy,
+            &mut self.momentum,
+            &mut self.positions,
+            &mut self.gap,
+            &mut self.iterations,
+            &mut self.controls,
+            &mut self.acting,
+            &mut self.friction,
+        ];
+        for Curves { plot, columns } in plain.into_iter().flatten() {
+            plot.push(t, &row[columns.clone()]);
         }
-        if let Some(friction) = &mut self.friction {
-            friction.push(t, sample.friction);
+        if let Some((Curves { plot, columns }, sizes)) = &mut self.forces {
+            for (size, wrench) in sizes.iter_mut().zip(row[columns.clone()].chunks_exact(6)) {
+                *size = wrench[3..].iter().map(|x| x * x).sum::<f64>().sqrt();
+            }
+            plot.push(t, sizes);
         }
     }
 
     /// The page of a finished run.
     pub fn page(&self, mechanism: &Mechanism, finished: &Finished, head: PageHead) -> ReportData {
         let statistics = &finished.statistics;
-        let mut plots: Vec<Plot> = vec![self.energy_error.plot(), self.energy.plot(), self.momentum.plot()];
-        if mechanism.nq() > 0 {
-            plots.push(self.positions.plot());
-        }
-        plots.extend(self.forces.as_ref().map(PlotThinner::plot));
-        if let Some((controls, acting, _)) = &self.inputs {
-            plots.extend([controls.plot(), acting.plot()]);
-        }
-        plots.extend(self.friction.as_ref().map(PlotThinner::plot));
+        let drawn = |curves: &Option<Curves>| curves.as_ref().map(|curves| curves.plot.plot());
+        let mut plots = vec![self.energy_error.plot()];
+        plots.extend([&self.energy, &self.momentum, &self.positions].into_iter().filter_map(drawn));
+        plots.extend(self.forces.as_ref().map(|(curves, _)| curves.plot.plot()));
+        plots.extend([&self.controls, &self.acting, &self.friction].into_iter().filter_map(drawn));
         if statistics.worst_gap > 0.0 {
-            plots.push(self.gap.plot());
+            plots.extend(drawn(&self.gap));
         }
         if statistics.max_iterations > 0 {
-            plots.push(self.iterations.plot());
+            plots.extend(drawn(&self.iterations));
         }
         let mut warnings = head.warnings;
         warnings.extend(finished.passings.iter().map(|passing| passing.sentence()));

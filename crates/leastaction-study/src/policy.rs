@@ -8,6 +8,7 @@ use leastaction::mechanism::{Mechanism, State};
 use leastaction_core::scalar::maximum;
 
 use crate::failure::Failure;
+use crate::on_tape;
 
 /// Seconds that a policy goes on with its hold when nothing else is said.
 pub const HOLD_SECONDS: f64 = 5.0;
@@ -42,6 +43,9 @@ pub struct Player {
     sample: Option<u64>,
     values: Vec<f64>,
 }
+
+// The policy is given by the run.
+on_tape!(Player: sample, values);
 
 impl Player {
     /// Ready for the first step.
@@ -89,6 +93,8 @@ impl Default for Nearness {
         }
     }
 }
+
+on_tape!(Nearness: reached, position, velocity, worst_after, last);
 
 impl Nearness {
     /// Looks at the state at time `t`.

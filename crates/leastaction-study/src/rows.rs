@@ -9,6 +9,8 @@ use leastaction::mechanism::Mechanism;
 use leastaction::trajectory::TrajectoryLayout;
 use serde_json::{Value, json};
 
+use crate::on_tape;
+
 /// Numbers of the columns `mode.JOINT` and `friction.JOINT` after a step.
 #[derive(Clone, Debug)]
 pub struct RowColumns {
@@ -19,6 +21,8 @@ pub struct RowColumns {
     /// How often each code was met at the end of a step, by row.
     counts: Vec<[u64; 5]>,
 }
+
+on_tape!(RowColumns: codes, forces, counts);
 
 impl RowColumns {
     /// For a mechanism, before the first step.

@@ -14,10 +14,13 @@ use crate::failure::Failure;
 use crate::forces::ForceLog;
 use crate::inputs::Inputs;
 use crate::limits::{LimitMonitor, Passing};
+use crate::on_tape;
 use crate::policy::Nearness;
 use crate::rows::{RowColumns, RowsAtEnd};
 use crate::serve::Served;
+use crate::sink::{Saved, Sink};
 use crate::statistics::Statistics;
+use crate::tape::{OnTape, Tape};
 
 /// What to run.
 #[derive(Debug)]
@@ -38,6 +41,8 @@ pub struct Plan<'a> {
     pub watch_limits: Option<f64>,
     /// Constraint forces to gather.
     pub forces: Option<ForceLog>,
+    /// What an earlier process had come to, as it saved it.
+    pub resume: Option<Vec<u8>>,
 }
 
 /// How a run ended.
@@ -82,62 +87,17 @@ pub struct Finished {
     pub wall: Duration,
 }
 
-/// One row and what belongs to it.
-#[derive(Debug)]
-pub struct Sample<'a> {
-    /// All columns.
-    pub row: &'a [f64],
-    /// Poses of all bodies.
-    pub poses: &'a [f64],
-    /// Time.
-    pub t: f64,
-    /// The state.
-    pub state: &'a State,
-    /// Energies and momenta.
-    pub observed: &'a Observables,
-    /// Largest gap.
-    pub gap: f64,
-    /// Most iterations since the last row.
-    pub iterations: u32,
-    /// Sizes of the constraint forces, if asked for.
-    pub forces: &'a [f64],
-    /// Mean forces of friction and limits over the last step.
-    pub friction: &'a [f64],
-}
-
-/// A row that waits for its forces: they are known once the step from it is taken.
+/// A row as it was when its step ended. With constraint forces it waits for the next step, which tells them.
 #[derive(Debug, Default)]
-struct Waiting {
-    row: Vec<f64>,
-    poses: Vec<f64>,
+struct WrittenRow {
     t: f64,
-    state: State,
-    observed: Observables,
-    gap: f64,
-    iterations: u32,
-    friction: Vec<f64>,
+    values: Vec<f64>,
 }
 
-impl Waiting {
-    /// The sample with the forces in place.
-    fn sample<'a>(&'a mut self, forces: &'a ForceLog) -> Sample<'a> {
-        self.row.extend_from_slice(&forces.columns);
-        Sample {
-            row: &self.row,
-            poses: &self.poses,
-            t: self.t,
-            state: &self.state,
-            observed: &self.observed,
-            gap: self.gap,
-            iterations: self.iterations,
-            forces: &forces.sizes,
-            friction: &self.friction,
-        }
-    }
-}
+on_tape!(WrittenRow: t, values);
 
 /// Mean forces of the inputs since the last row.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Acted {
     /// Controls of the present step.
     control: Vec<f64>,
@@ -145,6 +105,8 @@ struct Acted {
     sum: Vec<f64>,
     steps: f64,
 }
+
+on_tape!(Acted: control, last, sum, steps);
 
 impl Acted {
     fn new(inputs: usize) -> Self {
@@ -172,72 +134,167 @@ impl Acted {
     }
 }
 
-/// Runs the plan; every `every`-th state goes to `record`, the number of steps taken to `progress`.
+/// Everything that the loop carries from step to step, besides the simulator's state: what a checkpoint has to keep.
+#[derive(Debug)]
+struct Carried {
+    statistics: Statistics,
+    monitor: LimitMonitor,
+    efforts: EffortMonitor,
+    nearness: Option<Nearness>,
+    rubbing: RowColumns,
+    acted: Acted,
+    /// Most iterations since the last row.
+    iterations: u32,
+    forces: Option<ForceLog>,
+    /// The row that waits for its forces.
+    waiting: Option<WrittenRow>,
+    /// The row that is to be handed over.
+    ready: Option<WrittenRow>,
+    /// How far closing the loops moved the start, and whether its warm part was dropped.
+    moved: f64,
+    warm_dropped: bool,
+    /// What contacts counted in earlier processes.
+    contact: Option<ContactCounts>,
+    /// Seconds that earlier processes took.
+    wall: f64,
+}
+
+on_tape!(
+    Carried: statistics, monitor, efforts, nearness, rubbing, acted, iterations, forces, waiting, ready, moved, warm_dropped,
+    contact, wall,
+);
+
+impl Carried {
+    /// What a checkpoint keeps.
+    fn save(
+        &mut self,
+        inputs: &mut Inputs,
+        simulator: &mut Simulator<&Mechanism>,
+        t: f64,
+        begin: Instant,
+    ) -> Saved {
+        let mut tape = Tape::writer();
+        let before = (self.wall, self.contact);
+        self.wall += begin.elapsed().as_secs_f64();
+        self.contact = self.counted(simulator.contact_counts());
+        State { t, ..simulator.checkpoint() }.pass(&mut tape);
+        self.pass(&mut tape);
+        inputs.pass(&mut tape);
+        (self.wall, self.contact) = before;
+        Saved { steps: self.statistics.steps, carried: tape.into_bytes() }
+    }
+
+    /// What contacts counted in all processes; how the run started is what the first one says.
+    fn counted(&self, now: Option<ContactCounts>) -> Option<ContactCounts> {
+        let (Some(before), Some(now)) = (self.contact, now) else { return now };
+        Some(ContactCounts {
+            interval_iterations: before.interval_iterations + now.interval_iterations,
+            node_iterations: before.node_iterations + now.node_iterations,
+            paths: before.paths + now.paths,
+            splits: before.splits + now.splits,
+            impacts: before.impacts + now.impacts,
+            scaled: before.scaled + now.scaled,
+            turns: before.turns + now.turns,
+            left_out: before.left_out,
+            inside: before.inside,
+        })
+    }
+
+    /// The row that waited has its forces now.
+    fn complete_waiting(&mut self, known: impl FnOnce(&mut ForceLog, f64)) {
+        if let (Some(forces), Some(mut row)) = (&mut self.forces, self.waiting.take()) {
+            known(forces, row.t);
+            row.values.extend_from_slice(&forces.columns);
+            self.ready = Some(row);
+        }
+    }
+
+    /// Takes the row of the present state into `row`.
+    fn write_row(
+        &mut self,
+        mut row: WrittenRow,
+        sampler: &mut Sampler<'_>,
+        (state, observed): (&State, &Observables),
+        recorded: Recorded<'_>,
+    ) {
+        row.t = recorded.t;
+        row.values.clear();
+        row.values.extend_from_slice(sampler.row(state, observed, recorded));
+        row.values.extend(self.rubbing.codes.iter().chain(&self.rubbing.forces));
+        let place = if self.forces.is_some() { &mut self.waiting } else { &mut self.ready };
+        *place = Some(row);
+    }
+
+    /// Hands the row over that is ready; returns its memory.
+    fn hand_over(&mut self, sink: &mut Sink<'_>) -> Result<Option<WrittenRow>, Failure> {
+        if let Some(row) = &self.ready {
+            sink.push(&row.values)?;
+        }
+        Ok(self.ready.take())
+    }
+}
+
+/// Runs the plan; every `every`-th state goes to the sink, the number of steps taken to `progress`.
+///
+/// # Errors
+/// If the simulation can't start, or a row can't be kept; then the sink has what is needed to go on later.
 pub fn run(
     mut plan: Plan<'_>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64),
-    mut record: impl FnMut(&Sample<'_>) -> Result<(), Failure>,
+    sink: &mut Sink<'_>,
 ) -> Result<Finished, Failure> {
     let mechanism: &Mechanism = &plan.served.mechanism;
+    let begin = Instant::now();
+    let saved = plan.resume.take();
+    let mut tape = saved.as_deref().map(Tape::reader);
+    if let Some(tape) = &mut tape {
+        plan.start.pass(tape);
+    }
     let mut simulator = Simulator::new(mechanism, plan.served.method, &plan.served.options, &plan.start)
         .map_err(|error| Failure::caused_by("the simulation can't start", &error))?;
     let mut sampler = Sampler::new(mechanism);
-    let mut monitor =
-        LimitMonitor::new(mechanism, plan.watch_limits.is_some(), plan.watch_limits.unwrap_or(0.0));
-    let mut efforts = EffortMonitor::new(mechanism);
-    let begin = Instant::now();
-
     let gap = simulator.gap();
     let observed = sampler.observe(simulator.state());
-    let mut statistics = Statistics::new(plan.steps, &observed, gap);
-    let mut iterations = 0;
-    let (moved, warm_dropped) = (simulator.moved_at_start(), simulator.warm_start_dropped());
-    let mut forces = plan.forces.take();
-    let with_forces = forces.is_some();
-    let mut waiting: Option<Waiting> = None;
-    let (mut columns, mut rubbing) = (Vec::new(), RowColumns::new(mechanism));
-    let mut record_state =
-        |sampler: &mut Sampler<'_>,
-         rubbing: &RowColumns,
-         state: &State,
-         observed: &Observables,
-         t,
-         u: &[f64],
-         acted: &[f64],
-         gap,
-         iterations,
-         record: &mut dyn FnMut(&Sample<'_>) -> Result<(), Failure>| {
-            sampler.row(state, observed, Recorded { t, u, acted, gap, iterations });
-            columns.clear();
-            columns.extend_from_slice(sampler.last_row());
-            columns.extend(rubbing.codes.iter().chain(&rubbing.forces));
-            let (row, poses, friction) = (&columns[..], sampler.poses(), &rubbing.forces[..]);
-            if with_forces {
-                let (row, poses, state) = (row.to_vec(), poses.to_vec(), state.clone());
-                let (observed, friction) = (*observed, friction.to_vec());
-                return Ok(Some(Waiting { row, poses, t, state, observed, gap, iterations, friction }));
-            }
-            record(&Sample { row, poses, t, state, observed, gap, iterations, forces: &[], friction })
-                .map(|()| None)
-        };
-
-    let t = plan.clock.after(0);
-    monitor.look(t, simulator.state());
-    let mut nearness = plan.inputs.player().map(|_| Nearness::default());
-    let state = simulator.state();
-    let u = plan.inputs.at(mechanism, t, state);
-    let mut acted = Acted::new(mechanism.nu());
-    waiting =
-        record_state(&mut sampler, &rubbing, state, &observed, t, u, &[], gap, 0, &mut record)?.or(waiting);
+    let mut carried = Carried {
+        statistics: Statistics::new(plan.steps, &observed, gap),
+        monitor: LimitMonitor::new(mechanism, plan.watch_limits.is_some(), plan.watch_limits.unwrap_or(0.0)),
+        efforts: EffortMonitor::new(mechanism),
+        nearness: plan.inputs.player().map(|_| Nearness::default()),
+        rubbing: RowColumns::new(mechanism),
+        acted: Acted::new(mechanism.nu()),
+        iterations: 0,
+        forces: plan.forces.take(),
+        waiting: None,
+        ready: None,
+        moved: simulator.moved_at_start(),
+        warm_dropped: simulator.warm_start_dropped(),
+        contact: None,
+        wall: 0.0,
+    };
+    if let Some(tape) = &mut tape {
+        carried.pass(tape);
+        plan.inputs.pass(tape);
+        if !tape.is_used_up() || simulator.warm_start_dropped() {
+            return Err(Failure::new("the checkpoint does not fit this program, or is damaged"));
+        }
+        sink.replay()?;
+    } else {
+        let (t, state) = (plan.clock.after(0), simulator.state());
+        carried.monitor.look(t, state);
+        let u = plan.inputs.at(mechanism, t, state);
+        let recorded = Recorded { t, u, gap, ..Recorded::default() };
+        carried.write_row(WrittenRow::default(), &mut sampler, (state, &observed), recorded);
+    }
+    let mut spare = carried.hand_over(sink)?;
     let mut outcome = Outcome::Done;
-    for k in 0..plan.steps {
+    for k in carried.statistics.steps..plan.steps {
         if stop.load(Ordering::Relaxed) {
             outcome = Outcome::Interrupted;
             break;
         }
         let u = plan.inputs.at(mechanism, plan.clock.after(k), simulator.state());
-        acted.control.copy_from_slice(u);
+        carried.acted.control.copy_from_slice(u);
         let report = match simulator.step(u, plan.clock.step) {
             Ok(report) => report,
             Err(error) => {
@@ -245,59 +302,61 @@ pub fn run(
                 break;
             }
         };
-        if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
-            forces.take(&mut simulator, row.t);
-            record(&row.sample(forces))?;
-        }
+        carried.complete_waiting(|forces, t| forces.take(&mut simulator, t));
         let t = plan.clock.after(k + 1);
-        rubbing.take(&simulator, plan.clock.step);
+        carried.rubbing.take(&simulator, plan.clock.step);
         let gap = simulator.gap();
         let work = simulator.input_work();
-        acted.add(simulator.input_forces());
+        carried.acted.add(simulator.input_forces());
         let state = simulator.state();
         let observed = sampler.observe(state);
-        statistics.add(&report, &observed, gap);
-        statistics.add_work(work, &observed);
-        efforts.look(&acted.control, acted.last());
-        monitor.look(t, state);
-        if let (Some(near), Some(player)) = (&mut nearness, plan.inputs.player()) {
+        carried.statistics.add(&report, &observed, gap);
+        carried.statistics.add_work(work, &observed);
+        carried.efforts.look(&carried.acted.control, carried.acted.last());
+        carried.monitor.look(t, state);
+        if let (Some(near), Some(player)) = (&mut carried.nearness, plan.inputs.player()) {
             near.look(&player.policy, mechanism, t, state);
         }
-        iterations = iterations.max(report.iterations);
+        carried.iterations = carried.iterations.max(report.iterations);
         if (k + 1).is_multiple_of(plan.every) {
             let u = plan.inputs.at(mechanism, t, state);
-            let mean = acted.mean();
-            waiting = record_state(
-                &mut sampler,
-                &rubbing,
-                state,
-                &observed,
-                t,
-                u,
-                mean,
-                gap,
-                iterations,
-                &mut record,
-            )?;
-            iterations = 0;
+            let mut acted = std::mem::take(&mut carried.acted);
+            let iterations = std::mem::take(&mut carried.iterations);
+            let recorded = Recorded { t, u, acted: acted.mean(), gap, iterations };
+            carried.write_row(spare.take().unwrap_or_default(), &mut sampler, (state, &observed), recorded);
+            carried.acted = acted;
+        }
+        match carried.hand_over(sink) {
+            Ok(row) => spare = row.or(spare),
+            Err(failure) => {
+                let saved = carried.save(&mut plan.inputs, &mut simulator, t, begin);
+                return Err(sink.rows.rescue(saved, failure));
+            }
+        }
+        if sink.rows.is_due() {
+            sink.rows.save(carried.save(&mut plan.inputs, &mut simulator, t, begin))?;
         }
         progress(k + 1);
     }
-    let clock = Clock { steps: plan.clock.steps + statistics.steps, ..plan.clock };
+    let clock = Clock { steps: plan.clock.steps + carried.statistics.steps, ..plan.clock };
     let last = State { t: clock.after(0), ..simulator.checkpoint() };
-    let rows = rubbing.at_end(mechanism, &simulator);
-    let passings = monitor.passings().to_vec();
-    let contact = simulator.contact_counts();
-    let wall = begin.elapsed();
+    let rows = carried.rubbing.at_end(mechanism, &simulator);
+    let contact = carried.counted(simulator.contact_counts());
+    let wall = begin.elapsed() + Duration::try_from_secs_f64(carried.wall).unwrap_or_default();
+    let interrupted = matches!(outcome, Outcome::Interrupted);
+    sink.rows.ended(carried.save(&mut plan.inputs, &mut simulator, clock.after(0), begin), interrupted)?;
     // The forces of the last row take one step more, which nothing else sees.
-    if let (Some(forces), Some(mut row)) = (&mut forces, waiting.take()) {
+    if carried.waiting.is_some() {
         let u = plan.inputs.at(mechanism, clock.after(0), simulator.state());
-        match simulator.step(u, plan.clock.step) {
-            Ok(_) => forces.take(&mut simulator, row.t),
-            Err(_) => forces.unknown(),
-        }
-        record(&row.sample(forces))?;
+        let taken = simulator.step(u, plan.clock.step).is_ok();
+        carried.complete_waiting(|forces, t| match taken {
+            true => forces.take(&mut simulator, t),
+            false => forces.unknown(),
+        });
+        carried.hand_over(sink).map_err(|failure| sink.rows.give_up(failure))?;
     }
+    let Carried { statistics, monitor, efforts, nearness, forces, moved, warm_dropped, .. } = carried;
+    let passings = monitor.passings().to_vec();
     Ok(Finished {
         outcome,
         last,

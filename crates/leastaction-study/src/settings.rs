@@ -45,6 +45,8 @@ pub enum Group {
     Start,
     /// What is written.
     Output,
+    /// How files are kept from being lost.
+    Durable,
 }
 
 /// A field of the settings.
@@ -203,6 +205,12 @@ settings! {
     Output:
     /// Folder of the results [default: leastaction-out/NAME]
     out: Option<PathBuf> = field("output.dir", "out", "DIR", Kind::Path);
+    Durable:
+    /// Seconds of wall time between checkpoints, from which `leastaction resume DIR` goes on whatever ended the run
+    checkpoint: Option<f64> = field("output.checkpoint", "checkpoint", "SECONDS", Kind::Positive).default("30");
+    Durable:
+    /// Replace what another verb, another model or a run that was stopped left in the folder
+    force: Option<bool> = field("output.force", "force", "", Kind::Switch);
     Output:
     /// Write no report.html
     report: Option<bool> = field("output.report", "no-report", "", Kind::Switch).negated();
@@ -422,6 +430,8 @@ mod tests {
             policy: Some("policy.json".into()),
             open_loop: Some(true),
             out: Some("o".into()),
+            checkpoint: Some(2.5),
+            force: Some(true),
             report: Some(false),
             forces: Some(true),
         }

@@ -13,6 +13,7 @@ use leastaction::mechanism::{Mechanism, MechanismBuilder, Row, State};
 use leastaction::trajectory::TrajectoryLayout;
 use serde_json::Value;
 
+use crate::checkpoint::{Checkpoint, DEFAULT_INTERVAL, DurableRun, Header, remove};
 use crate::choice::{Choice, LimitMode, MapName};
 use crate::failure::Failure;
 use crate::forces::ForceLog;
@@ -25,10 +26,14 @@ use crate::policy::{self, Nearness};
 use crate::problem::control_file::add_motors;
 use crate::report::ReportData;
 use crate::rows::RowColumns;
-use crate::run::{self, Finished, Outcome, Plan, Sample};
+use crate::run::{self, Finished, Outcome, Plan};
 use crate::serve::{self, Served};
 use crate::settings::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
-use crate::{report, start, summary};
+use crate::sink::{Rows, Sink};
+use crate::{checkpoint, output, report, start, summary};
+
+/// What a number of a row takes: about 19 characters in the table, 8 bytes in the archive and as many until it is written.
+const BYTES_PER_NUMBER: f64 = 35.0;
 
 /// By how much a limit that is held may be passed and not be called passed: rounding.
 const HELD: f64 = 1e-9;
@@ -115,7 +120,7 @@ impl Prepared {
     pub fn layout(&self) -> Result<TrajectoryLayout, Failure> {
         let layout = RowColumns::layout(&self.served.mechanism, TrajectoryLayout::of(&self.served.mechanism));
         Ok(match self.forces()? {
-            Some(forces) => layout.with("f", forces.column_names()),
+            Some(forces) => forces.layout(layout),
             None => layout,
         })
     }
@@ -147,6 +152,14 @@ impl Prepared {
         )?;
         let (mut start, mut clock) = (found.state, found.clock);
         let mut notes = [self.notes.clone(), found.notes].concat();
+        let every = settings.every.unwrap_or(1).max(1);
+        let bytes = (steps / every + 1) as f64 * self.layout()?.width() as f64 * BYTES_PER_NUMBER;
+        if bytes > 1e9 {
+            notes.push(format!(
+                "the trajectory will take about {:.1} GB; `--every N` writes fewer rows",
+                bytes / 1e9
+            ));
+        }
         if let Some(policy) = &self.given.policy {
             let path = settings.policy.as_deref().unwrap_or(Path::new("policy"));
             policy::expect_fit(policy, &served.mechanism, path)?;
@@ -186,11 +199,52 @@ impl Prepared {
                 Some(LimitMode::Enforce) | None => Some(HELD),
             },
             forces: self.forces()?,
+            resume: None,
         };
         Ok((plan, notes))
     }
 
-    /// Takes the steps; every row goes to `record`, the number of steps taken to `progress`.
+    /// The folder of the run, whose files survive whatever ends the process.
+    ///
+    /// # Errors
+    /// If it can't be written, or holds something else that would be lost.
+    pub fn begin(&self, plan: &Plan<'_>) -> Result<DurableRun, Failure> {
+        let folder = self.folder();
+        if self.settings.force != Some(true) {
+            output::expect_own(&folder, self.served.mechanism.name())?;
+            checkpoint::expect_none(&folder)?;
+            output::expect_other(&folder, self.settings.start.as_deref())?;
+        }
+        let header = Header::of(&self.settings, &self.model_hash, plan.steps)?;
+        DurableRun::create(&folder, &self.layout()?, header, self.interval())
+    }
+
+    /// Goes on with the run of a folder.
+    ///
+    /// # Errors
+    /// If the model has changed, or the files are not what they were.
+    pub fn resume(
+        &self,
+        folder: &Path,
+        plan: &mut Plan<'_>,
+        checkpoint: Checkpoint,
+    ) -> Result<DurableRun, Failure> {
+        let Checkpoint { header, carried } = checkpoint;
+        if header.model_hash != self.model_hash {
+            let name = self.settings.model.as_deref().unwrap_or_default();
+            return Err(Failure::new(format!("the model `{name}` has changed since the run began"))
+                .help("put it back as it was, or start the run anew with `simulate --force`"));
+        }
+        header.expect_same_sources()?;
+        plan.resume = Some(carried);
+        DurableRun::resume(folder, &self.layout()?, header, self.interval())
+    }
+
+    fn interval(&self) -> f64 {
+        self.settings.checkpoint.unwrap_or(DEFAULT_INTERVAL)
+    }
+
+    /// Takes the steps; every row goes to `rows`, the number of steps taken to `progress`.
     ///
     /// # Errors
     /// If the first step can't be prepared or a row can't be recorded. A step that fails is an outcome.
@@ -199,22 +253,20 @@ impl Prepared {
         plan: Plan<'_>,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64),
-        record: &mut dyn FnMut(&[f64]) -> Result<(), Failure>,
+        rows: &mut dyn Rows,
     ) -> Result<Done, Failure> {
         let (settings, served) = (&self.settings, &self.served);
         let conservative = is_conservative(&served.mechanism) && !plan.inputs.act();
         let planned_steps = plan.steps;
+        let layout = self.layout()?;
         let names = plan.forces.as_ref().map(|forces| forces.names().to_vec());
-        let mut page = settings
+        let page = settings
             .report
             .unwrap_or(true)
-            .then(|| PageRecorder::new(&served.mechanism, conservative, names.as_deref()));
-        let finished = run::run(plan, stop, progress, |sample: &Sample<'_>| {
-            if let Some(page) = &mut page {
-                page.push(sample);
-            }
-            record(sample.row)
-        })?;
+            .then(|| PageRecorder::new(&served.mechanism, &layout, conservative, names.as_deref()));
+        let mut sink = Sink { page, rows };
+        let finished = run::run(plan, stop, progress, &mut sink)?;
+        let page = sink.page;
         let feedback = settings.open_loop != Some(true);
         let open_loop = match &self.given.policy {
             Some(policy) if feedback => {
@@ -300,7 +352,8 @@ impl Done {
                 report::write(&report_path, &data).map_err(|error| cannot_write(&report_path, &error))?;
                 Ok(Some(report_path))
             }
-            None => Ok(None),
+            // One of an earlier run would not belong to the files beside it.
+            None => remove(&report_path).map(|()| None),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::choice::LimitMode;
 use crate::failure::{Failure, names};
 use crate::field::Assignment;
 use crate::model::unknown_joint;
+use crate::output;
 use crate::settings::Settings;
 
 /// Where and when a run starts.
@@ -51,6 +52,7 @@ pub fn resolve_from(
         (Some(start), _) if mechanism.states().contains_key(start) => named(mechanism, start)?,
         (Some(start), _) if Path::new(start).exists() => {
             let path = Path::new(start);
+            output::expect_whole(path)?;
             let file = StateFile::read(path).map_err(|error| Failure::from_error(&error))?;
             let state = file.state(mechanism, path).map_err(|error| Failure::from_error(&error))?;
             let foreign = file.model.is_some_and(|model| model_hash.is_some_and(|own| own != model));

@@ -5,6 +5,8 @@ use leastaction::integrator::StepReport;
 pub use leastaction_core::scalar::maximum;
 use serde_json::{Value, json};
 
+use crate::on_tape;
+
 /// A run is looked at in so many parts: a drift shows as a trend over them.
 pub const PARTS: usize = 10;
 
@@ -24,6 +26,8 @@ pub struct Tenth {
     /// Highest total energy.
     pub highest: f64,
 }
+
+on_tape!(Tenth: steps, max, rms, mean, lowest, highest);
 
 impl Tenth {
     /// For machines.
@@ -82,6 +86,11 @@ pub struct Statistics {
     pub trials: u64,
     planned: u64,
 }
+
+on_tape!(
+    Statistics: steps, tenths, initial_energy, kinetic_scale, worst_gap, iterations, max_iterations, retries, halvings,
+    fallbacks, splits, dropped_rank, substeps, inconsistency, input_work, worst_balance, events, forced, trials, planned,
+);
 
 impl Statistics {
     /// Before the first of `planned` steps.

@@ -13,6 +13,7 @@ mod jacobian;
 mod linearize;
 mod motion;
 mod optimize;
+mod resume;
 mod simulate;
 
 pub(crate) use simulate::welcome;
@@ -22,6 +23,7 @@ use crate::verb::Verb;
 /// In the order of the help.
 pub(crate) const VERBS: &[Verb] = &[
     simulate::VERB,
+    resume::VERB,
     check::VERB,
     info::VERB,
     convert::VERB,

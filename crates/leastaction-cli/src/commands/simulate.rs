@@ -3,11 +3,12 @@
 use std::f64::consts::FRAC_PI_2;
 use std::path::{Path, PathBuf};
 
+use leastaction_study::checkpoint::DurableRun;
 use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Assignment, Field, Kind};
-use leastaction_study::output::RunFolder;
-use leastaction_study::run::{Finished, Outcome};
+use leastaction_study::run::{Finished, Outcome, Plan};
 use leastaction_study::settings::{Group, Settings};
+use leastaction_study::simulation::Prepared;
 use leastaction_study::{model, scenario, simulation, summary};
 
 use crate::interrupt::stop_flag;
@@ -43,6 +44,7 @@ pub(crate) const VERB: Verb = Verb {
         Group::Read,
         Group::Change,
         Group::Output,
+        Group::Durable,
     ],
     verbs: &[],
     run,
@@ -102,14 +104,24 @@ fn simulate(settings: Settings, only_print: bool, printer: &mut Printer) -> Resu
     printer.warnings(&name, &prepared.model.reading.diagnostics);
     let (plan, notes) = prepared.plan()?;
     notes.iter().for_each(|note| printer.note(note));
-    let mut folder = RunFolder::create(&prepared.folder(), &prepared.layout()?)?;
+    let folder = prepared.begin(&plan)?;
+    go(&prepared, plan, folder, &prepared.folder(), printer)
+}
+
+/// Takes the steps and puts the files in place.
+pub(super) fn go(
+    prepared: &Prepared,
+    plan: Plan<'_>,
+    mut folder: DurableRun,
+    out: &Path,
+    printer: &mut Printer,
+) -> Result<u8, Failure> {
     let progress = Progress::new(plan.steps, printer.is_json());
-    let done = prepared.run(plan, &stop_flag(), &mut |step| progress.at(step), &mut |row| folder.push(row));
+    let done = prepared.run(plan, &stop_flag(), &mut |step| progress.at(step), &mut folder);
     progress.finish();
     let done = done?;
-    let out = folder.finish()?;
-    let report = done.write(&prepared, &out)?;
-    conclude(&done.finished, &done.context(&prepared), &out, report.as_deref(), printer)
+    let report = folder.finish(|folder| done.write(prepared, folder))?;
+    conclude(&done.finished, &done.context(prepared), out, report.as_deref(), printer)
 }
 
 /// Says what came out, and how it ended.
@@ -149,8 +161,8 @@ fn conclude(
     if matches!(finished.outcome, Outcome::Interrupted) {
         let (done, planned) = (finished.statistics.steps, context.planned_steps);
         printer.note(format!(
-            "stopped after {done} of {planned} steps; `--start {}` continues",
-            out.join("state.json").display()
+            "stopped after {done} of {planned} steps; `leastaction resume {}` goes on",
+            out.display()
         ));
         return Ok(INTERRUPTED);
     }

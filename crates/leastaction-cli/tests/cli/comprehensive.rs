@@ -174,7 +174,7 @@ fn loops_accelerate_as_a_short_step_moves_them() {
     for model in ["@four-bar", "@four-bars/2"] {
         let output = folder.succeed(&format!("--json dynamics {model}"));
         let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        folder.succeed(&format!("simulate {model} --step {h} --duration {h} --no-report --out run"));
+        folder.succeed(&format!("simulate {model} --step {h} --duration {h} --no-report --force --out run"));
         let columns = columns(&folder, "run/trajectory.csv");
         for (name, numbers) in columns.iter().filter(|(name, _)| name.starts_with("v.")) {
             let a = entry(&value, "acceleration", &name[2..], 0);

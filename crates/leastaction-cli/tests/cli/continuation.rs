@@ -17,7 +17,7 @@ const RUNS: [(&str, &str); 7] = [
 fn fifty_and_fifty_steps_are_a_hundred_for_every_integrator() {
     let folder = Folder::new("continue");
     for (integrator, model) in RUNS {
-        let common = format!("simulate {model} --integrator {integrator} --step 0.003 --no-report");
+        let common = format!("simulate {model} --integrator {integrator} --step 0.003 --no-report --force");
         folder.succeed(&format!("{common} --duration 0.3 --out whole"));
         folder.succeed(&format!("{common} --duration 0.15 --out first"));
         folder.succeed(&format!("{common} --duration 0.15 --start first/state.json --out second"));

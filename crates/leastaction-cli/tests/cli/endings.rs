@@ -38,7 +38,7 @@ fn ctrl_c_keeps_whole_files_of_what_was_computed() {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(status.code(), Some(130), "{said}");
-    assert!(said.contains("--start out/state.json` continues"), "{said}");
+    assert!(said.contains("`leastaction resume out` goes on"), "{said}");
 
     let csv = read_trajectory_csv(&folder.path().join("out/trajectory.csv")).unwrap();
     let npz = read_trajectory_npz(&folder.path().join("out/trajectory.npz")).unwrap();
@@ -99,7 +99,7 @@ fn a_folder_that_can_not_be_made_is_said_before_anything_runs() {
 }
 
 #[test]
-fn a_file_that_can_not_be_replaced_leaves_no_part() {
+fn a_file_that_can_not_be_replaced_loses_nothing() {
     let folder = Folder::new("replace");
     // A folder in the place of the file: the rename at the end fails.
     std::fs::create_dir_all(folder.path().join("out/trajectory.csv/in-the-way")).unwrap();
@@ -107,7 +107,12 @@ fn a_file_that_can_not_be_replaced_leaves_no_part() {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("can't write `out/trajectory.csv`"), "{text}");
-    assert_eq!(folder.list("out"), ["trajectory.csv"]);
+    assert!(text.contains("nothing is lost"), "{text}");
+    std::fs::remove_dir_all(folder.path().join("out/trajectory.csv")).unwrap();
+    folder.succeed("resume out");
+    folder.succeed("simulate @chain/3 --integrator rk4 --duration 0.1 --out again");
+    assert_eq!(folder.list("out"), folder.list("again"));
+    assert!(folder.read("out/trajectory.csv") == folder.read("again/trajectory.csv"));
 }
 
 #[test]

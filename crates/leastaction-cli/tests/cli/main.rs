@@ -15,3 +15,4 @@ mod reference;
 mod refusals;
 mod snapshots;
 mod support;
+mod survival;

@@ -13,6 +13,19 @@ fn csv(folder: &Folder, out: &str) -> Trajectory {
 }
 
 #[test]
+fn a_run_that_writes_gigabytes_says_so_first() {
+    let folder = Folder::new("gigabytes");
+    let mut command = folder.command("simulate @chain/10 --step 1e-4 --duration 1e5 --no-report --out out");
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    assert!(said.contains("the trajectory will take about") && said.contains("`--every N`"), "{said}");
+}
+
+#[test]
 fn a_run_writes_five_files_and_leaves_nothing_else() {
     let folder = Folder::new("five");
     folder.succeed("simulate @four-bar --integrator rk4 --ignore loops --duration 0.1");

@@ -26,7 +26,9 @@ fn a_reference_file_and_its_conversion_give_the_same_trajectory() {
         let original = read_trajectory_csv(&folder.path().join(name).join("trajectory.csv")).unwrap();
         let has_inputs = original.layout().groups().iter().any(|group| group.name == "u");
         let inputs = if has_inputs { format!("--inputs {name}/trajectory.csv") } else { String::new() };
-        folder.succeed(&format!("simulate converted.json --scenario run.toml {inputs} --out converted"));
+        folder.succeed(&format!(
+            "simulate converted.json --scenario run.toml {inputs} --out converted --force"
+        ));
 
         let converted = read_trajectory_csv(&folder.path().join("converted/trajectory.csv")).unwrap();
         assert_eq!(original.layout(), converted.layout(), "{name}");
