@@ -35,3 +35,4 @@ pub mod start;
 pub mod statistics;
 pub mod summary;
 mod values;
+mod weightless;

@@ -8,7 +8,9 @@ use leastaction::integrator::Method;
 use leastaction::io::{UrdfBase, UrdfOptions, View};
 use serde_json::{Value as Json, json};
 
-use crate::choice::{Base, Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName};
+use crate::choice::{
+    Base, Choice, FrictionMode, Ignore, IterationName, LimitMode, MapName, Repair, ViewName,
+};
 use crate::failure::Failure;
 use crate::field::{Assignment, COUNT, Field, Kind, Value};
 use crate::slot::{RandomVelocity, Slot};
@@ -94,6 +96,9 @@ settings! {
     Read:
     /// Density in kg/m³ that gives links of a URDF without `<inertial>` a mass, from their collision shapes or what is drawn
     density: Option<f64> = field("density", "density", "RHO", Kind::Positive);
+    Read:
+    /// What of a model is replaced by the nearest that can be
+    repair: Vec<Repair> = field("repair", "repair", "WHAT", Kind::Word(Repair::WORDS)).many();
     Read:
     /// Which shapes the report draws
     view: Option<ViewName> = field("view", "view", "SHAPES", Kind::Word(ViewName::WORDS)).default("visual");
@@ -218,7 +223,14 @@ impl Settings {
             Some(ViewName::Collision) => View::Collision,
             Some(ViewName::Both) => View::Both,
         };
-        UrdfOptions { base, search_paths: self.package_path.clone(), density: self.density, view }
+        let repair_inertia = self.repair.contains(&Repair::Inertia);
+        UrdfOptions {
+            base,
+            search_paths: self.package_path.clone(),
+            density: self.density,
+            view,
+            repair_inertia,
+        }
     }
 
     /// Paths of a scenario file are relative to its folder.
@@ -371,6 +383,7 @@ mod tests {
             base: Some(Base::Floating),
             package_path: vec!["p".into()],
             density: Some(7800.0),
+            repair: vec![Repair::Inertia],
             view: Some(ViewName::Both),
             integrator: Some(Method::SemiImplicit),
             order: Some(4),

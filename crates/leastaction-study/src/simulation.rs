@@ -28,7 +28,7 @@ use crate::rows::RowColumns;
 use crate::run::{self, Finished, Outcome, Plan, Sample};
 use crate::serve::{self, Served};
 use crate::settings::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
-use crate::{report, start, summary};
+use crate::{report, start, summary, weightless};
 
 /// By how much a limit that is held may be passed and not be called passed: rounding.
 const HELD: f64 = 1e-9;
@@ -82,6 +82,7 @@ pub fn prepare(
     let targets = motors::apply(&settings, &mut model.description, &mut built)?;
     let mut notes: Vec<String> =
         if targets.is_some() { motors::left_free(&built).into_iter().collect() } else { Vec::new() };
+    notes.extend(weightless::hold(&mut model, &mut built));
     let held_by_default = settings.limits.is_none();
     settings.limits.get_or_insert(LimitMode::Enforce);
     let mut served = serve::prepare(&model, built.clone(), &settings)?;

@@ -38,6 +38,8 @@ pub struct UrdfOptions {
     pub density: Option<f64>,
     /// Which shapes are drawn.
     pub view: View,
+    /// Inertias that no body has are replaced by the nearest that one can have, in files of every format, and that is said.
+    pub repair_inertia: bool,
 }
 
 /// Which shapes of a model are drawn.
