@@ -16,6 +16,7 @@ pub mod mjcf;
 mod model_json;
 mod npz;
 mod npz_read;
+mod repair;
 mod sdf;
 mod state_json;
 mod surfaces;

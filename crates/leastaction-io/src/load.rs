@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::findings::nearest;
 use super::mjcf::{MjcfOptions, read_mjcf};
+use super::repair::repair_inertias;
 use super::text_file::{MAX_FILE_BYTES, read_bytes};
 use super::{Diagnostic, Reading, SourceMap, UrdfOptions, read_model_json, read_sdf, read_urdf};
 use crate::mechanism::{MODEL_SCHEMA, ModelDescription, Origin};
@@ -100,7 +101,11 @@ impl LoadError {
 /// If the file can't be read as text or is of no known kind. What is wrong inside it is in
 /// [`Reading::diagnostics`].
 pub fn load_model(path: &Path, options: &LoadOptions) -> Result<Reading, LoadError> {
-    read_model(&model_text(path)?, path, options)
+    let mut reading = read_model(&model_text(path)?, path, options)?;
+    if options.urdf.repair_inertia {
+        repair_inertias(&mut reading);
+    }
+    Ok(reading)
 }
 
 /// Reads the text of a model file of any kind; `path` tells the kind where the text does not.

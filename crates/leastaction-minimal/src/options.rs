@@ -4,6 +4,8 @@
 const STALLED: f64 = 0.5;
 /// Iterations spent below what rounding allows before a tolerance that asks for more is given up.
 const EXTRA: u32 = 2;
+/// How many times the rounding of positions a direction may be that does not fall any more: masses may differ by this much.
+const NOISE: f64 = 256.0;
 
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +118,11 @@ impl Stopping {
             return true;
         }
         if merit <= self.tolerance && (norm <= self.tolerance_q || norm > STALLED * previous) {
+            return true;
+        }
+        // A row whose terms are all small may carry the rounding of a fast base: then its residual stays large beside its own
+        // scale, while directions are rounding and no longer fall.
+        if merit > self.floor && norm <= NOISE * self.negligible && norm > STALLED * previous {
             return true;
         }
         if self.tolerance < self.floor && self.is_noise(merit, norm) {

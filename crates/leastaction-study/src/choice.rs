@@ -77,6 +77,11 @@ choices! {
         /// It is part of the ground
         Fixed = "fixed",
     }
+    /// What of a model can be repaired.
+    Repair {
+        /// Inertias that no body has
+        Inertia = "inertia",
+    }
     /// Which shapes a report draws.
     ViewName {
         /// What the author meant to be seen

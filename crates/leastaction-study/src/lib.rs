@@ -38,3 +38,4 @@ pub mod statistics;
 pub mod summary;
 pub mod tape;
 mod values;
+mod weightless;

@@ -9,7 +9,8 @@ use leastaction::io::{UrdfBase, UrdfOptions, View};
 use serde_json::{Value as Json, json};
 
 use crate::choice::{
-    Base, Choice, ContactMode, EventMode, FrictionMode, Ignore, IterationName, LimitMode, MapName, ViewName,
+    Base, Choice, ContactMode, EventMode, FrictionMode, Ignore, IterationName, LimitMode, MapName, Repair,
+    ViewName,
 };
 use crate::failure::Failure;
 use crate::field::{Assignment, COUNT, Field, Kind, Value};
@@ -98,6 +99,9 @@ settings! {
     Read:
     /// Density in kg/m³ that gives links of a URDF without `<inertial>` a mass, from their collision shapes or what is drawn
     density: Option<f64> = field("density", "density", "RHO", Kind::Positive);
+    Read:
+    /// What of a model is replaced by the nearest that can be
+    repair: Vec<Repair> = field("repair", "repair", "WHAT", Kind::Word(Repair::WORDS)).many();
     Read:
     /// Which shapes the report draws
     view: Option<ViewName> = field("view", "view", "SHAPES", Kind::Word(ViewName::WORDS)).default("visual");
@@ -244,7 +248,15 @@ impl Settings {
             Some(ViewName::Both) => View::Both,
         };
         let surfaces = self.ground == Some(true) && self.contact != Some(ContactMode::Off);
-        UrdfOptions { base, search_paths: self.package_path.clone(), density: self.density, view, surfaces }
+        let repair_inertia = self.repair.contains(&Repair::Inertia);
+        UrdfOptions {
+            base,
+            search_paths: self.package_path.clone(),
+            density: self.density,
+            view,
+            surfaces,
+            repair_inertia,
+        }
     }
 
     /// Paths of a scenario file are relative to its folder.
@@ -397,6 +409,7 @@ mod tests {
             base: Some(Base::Floating),
             package_path: vec!["p".into()],
             density: Some(7800.0),
+            repair: vec![Repair::Inertia],
             view: Some(ViewName::Both),
             integrator: Some(Method::SemiImplicit),
             order: Some(4),

@@ -30,7 +30,7 @@ use crate::run::{self, Finished, Outcome, Plan};
 use crate::serve::{self, Served};
 use crate::settings::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
 use crate::sink::{Rows, Sink};
-use crate::{checkpoint, output, report, start, summary};
+use crate::{checkpoint, output, report, start, summary, weightless};
 
 /// What a number of a row takes: about 19 characters in the table, 8 bytes in the archive and as many until it is written.
 const BYTES_PER_NUMBER: f64 = 35.0;
@@ -87,6 +87,7 @@ pub fn prepare(
     let targets = motors::apply(&settings, &mut model.description, &mut built)?;
     let mut notes: Vec<String> =
         if targets.is_some() { motors::left_free(&built).into_iter().collect() } else { Vec::new() };
+    notes.extend(weightless::hold(&mut model, &mut built));
     let held_by_default = settings.limits.is_none();
     settings.limits.get_or_insert(LimitMode::Enforce);
     let mut served = serve::prepare(&model, built.clone(), &settings)?;

@@ -11,7 +11,7 @@ use super::law_description::ActivationKind;
 use super::problem::{ModelError, Problem};
 use super::topology::spanning_tree;
 use super::tree::Tree;
-use super::validate::{Checker, unit_length};
+use super::validate::{Checker, NOT_SEMIDEFINITE, is_semidefinite, unit_length};
 use super::{
     Activation, Actuator, Body, BodyId, Frame, InputLaw, Joint, JointId, Limits, Mechanism, Nonholonomic,
     NonholonomicKind, Push, SpeedLine, State, Thruster,
@@ -186,6 +186,21 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
     let rows = super::row::rows(&joints, &followers, &tendons, true);
     let scene = super::scene::build(model, &bodies, &joints, &mut checker);
     let tree = Tree::new(&bodies, &joints);
+    let bad = |body: &Body| !is_semidefinite(body.about_com.0, body.mass);
+    for (i, node) in tree.nodes.iter().enumerate() {
+        let mut parts = bodies.iter().zip(&tree.bodies).filter(|(_, at)| at.node == Some(i));
+        let inertia = node.inertia.about_com().0;
+        if parts.any(|(body, _)| bad(body)) && !is_semidefinite(inertia, node.inertia.mass) {
+            let body = &bodies[node.body.index()];
+            let (element, message) = (
+                format!("body `{}`", body.name),
+                format!(
+                    "inertia {inertia:?} of it and all that is welded to it is not positive semidefinite"
+                ),
+            );
+            checker.error(body.origin, element, message, NOT_SEMIDEFINITE);
+        }
+    }
     let body_index = bodies.iter().enumerate().map(|(i, b)| (b.name.clone(), BodyId::new(i))).collect();
     let mut mechanism = Mechanism {
         name: model.name.clone(),

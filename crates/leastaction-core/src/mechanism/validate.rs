@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use super::description::{
-    BodyDescription, ConstraintDescription, Coordinates, JointDescription, JointType, ModelDescription,
-    PerCoordinate, WORLD,
+    BodyDescription, ConstraintDescription, Coordinates, JointDescription, JointRole, JointType,
+    ModelDescription, PerCoordinate, WORLD,
 };
 use super::problem::Problems;
 use super::{Origin, Placement};
@@ -179,15 +179,20 @@ impl<'a> Checker<'a> {
         // moment of its mass at a tenth of a micrometre is no defect.
         let largest = i.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         let slack = |digits: f64| digits * largest + 1e-14 * body.mass.max(0.0);
-        let moments @ [a, b, c] = principal_moments(i);
+        let [a, b, c] = principal_moments(i);
         let heaviest = a.max(b).max(c);
-        if moments.iter().any(|moment| *moment < -slack(1e-9)) {
-            self.error(
-                at,
-                element,
-                format!("inertia {i:?} is not positive semidefinite"),
-                "check signs and units: it is about the centre of mass, in kg·m²",
-            );
+        if !is_semidefinite(i, body.mass) {
+            // Of bodies that are welded to others only the sum acts, which is looked at when it is known.
+            let fixed = |j: &JointDescription| j.kind == JointType::Fixed && j.role != Some(JointRole::Loop);
+            let welded =
+                self.model.joints.iter().any(|j| fixed(j) && (j.child == body.name || j.parent == body.name));
+            let message = format!("inertia {i:?} is not positive semidefinite");
+            if welded {
+                let remedy = "no body has it, but what it is welded to may; check signs and units";
+                self.problems.warning(at, element, message, remedy);
+            } else {
+                self.error(at, element, message, NOT_SEMIDEFINITE);
+            }
         } else if a + b + c - heaviest < heaviest - slack(1e-6) {
             self.problems.warning(
                 at,
@@ -571,7 +576,7 @@ pub(super) fn unit_length(q: &[f64]) -> Result<f64, f64> {
 }
 
 /// Principal moments of `xx, yy, zz, xy, xz, yz`; scaled, so that no square overflows or vanishes.
-fn principal_moments(inertia: [f64; 6]) -> [f64; 3] {
+pub(super) fn principal_moments(inertia: [f64; 6]) -> [f64; 3] {
     let scale = inertia.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     if scale == 0.0 {
         return [0.0; 3];
@@ -582,4 +587,14 @@ fn principal_moments(inertia: [f64; 6]) -> [f64; 3] {
     }
     let [xx, yy, zz, xy, xz, yz] = [xx, yy, zz, xy, xz, yz].map(|x| x / scale);
     principal([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).0.map(|x| x * scale)
+}
+
+/// What to do about an inertia that is not positive semidefinite.
+pub(super) const NOT_SEMIDEFINITE: &str = "check signs and units: it is about the centre of mass, in kg·m²; `--repair inertia` takes the nearest that a body can have";
+
+/// True if an inertia about a centre of mass is positive semidefinite, but for what rounding in a file does.
+pub(super) fn is_semidefinite(inertia: [f64; 6], mass: f64) -> bool {
+    let largest = inertia.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let slack = 1e-9 * largest + 1e-14 * mass.max(0.0);
+    principal_moments(inertia).iter().all(|moment| *moment >= -slack)
 }

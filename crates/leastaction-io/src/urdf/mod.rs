@@ -40,6 +40,8 @@ pub struct UrdfOptions {
     pub view: View,
     /// Collision shapes become surfaces that touch.
     pub surfaces: bool,
+    /// Inertias that no body has are replaced by the nearest that one can have, in files of every format, and that is said.
+    pub repair_inertia: bool,
 }
 
 /// Which shapes of a model are drawn.

@@ -11,8 +11,8 @@ const MOST_EVENTS: usize = 12;
 /// Times a row may run into a limit within a step; after that it stays there until the step is over. Rows that push each other
 /// off their limits make endless series of impacts.
 const MOST_HITS: u8 = 3;
-/// Halvings of a part whose equations cannot be solved.
-const MOST_HALVINGS: u32 = 12;
+/// Part of a step below which a part whose equations cannot be solved is given up.
+const SHORTEST: f64 = 1e-6;
 
 /// The driver's memory for one mechanism; holds no truth.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl RowDriver {
             hit: vec![0; rows],
             hits: vec![0; rows],
             was: vec![RowState::default(); rows],
-            scales: Scales { velocity: 1.0, h: 1.0, force: 0.0 },
+            scales: Scales { velocity: 1.0, h: 1.0, force: 0.0, push: 0.0 },
             time: 0.0,
             part: vec![0.0; rows],
             impulses: vec![0.0; rows],
@@ -147,23 +147,19 @@ impl RowDriver {
         self.time = 0.0;
         parts.read(&states.list, false, &mut self.now.q, &mut self.now.v);
         (self.now.t, self.now.known) = (0.0, false);
-        self.scales = Scales { velocity: largest(&self.now.v).max(h * self.gravity), h, force: 0.0 };
+        self.scales =
+            Scales { velocity: largest(&self.now.v).max(h * self.gravity), h, force: 0.0, push: 0.0 };
         for (bound, row) in self.mechanics.bound.iter_mut().zip(mechanism.rows()) {
             *bound = row.bound(mechanism.followers(), &self.now.q);
         }
         self.begin(mechanism, parts, states, u)?;
         let most = MOST_EVENTS + states.list.len();
-        let (mut left, mut halvings, mut events, mut at_instant) = (h, 0, 0, 0);
+        let (mut left, mut events, mut at_instant) = (h, 0, 0);
         let mut length = left;
         while left > 0.0 {
             report.trials += 1;
             if let Err(error) = parts.trial(&states.list, length, report) {
-                halvings += 1;
-                report.halvings += 1;
-                if halvings > MOST_HALVINGS {
-                    return Err(error.into());
-                }
-                length *= 0.5;
+                length = self.shorter(length, error, report)?;
                 continue;
             }
             let inner = self.look(mechanism, parts, states, u, length)?;
@@ -177,7 +173,8 @@ impl RowDriver {
             if !self.violated(mechanism) {
                 self.take(parts, states, length, report);
                 left = if length >= left { 0.0 } else { left - length };
-                length = left;
+                // Where a part had to be short the next is not tried whole at once.
+                length = left.min(2.0 * length);
                 continue;
             }
             if events >= most || at_instant > states.list.len() + 2 {
@@ -185,12 +182,7 @@ impl RowDriver {
             }
             let t = match self.search(mechanism, parts, states, u, report) {
                 Err(Trouble::Step(error)) => {
-                    halvings += 1;
-                    report.halvings += 1;
-                    if halvings > MOST_HALVINGS {
-                        return Err(error.into());
-                    }
-                    length *= 0.5;
+                    length = self.shorter(length, error, report)?;
                     continue;
                 }
                 outcome => outcome?,
@@ -207,6 +199,12 @@ impl RowDriver {
             length = left;
         }
         Ok(())
+    }
+
+    /// Half of a length whose equations could not be solved.
+    fn shorter(&self, length: f64, error: StepError, report: &mut StepReport) -> Result<f64, Trouble> {
+        report.halvings += 1;
+        if length < SHORTEST * self.scales.h { Err(error.into()) } else { Ok(0.5 * length) }
     }
 
     /// Decides modes where none are, or where other inputs than before ask for more than a row can bear.
@@ -271,6 +269,7 @@ impl RowDriver {
             let forces = moment.force.iter().zip(&states.list).filter(|(_, state)| state.locked);
             let most = forces.fold(0.0, |m: f64, (force, _)| m.max(force.abs()));
             self.scales.force = self.scales.force.max(most);
+            self.scales.push = self.scales.push.max(largest(&self.mechanics.push));
         }
         Ok(())
     }
@@ -379,10 +378,7 @@ impl RowDriver {
         while left > 0.0 {
             report.trials += 1;
             if let Err(error) = parts.trial(&states.list, length, report) {
-                if length < 1e-4 * self.scales.h {
-                    return Err(error.into());
-                }
-                length *= 0.5;
+                length = self.shorter(length, error, report)?;
                 continue;
             }
             self.look(mechanism, parts, states, u, length)?;

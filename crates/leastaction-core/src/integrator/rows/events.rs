@@ -68,6 +68,8 @@ pub(super) struct Scales {
     pub(super) h: f64,
     /// Largest force of a locked row.
     pub(super) force: f64,
+    /// Largest generalised force of any coordinate, whose rounding forces of rows carry.
+    pub(super) push: f64,
 }
 
 impl Scales {
@@ -100,7 +102,7 @@ impl Scales {
 
     /// Size of the forces that a row's bound is compared with.
     pub(super) fn torque(&self, friction: f64) -> f64 {
-        friction + 1e-3 * self.force
+        (friction + 1e-3 * self.force).max(2e-5 * self.push)
     }
 }
 

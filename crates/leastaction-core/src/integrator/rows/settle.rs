@@ -24,8 +24,11 @@ impl RowDriver {
         let still = 1e-12 * self.scales.velocity;
         self.count_hits();
         let mut changed = self.impact(mechanism, states, u, still)?;
-        for k in 0..rows.len() {
-            if self.mechanics.stays[k] && states.list[k].side != 0 {
+        for (k, row) in rows.iter().enumerate() {
+            if row.is_fixed() {
+                states.list[k].side = -1;
+            }
+            if row.is_fixed() || (self.mechanics.stays[k] && states.list[k].side != 0) {
                 (self.zero[k], self.released[k]) = (true, 0);
             }
         }
@@ -85,9 +88,13 @@ impl RowDriver {
                     side = 1;
                 }
             }
+            // Between limits without room a row is at both.
+            if row.is_fixed() {
+                side = -1;
+            }
             self.hit[k] = side;
             let inward = -f64::from(side) * row.rate(&self.now.v);
-            closing |= side != 0 && inward < -still;
+            closing |= side != 0 && (inward < -still || (row.is_fixed() && inward > still));
         }
         if !closing {
             for (state, side) in states.list.iter_mut().zip(&self.hit) {
@@ -111,12 +118,15 @@ impl RowDriver {
         for (k, row) in rows.iter().enumerate() {
             let side = f64::from(self.hit[k]);
             let rate = row.rate(&self.now.v);
-            problem.member[k] = side != 0.0 && -side * rate <= still;
-            (problem.low[k], problem.high[k]) =
-                if side < 0.0 { (0.0, f64::INFINITY) } else { (f64::NEG_INFINITY, 0.0) };
+            problem.member[k] = side != 0.0 && (-side * rate <= still || row.is_fixed());
+            (problem.low[k], problem.high[k]) = match side {
+                _ if row.is_fixed() => (f64::NEG_INFINITY, f64::INFINITY),
+                side if side < 0.0 => (0.0, f64::INFINITY),
+                _ => (f64::NEG_INFINITY, 0.0),
+            };
             let a = -side * row.rate(&self.now.a);
             let rebound = row.restitution * rate.abs();
-            let back_at_once = a < 0.0 && 2.0 * rebound <= self.scales.h * -a;
+            let back_at_once = row.is_fixed() || (a < 0.0 && 2.0 * rebound <= self.scales.h * -a);
             problem.target[k] = if back_at_once { 0.0 } else { -row.restitution * rate };
         }
         problem.solve(mechanism, &mut self.mechanics)?;
@@ -140,7 +150,7 @@ impl RowDriver {
                 continue;
             }
             let impulse = -f64::from(side) * problem.force[k];
-            if problem.member[k] && impulse > 0.0 {
+            if problem.member[k] && impulse > 0.0 && !rows[k].is_fixed() {
                 let (time, kind) = (self.time, RowEventKind::Impact);
                 self.events.push(RowEvent { time, kind, row: Some(k), impulse });
             }
