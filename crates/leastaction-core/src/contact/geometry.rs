@@ -53,6 +53,8 @@ const FLAT: f64 = 1e-6;
 
 /// How far beyond the edge of a face a point is still above it, of the size of the box.
 const BRINK: f64 = 1e-6;
+/// How deep below a face a point still belongs to it, of half the edge of the box.
+const SHALLOW: f64 = 0.1;
 
 impl<T: Real> Touch<T> {
     /// The contact of a tip at `center` of link A with something on link B (or the ground).
@@ -121,8 +123,16 @@ impl<T: Real> Touch<T> {
                 let brink = BRINK * half[0].max(half[1]).max(half[2]);
                 let outside = over.iter().filter(|x| **x > brink).count();
                 if outside <= 1 {
-                    // Above a face, or inside: the face it is nearest to.
-                    let k = (0..3).fold(0, |k, i| if over[i] > over[k] { i } else { k });
+                    // Above a face or inside: the face on whose side the other link is, unless the point is deep below it;
+                    // then the nearest one. A corner that lies on an edge of the box is held by the face it came from.
+                    let link = local.rot * (b.rot.tr_mul(a.pos - b.pos) - pos).value();
+                    let side = |i: usize| link[i] * inner[i].value().signum() / half[i];
+                    let largest =
+                        |of: &dyn Fn(usize) -> f64| (0..3).fold(0, |k, i| if of(i) > of(k) { i } else { k });
+                    let towards = largest(&side);
+                    let within = (0..3).all(|i| i == towards || over[i] <= brink);
+                    let shallow = over[towards] >= -SHALLOW * half[towards];
+                    let k = if within && shallow { towards } else { largest(&|i| over[i]) };
                     let s = if inner[k].value() < 0.0 { -1.0 } else { 1.0 };
                     let mut own = Vec3::<T>::zero();
                     own[k] = T::from_f64(s);

@@ -194,7 +194,7 @@ fn check(model: &ModelDescription, checker: &mut Checker<'_>) {
     for (name, value) in numbers {
         if value.is_some_and(|x| !(x.is_finite() && x >= 0.0)) {
             checker.error(
-                None,
+                model.contact.origin,
                 "contact",
                 format!("`{name}` is {}", value.unwrap_or(0.0)),
                 "give a number that is not negative",
@@ -210,7 +210,12 @@ fn check(model: &ModelDescription, checker: &mut Checker<'_>) {
             let remedy = checker
                 .problems
                 .did_you_mean(name, known.iter().map(String::as_str), || "name a surface or a body".into());
-            checker.error(None, "contact", format!("`{name}` is neither a surface nor a body"), remedy);
+            checker.error(
+                model.contact.origin,
+                "contact",
+                format!("`{name}` is neither a surface nor a body"),
+                remedy,
+            );
         }
     }
 }
@@ -325,11 +330,14 @@ impl Scene {
 
     /// Contacts of two surfaces; false if their shapes do not meet.
     fn between(&mut self, a: &Placed<'_>, b: &Placed<'_>) -> bool {
-        let round = |x: &Placed<'_>| {
-            matches!(x.of.shape, SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. })
+        let flat_only = |x: &Placed<'_>| {
+            matches!(
+                x.of.shape,
+                SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } | SurfaceShape::Points { .. }
+            )
         };
         let (to_a, to_b) = (target(a), target(b));
-        if round(a) || round(b) || (to_a.is_none() && to_b.is_none()) {
+        if flat_only(a) || flat_only(b) || (to_a.is_none() && to_b.is_none()) {
             return false;
         }
         let of = |x: &Placed<'_>| (x.of.friction, x.of.restitution, x.of.priority);

@@ -63,7 +63,7 @@ pub enum SurfaceShape {
         /// Semi-axes.
         radii: [f64; 3],
     },
-    /// Points, such as the corners of a convex hull: they touch half-spaces, spheres, capsules and boxes.
+    /// Points, such as the corners of a convex hull: they touch half-spaces.
     Points {
         /// The points.
         points: Vec<[f64; 3]>,
@@ -194,6 +194,9 @@ pub struct ContactDescription {
     /// How contacts are stepped.
     #[serde(flatten)]
     pub settings: ContactSettings,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub origin: Option<Origin>,
 }
 
 impl ContactDescription {

@@ -101,7 +101,10 @@ fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescri
     let places = |list: &str| -> Vec<usize> {
         let children = tree.member(0, list).map(|l| tree.nodes[l].children.as_slice()).unwrap_or_default();
         // The name shows better in an excerpt than the brace before it.
-        let place = |c: &usize| tree.member(*c, "name").or(tree.member(*c, "input")).unwrap_or(*c);
+        let place = |c: &usize| {
+            let named = tree.member(*c, "name").or(tree.member(*c, "input"));
+            named.or(tree.member(*c, "link")).or(tree.member(*c, "normal")).unwrap_or(*c)
+        };
         children
             .iter()
             .map(place)
@@ -119,6 +122,10 @@ fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescri
     }
     for (coupling, at) in model.couplings.iter_mut().zip(places("couplings")) {
         coupling.origin = findings.origin(at);
+    }
+    if let Some(node) = tree.member(0, "contact") {
+        let at = tree.nodes[node].key.as_ref().map_or(tree.nodes[node].at, |key| key.1);
+        model.contact.origin = findings.origin(at);
     }
     for (surface, at) in model.surfaces.iter_mut().zip(places("surfaces")) {
         surface.origin = findings.origin(at);
