@@ -29,8 +29,8 @@ WHEELS = {"robosuite": "1.5.2", "dm_control": "1.0.50", "gymnasium_robotics": "1
 HELD = 1e-9
 
 
-def install():
-    """Runs this script again in a venv that has what it needs."""
+def install(script=__file__):
+    """Runs a script again in a venv that has what it needs."""
     venv = ROOT / ".venv/robots"
     python = venv / "bin/python"
     if not python.exists():
@@ -40,7 +40,7 @@ def install():
     # Models only: what the wheels themselves need would be gigabytes.
     wheels = [f"{name.replace('_', '-') if name.startswith('gym') else name}=={version}" for name, version in WHEELS.items()]
     subprocess.run([*pip, "--no-deps", *wheels], check=True)
-    os.execv(python, [str(python), __file__, *sys.argv[1:]])
+    os.execv(python, [str(python), script, *sys.argv[1:]])
 
 
 def urdf_ranges(path):

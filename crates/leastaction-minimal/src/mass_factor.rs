@@ -13,6 +13,7 @@ use super::ball::chart;
 use super::segments::{GROUND, Motion, Segment, Segments};
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
+use leastaction_core::dynamics::Bulk;
 
 /// A factored mass matrix.
 #[derive(Clone, Debug)]
@@ -22,6 +23,7 @@ pub(crate) struct MassFactor {
     /// Where the segments with an origin of their own have it, seen from the one before.
     arms: Vec<Vec3>,
     articulated: Vec<ArticulatedInertia>,
+    bulk: Vec<Bulk>,
     /// `U` per coordinate.
     spread: Vec<Wrench>,
     /// `U D⁻¹` per coordinate.
@@ -59,6 +61,7 @@ impl MassFactor {
             columns: vec![Twist::zero(); n],
             arms: vec![Vec3::zero(); segments.origins],
             articulated: vec![ArticulatedInertia::default(); m],
+            bulk: vec![Bulk::default(); m],
             spread: vec![Wrench::zero(); n],
             spread_scaled: vec![Wrench::zero(); n],
             pivots: vec![0.0; n],
@@ -79,6 +82,9 @@ impl MassFactor {
         delta: impl Fn(usize) -> f64,
     ) -> Result<(), usize> {
         self.place(segments, base, anchors, delta);
+        for (bulk, rigid) in self.bulk.iter_mut().zip(&self.articulated) {
+            *bulk = Bulk::of(rigid);
+        }
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let c = segment.coordinate;
             let parent = segment.parent;
@@ -107,7 +113,7 @@ impl MassFactor {
                     for a in 0..3 {
                         reduced = reduced.minus_outer(self.spread[c + a], self.spread_scaled[c + a]);
                     }
-                    self.pass(segment, &reduced);
+                    self.pass(segment, i, &reduced);
                 }
             } else if self.locked[c] {
                 self.spread[c] = Wrench::zero();
@@ -115,11 +121,12 @@ impl MassFactor {
                 self.pivots[c] = 0.0;
                 if parent != GROUND {
                     let whole = self.articulated[i];
-                    self.pass(segment, &whole);
+                    self.pass(segment, i, &whole);
                 }
             } else {
                 let u = self.articulated[i].mul(self.columns[c]);
                 let d = self.columns[c].dot(u) + segments.laws[c].armature;
+                let d = self.bulk[i].pivot(d, self.columns[c]);
                 let inverse = 1.0 / d;
                 if !(d > 0.0 && inverse.is_finite()) {
                     return Err(i);
@@ -129,7 +136,7 @@ impl MassFactor {
                 self.pivots[c] = inverse;
                 if parent != GROUND {
                     let reduced = self.articulated[i].minus_outer(u, u * inverse);
-                    self.pass(segment, &reduced);
+                    self.pass(segment, i, &reduced);
                 }
             }
         }
@@ -138,11 +145,18 @@ impl MassFactor {
 
     /// Adds to the parent what a subtree is to it.
     #[inline(always)]
-    fn pass(&mut self, segment: &Segment, reduced: &ArticulatedInertia) {
-        let parent = &mut self.articulated[segment.parent];
+    fn pass(&mut self, segment: &Segment, i: usize, reduced: &ArticulatedInertia) {
+        let part = self.bulk[i];
+        let (parent, bulk) = (&mut self.articulated[segment.parent], &mut self.bulk[segment.parent]);
         match segment.origin {
-            None => parent.add(reduced),
-            Some(origin) => parent.add(&reduced.about(self.arms[origin])),
+            None => {
+                parent.add(reduced);
+                bulk.add(&part);
+            }
+            Some(origin) => {
+                parent.add(&reduced.about(self.arms[origin]));
+                bulk.add_at(&part, self.arms[origin]);
+            }
         }
     }
 

@@ -88,21 +88,27 @@ pub fn prepare(
     let mut notes: Vec<String> =
         if targets.is_some() { motors::left_free(&built).into_iter().collect() } else { Vec::new() };
     notes.extend(weightless::hold(&mut model, &mut built));
+    notes.extend(weightless::steady(&mut model, &mut built));
     let held_by_default = settings.limits.is_none();
     settings.limits.get_or_insert(LimitMode::Enforce);
-    let mut served = serve::prepare(&model, built.clone(), &settings)?;
+    let mut served = serve::prepare(&model, built, &settings)?;
     // Nobody asked for limits: those that an engine can't hold are watched, and that is said.
-    let followers = served.mechanism.followers();
-    let sums = |row: &&Row| row.coordinate().is_none_or(|at| followers.iter().any(|f| f.at == at));
-    let not_held = served.mechanism.rows().iter().find(sums);
-    if let (true, Some(row), Method::Minimal | Method::Maximal) = (held_by_default, not_held, served.method) {
-        notes.push(format!(
-            "limits are watched, not held: those of `{}` can't be held by {}; `--integrator rk4` holds them",
-            row.name,
-            served.method.name()
-        ));
-        settings.limits = Some(LimitMode::Monitor);
-        served = serve::prepare(&model, built, &settings)?;
+    if held_by_default && matches!(served.method, Method::Minimal | Method::Maximal) {
+        let heads: Vec<usize> = served.mechanism.followers().iter().map(|f| f.at.v).collect();
+        let sums = |row: &Row| row.coordinate().is_none_or(|at| heads.contains(&at.v));
+        let not_held: Vec<String> =
+            served.mechanism.rows().iter().filter(|row| sums(row)).map(|row| row.name.clone()).collect();
+        if let Some(first) = not_held.first() {
+            let more = match not_held.len() {
+                1 => String::new(),
+                n => format!(" and {} more", n - 1),
+            };
+            notes.push(format!(
+                "the limits of `{first}`{more} are not held by {}; `--integrator rk4` holds them",
+                served.method.name()
+            ));
+            served.mechanism.release_limits_of(sums);
+        }
     }
     notes.extend(served.notes.iter().cloned());
     complete(&mut settings, &model, &served);

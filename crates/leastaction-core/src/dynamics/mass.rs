@@ -12,7 +12,49 @@
 use super::Dynamics;
 use super::aba::invert_spd;
 use crate::mechanism::{JointType, Mechanism, Node};
-use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Twist, Vec3, Wrench};
+use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Sym3, Twist, Vec3, Wrench};
+
+/// Part of what a pivot could be below which it is rounding. Massless links in a row have axes that line up somewhere, and robots
+/// rest there, at a limit of a right angle: the pivot is then what rounding makes of zero, and is taken as this part.
+const SINGULAR: f64 = 1e-13;
+
+/// An upper bound of a rigid subtree's inertia about an origin: what tells a pivot from rounding.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bulk {
+    mass: f64,
+    /// Trace of the rotational inertia.
+    turn: f64,
+}
+
+impl Bulk {
+    /// Of a rigid inertia that was not reduced yet.
+    #[must_use]
+    pub fn of(rigid: &ArticulatedInertia) -> Self {
+        let trace = |m: &Sym3| m.0[0] + m.0[1] + m.0[2];
+        Self { mass: trace(&rigid.c) / 3.0, turn: trace(&rigid.a) }
+    }
+
+    /// Adds a subtree about the same origin.
+    #[inline(always)]
+    pub fn add(&mut self, part: &Self) {
+        self.mass += part.mass;
+        self.turn += part.turn;
+    }
+
+    /// Adds a subtree whose origin is at `arm`.
+    pub fn add_at(&mut self, part: &Self, arm: Vec3) {
+        self.mass += part.mass;
+        let radius = part.turn.max(0.0).sqrt() + (2.0 * part.mass * arm.dot(arm)).sqrt();
+        self.turn += radius * radius;
+    }
+
+    /// A pivot along `s`, or the least that can be told from zero.
+    #[inline(always)]
+    #[must_use]
+    pub fn pivot(&self, d: f64, s: Twist) -> f64 {
+        d.max(SINGULAR * (self.turn * s.ang.dot(s.ang) + 3.0 * self.mass * s.lin.dot(s.lin)))
+    }
+}
 
 /// The mass matrix at one position: products, and solves with some coordinates locked.
 #[derive(Clone, Debug)]
@@ -23,6 +65,7 @@ pub struct TreeMass {
     arms: Vec<Vec3>,
     turns: Vec<Mat3>,
     articulated: Vec<ArticulatedInertia>,
+    bulk: Vec<Bulk>,
     pivots: Vec<[[f64; 6]; 6]>,
     spread: Vec<Wrench>,
     forces: Vec<Wrench>,
@@ -44,6 +87,7 @@ impl TreeMass {
             arms: vec![Vec3::zero(); n],
             turns: vec![Mat3::identity(); n],
             articulated: vec![ArticulatedInertia::default(); n],
+            bulk: vec![Bulk::default(); n],
             pivots: vec![[[0.0; 6]; 6]; n],
             spread: vec![Wrench::zero(); nv],
             forces: vec![Wrench::zero(); n],
@@ -86,8 +130,9 @@ impl TreeMass {
     /// The node whose pivot is not positive.
     pub fn factor(&mut self, mechanism: &Mechanism, locked: &[bool], extra: &[f64]) -> Result<(), usize> {
         let nodes = &mechanism.tree().nodes;
-        for (to, from) in self.articulated.iter_mut().zip(&self.constants) {
+        for ((to, from), bulk) in self.articulated.iter_mut().zip(&self.constants).zip(&mut self.bulk) {
             *to = ArticulatedInertia::from_rigid(from);
+            *bulk = Bulk::of(to);
         }
         for (i, node) in nodes.iter().enumerate().rev() {
             let (n, v) = (node.nv, node.v);
@@ -99,6 +144,9 @@ impl TreeMass {
                     d[b][c] = d[c][b];
                 }
                 d[c][c] += self.armature[v + c] + extra.get(v + c).copied().unwrap_or(0.0);
+            }
+            if n == 1 {
+                d[0][0] = self.bulk[i].pivot(d[0][0], self.columns[v]);
             }
             for c in (0..n).filter(|c| locked[v + c]) {
                 for b in 0..n {
@@ -126,6 +174,8 @@ impl TreeMass {
                     reduced = reduced.minus_outer(self.spread[v + c], w);
                 }
                 self.articulated[p].add(&reduced.rotated(&self.turns[i]).about(self.arms[i]));
+                let (part, arm) = (self.bulk[i], self.arms[i]);
+                self.bulk[p].add_at(&part, arm);
             }
         }
         Ok(())

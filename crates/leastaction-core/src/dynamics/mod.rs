@@ -16,7 +16,7 @@ mod rnea;
 pub use kinematics::Kinematics;
 pub use loop_gap::{LoopGap, loop_gaps};
 pub use loop_rows::{closed_acceleration, mobility};
-pub use mass::TreeMass;
+pub use mass::{Bulk, TreeMass};
 pub use observe::Observables;
 
 use crate::mechanism::Mechanism;

@@ -357,6 +357,13 @@ impl Mechanism {
     pub fn release_limits(&mut self) {
         self.rows = row::rows(&self.joints, &self.followers, &self.tendons, false);
     }
+    /// As [`release_limits`](Self::release_limits), of the rows that `released` picks.
+    pub fn release_limits_of(&mut self, released: impl Fn(&Row) -> bool) {
+        for row in self.rows.iter_mut().filter(|row| released(row)) {
+            (row.lower, row.upper) = (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        self.rows.retain(|row| row.rubs || row.lower > f64::NEG_INFINITY || row.upper < f64::INFINITY);
+    }
     /// Puts the coordinates that follow others, and their rates, where those they follow say; the answer is by how much a
     /// value changed, at most.
     pub fn follow(&self, q: &mut [f64], v: &mut [f64]) -> f64 {

@@ -92,7 +92,8 @@ impl Row {
     /// True if its limits leave no room.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
-        self.upper - self.lower <= 1e-9 * self.upper.abs().max(1.0)
+        let room = self.upper - self.lower;
+        room.is_finite() && room <= 1e-9 * self.upper.abs().max(1.0)
     }
 
     /// The coordinate, if it is one.
@@ -236,8 +237,12 @@ fn coordinate_row(
         if let (true, Some(l)) = (limits, &joint.limits) {
             let (low, high) = (l.lower[0], l.upper[0]);
             if low > f64::NEG_INFINITY || high < f64::INFINITY {
-                (lower, upper) = admissible(followers, f, (low, high), (lower, upper));
-                restitution = restitution.max(l.restitution);
+                let both = admissible(followers, f, (low, high), (lower, upper));
+                // Limits that leave no value for both joints can't both hold: that of the follower is only watched.
+                if both.0 <= both.1 {
+                    (lower, upper) = both;
+                    restitution = restitution.max(l.restitution);
+                }
             }
         }
     }

@@ -102,6 +102,10 @@ impl Law {
         self.control.read(element.text("ctrllimited"), element.text("ctrlrange"));
         self.force.read(element.text("forcelimited"), element.text("forcerange"));
         self.state.read(element.text("actlimited"), element.text("actrange"));
+        // A range that is given replaces one that was to be inherited.
+        if element.text("ctrlrange").is_some() || element.text("actrange").is_some() {
+            self.inherit = 0.0;
+        }
         if let Some(early) = element.text("actearly") {
             self.early = early == "true";
         }
@@ -211,9 +215,9 @@ impl Law {
         let [g, b] = [&self.gain_parameters, &self.bias_parameters];
         let gain = if self.gain == "affine" { *g } else { [g[0], 0.0, 0.0] };
         let mut bias = if self.bias == "affine" { *b } else { [0.0; 3] };
+        let is_servo = self.gain == "fixed" && self.bias == "affine" && gain[0] == -bias[1];
         // A positive damping of a position servo is a ratio of the critical one.
-        let ratio = (self.gain == "fixed" && self.bias == "affine" && gain[0] == -bias[1] && bias[2] > 0.0)
-            .then(|| std::mem::take(&mut bias[2]));
+        let ratio = (is_servo && bias[2] > 0.0).then(|| std::mem::take(&mut bias[2]));
         let autolimits = reader.settings.autolimits;
         let mut law = LawDescription::new(input);
         law.gain = gain.into();
@@ -250,6 +254,8 @@ impl Law {
                 return None;
             }
         }
-        Some(Finished { law, damping_ratio: ratio, inherit: (self.inherit > 0.0).then_some(self.inherit) })
+        // Only positions have the range of a joint: a motor of a class whose servos inherit it has none.
+        let inherit = (is_servo && self.inherit > 0.0).then_some(self.inherit);
+        Some(Finished { law, damping_ratio: ratio, inherit })
     }
 }

@@ -45,6 +45,7 @@ mod optimize_quantities;
 mod optimize_tasks;
 mod optimize_terms;
 mod public_face;
+mod robots;
 mod rows;
 mod sdf;
 mod servos;
