@@ -109,10 +109,10 @@ pub mod mechanism {
         Follower, FollowerLaw, Frame, FrameDescription, FrameId, InputLaw, Joint, JointDescription, JointId,
         JointRole, JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
         MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
-        Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar, Severity,
-        Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription, Tendon,
-        TendonDescription, TermDescription, Thruster, ThrusterDescription, Visual, WORLD, WarmStart, nearest,
-        samples,
+        Origin, Parameter, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar,
+        Severity, Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription, Tendon,
+        TendonDescription, TermDescription, Thruster, ThrusterDescription, UnknownParameter, Visual, WORLD,
+        WarmStart, nearest, samples,
     };
 }
 

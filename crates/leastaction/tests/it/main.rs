@@ -43,6 +43,7 @@ mod optimize_noise;
 mod optimize_quantities;
 mod optimize_tasks;
 mod optimize_terms;
+mod parameters;
 mod public_face;
 mod rows;
 mod sdf;
