@@ -232,9 +232,11 @@ impl<const N: usize> Solver<N> {
             Ok(end) => end,
             Err(failure) => return Ok(Err(failure)),
         };
-        let time = state.t;
+        let (time, start) = (state.t, state.q.clone());
         let report = self.step(mechanism, options, state, u, h)?;
         self.expect_no_event(mechanism, &report, time)?;
+        // Where rows were looked at, the positions at hand are those of the end.
+        split_position(mechanism, &start, &mut self.point.base, &mut self.point.anchors);
         Ok(self.differentiate(mechanism, state, wanted, memory, before))
     }
 
