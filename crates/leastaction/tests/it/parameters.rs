@@ -158,9 +158,9 @@ fn a_step_in_poses_by_every_parameter_is_what_differences_of_models_give() {
 
 #[test]
 fn a_step_with_closed_loops_by_every_parameter_is_what_differences_of_models_give() {
-    for (name, model) in [("four-bar", samples::four_bar()), ("damped four-bar", uneven(samples::four_bar()))]
-    {
-        let error = step_error(true, 2, &model, 0.005);
+    let models = [("four-bar", samples::four_bar()), ("two four-bars", samples::four_bars(2))];
+    for (name, model) in models {
+        let error = step_error(true, 2, &uneven(model), 0.005);
         assert!(error < 1e-8, "{name}: {error:e}");
     }
 }
