@@ -81,6 +81,7 @@ class Env(gymnasium.Env[Array, Array]):
     >>> model = la.Model("pendulum")
     >>> rod = model.body("rod", mass=1.0, com=[0, 0, -0.5], inertia=[0.08, 0.08, 0.001])
     >>> model.motor(model.joint("hinge", "revolute", "world", rod, axis=[0, 1, 0]))
+    'hinge'
     >>> env = la.gym.Env(model.build(), step=0.01)
     >>> env.reset(seed=0)[0].shape
     (2,)
@@ -137,6 +138,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Any]):
     >>> model = la.Model("pendulum")
     >>> rod = model.body("rod", mass=1.0, com=[0, 0, -0.5], inertia=[0.08, 0.08, 0.001])
     >>> model.motor(model.joint("hinge", "revolute", "world", rod, axis=[0, 1, 0]))
+    'hinge'
     >>> env = la.gym.VectorEnv(model.build(), num_envs=3, step=0.01)
     >>> env.reset(seed=0)[0].shape
     (3, 2)
