@@ -1,25 +1,59 @@
 #!/usr/bin/env bash
-# Builds the wheel (cp310-abi3, with the command and the viewer inside) and tests it in a new environment that has neither Rust nor
-# Node.js. With zig installed the wheel is for an older C library.
+# Builds the wheels (cp310-abi3, and free-threaded where such an interpreter is installed), with the command and the viewer inside,
+# and tests each in a new environment that has neither Rust nor Node.js on its path. Where zig can be installed the wheels are for
+# an older C library.
 #
 #   scripts/wheels.sh [FOLDER]          default: target/wheels
 set -euo pipefail
 cd "$(dirname "$0")/.."
-out=${1:-${CARGO_TARGET_DIR:-target}/wheels}
+out=$(realpath -m "${1:-${CARGO_TARGET_DIR:-target}/wheels}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+command -v node > /dev/null || echo "without Node.js these wheels have no viewer" >&2
 python3 -m venv "$work/build"
-"$work/build/bin/pip" install --quiet 'maturin>=1.9,<2'
 flags=(--release --out "$out")
-if command -v zig > /dev/null; then flags+=(--zig --compatibility manylinux_2_28); fi
-"$work/build/bin/maturin" build "${flags[@]}"
-wheel=$(ls -t "$out"/leastaction-*-cp310-abi3-*.whl | head -1)
+if "$work/build/bin/pip" install --quiet 'maturin[zig]>=1.9,<2' 2> /dev/null && [ -z "${LEASTACTION_NO_ZIG:-}" ]; then
+    flags+=(--zig --compatibility manylinux_2_28)
+else
+    "$work/build/bin/pip" install --quiet 'maturin>=1.9,<2'
+fi
+export PATH=$work/build/bin:$PATH
 
-python3 -m venv "$work/new"
-"$work/new/bin/pip" install --quiet "$wheel"
-cd "$work"
-export PATH=$work/new/bin:/usr/bin:/bin
-python -c "import leastaction as la; la.simulate(la.load('@double-pendulum')).save('run')"
-leastaction --version
-leastaction simulate @chain/3 --duration 0.1 --out "$work/command" > /dev/null
-ls -l "$wheel"
+# PATTERN INTERPRETER: installs the newest wheel of that name alone and uses it, with nothing but the environment on the path.
+try() {
+    local wheel new=$work/new-$1
+    wheel=$(ls -t "$out"/leastaction-*-"$1"-*.whl | head -1)
+    "$2" -m venv "$new"
+    "$new/bin/pip" install --quiet "$wheel"
+    (
+        cd "$work"
+        export PATH=$new/bin
+        unset PYTHONPATH
+        ! command -v cargo && ! command -v node
+        python -c "import leastaction as la; la.simulate(la.load('@double-pendulum')).save('run-$1')"
+        leastaction --version
+        leastaction simulate @chain/3 --duration 0.1 --out "command-$1" > printed
+        python -m leastaction check @four-bar > printed
+        python - "run-$1/report.html" "command-$1/report.html" << 'PY'
+import sys
+from pathlib import Path
+for path in sys.argv[1:]:
+    page = Path(path).read_text(encoding="utf-8")
+    assert "no-viewer" not in page and "<canvas" in page, f"{path} has no 3-D view"
+PY
+    )
+    ls -l "$wheel"
+}
+
+maturin build "${flags[@]}"
+try cp310-abi3 python3
+for interpreter in python3.14t python3.15t; do
+    if command -v "$interpreter" > /dev/null; then
+        maturin build "${flags[@]}" --interpreter "$interpreter"
+        tag=cp$("$interpreter" -c 'import sys; print("%d%d" % sys.version_info[:2])')t
+        try "cp3*-$tag" "$interpreter"
+        PYTHON_GIL=0 "$work/new-cp3*-$tag/bin/python" -c "import leastaction, sys; assert not sys._is_gil_enabled()"
+    else
+        echo "no $interpreter here: its free-threaded wheel is not built"
+    fi
+done

@@ -8,7 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One problem of a file: what is wrong, where, and what to do."""
+    """One problem of a file: what is wrong, where, and what to do.
+
+    >>> import leastaction as la
+    >>> la.check("@four-bar").diagnostics
+    []
+    """
 
     severity: str
     element: str

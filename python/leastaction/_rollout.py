@@ -20,7 +20,12 @@ DEFAULTS = {row[0]: row[2] for _, row in _core._settings()}
 
 
 class Failure(tuple[int, int, Exception]):
-    """A row that failed: `row`, `steps` taken before, and the `error`."""
+    """A row that failed: `row`, `steps` taken before, and the `error`.
+
+    >>> import leastaction as la
+    >>> la.Failure(3, 20, ValueError("why")).row
+    3
+    """
 
     def __new__(cls, row: int, steps: int, error: Exception) -> Failure:
         return super().__new__(cls, (row, steps, error))
@@ -48,7 +53,13 @@ class Failure(tuple[int, int, Exception]):
 
 
 class Rollout:
-    """The ends of many motions, or whole motions. Rows that failed are not a number from there on, and not `ok`."""
+    """The ends of many motions, or whole motions. Rows that failed are not a number from there on, and not `ok`.
+
+    >>> import leastaction as la, numpy as np
+    >>> roll = la.rollout(la.load("@chain/2"), q=np.zeros((5, 2)), v=1.0, steps=3, step=0.01)
+    >>> roll.q.shape, bool(roll.ok.all())
+    ((5, 2), True)
+    """
 
     def __init__(self, q: Array, v: Array, failures: list[Failure], step: float, steps: int, every: int) -> None:
         self.q, self.v = q, v

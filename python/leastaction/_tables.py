@@ -75,7 +75,12 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 
 
 class Report:
-    """A report: one HTML page. In a notebook it is shown as the cell's value."""
+    """A report: one HTML page. In a notebook it is shown as the cell's value.
+
+    >>> import leastaction as la
+    >>> str(la.simulate("@double-pendulum", duration=0.1).report())[:9].lower()
+    '<!doctype'
+    """
 
     def __init__(self, html: str) -> None:
         self._html = html
@@ -102,7 +107,13 @@ class Report:
 
 
 class Run(Trajectory):
-    """A finished simulation: its columns, last state, summary and report."""
+    """A finished simulation: its columns, last state, summary and report.
+
+    >>> import leastaction as la
+    >>> run = la.simulate("@double-pendulum", duration=0.1)
+    >>> run["q"].shape, run.summary["steps"]
+    ((21, 2), 20)
+    """
 
     def __init__(
         self,

@@ -99,7 +99,12 @@ def _at(mechanism: _core.Mechanism, state: _core.State, folder: Path, derivative
 
 @dataclass(frozen=True)
 class Check:
-    """What `check` found: problems with places, loops with gaps, elements that not every integrator supports."""
+    """What `check` found: problems with places, loops with gaps, elements that not every integrator supports.
+
+    >>> import leastaction as la
+    >>> la.check("@four-bar").ok
+    True
+    """
 
     ok: bool
     diagnostics: list[Diagnostic]
@@ -130,12 +135,19 @@ def check(model: Model, **settings: Any) -> Check:
 
 @dataclass(frozen=True)
 class Linearization:
-    """The derivative of one step: `x⁺ = A x + B u` in tangents of positions, then velocities (or momenta)."""
+    """The derivative of one step: `x⁺ = A x + B u + C θ` in tangents of positions, then velocities (or momenta).
+
+    >>> import leastaction as la
+    >>> la.linearize(la.load("@chain/2"), step=0.01).states
+    ['q.joint0', 'q.joint1', 'v.joint0', 'v.joint1']
+    """
 
     A: Array
     B: Array
+    C: Array
     states: list[str]
     inputs: list[str]
+    parameters: list[str]
     integrator: str
     order: int
     step: float
@@ -145,15 +157,17 @@ def linearize(
     mechanism: _core.Mechanism,
     at: _core.State | str | None = None,
     u: Any = None,
+    *,
+    parameters: Sequence[str] = (),
     **settings: Any,
 ) -> Linearization:
-    """Linearizes one step of a variational integrator; exact to rounding.
+    """Linearizes one step of a variational integrator, by parameters of the model, too; exact to rounding.
 
     >>> import leastaction as la
     >>> mech = la.load("@double-pendulum")
-    >>> lin = la.linearize(mech, mech.start_state(), step=0.01)
-    >>> lin.A.shape, lin.B.shape
-    ((4, 4), (4, 0))
+    >>> lin = la.linearize(mech, mech.start_state(), parameters=["mass"], step=0.01)
+    >>> lin.A.shape, lin.B.shape, lin.C.shape
+    ((4, 4), (4, 0), (4, 2))
     """
     with _folder() as folder:
         if isinstance(at, _core.State):
@@ -163,16 +177,25 @@ def linearize(
         if u is not None:
             values = np.broadcast_to(np.asarray(u, dtype=np.float64), (mechanism.nu,))
             settings["input"] = dict(zip(mechanism.inputs, values, strict=True))
+        if parameters:
+            settings["parameters"] = ",".join(parameters)
         found = _core._call(["--json", "linearize", _named(mechanism, folder), *_flags("linearize", settings)])
     n, inputs = len(found["rows"]), found["columns"]["B"]
     a = np.array(found["A"], dtype=np.float64).reshape(n, n)
     b = np.array(found["B"], dtype=np.float64).reshape(n, len(inputs))
-    return Linearization(a, b, found["rows"], inputs, found["integrator"], found["order"], found["step"])
+    names = found["columns"].get("C", [])
+    c = np.array(found.get("C", []), dtype=np.float64).reshape(n, len(names))
+    return Linearization(a, b, c, found["rows"], inputs, names, found["integrator"], found["order"], found["step"])
 
 
 @dataclass(frozen=True)
 class Riccati:
-    """A regulator: `u = gain x`; the cost of what is to come is `½ xᵀ P x`."""
+    """A regulator: `u = gain x`; the cost of what is to come is `½ xᵀ P x`.
+
+    >>> import leastaction as la, numpy as np
+    >>> la.riccati(np.eye(1), np.eye(1), Q=[1.0], R=[1.0]).gain.shape
+    (1, 1)
+    """
 
     gain: Array
     P: Array
@@ -202,7 +225,13 @@ def riccati(A: Array, B: Array, Q: Any, R: Any) -> Riccati:  # noqa: N803
 
 @dataclass(frozen=True)
 class Jacobian:
-    """How a quantity and its rates change with the motion: rows and columns in plain derivatives, with names."""
+    """How a quantity and its rates change with the motion: rows and columns in plain derivatives, with names.
+
+    >>> import leastaction as la, numpy as np
+    >>> J = la.jacobian(la.load("@chain/2"), "torque", np.zeros(2), [np.ones(2), np.zeros(2)])
+    >>> J.block(0, 0).shape
+    (2, 2)
+    """
 
     values: Array
     rows: list[str]
@@ -261,7 +290,14 @@ def _trajectory(path: Path) -> Trajectory:
 
 
 class Motion(Trajectory):
-    """A quantity and its time derivatives along a recorded motion, and how well the motion was fitted."""
+    """A quantity and its time derivatives along a recorded motion, and how well the motion was fitted.
+
+    >>> import leastaction as la
+    >>> mech = la.load("@chain/2")
+    >>> along = la.motion(mech, la.simulate(mech, duration=0.3), "torque", report=False)
+    >>> len(along.t) > 10
+    True
+    """
 
     summary: dict[str, Any]
 
@@ -304,7 +340,12 @@ def motion(model: Model, trajectory: Trajectory | str | os.PathLike[str], quanti
 
 @dataclass(frozen=True)
 class Term:
-    """A term of the cost: its kind, its weight, and what else a term of a problem file can have (`joint`, `body`, …)."""
+    """A term of the cost: its kind, its weight, and what else a term of a problem file can have (`joint`, `body`, …).
+
+    >>> import leastaction as la
+    >>> la.Term("torque", 1.0).weight
+    1.0
+    """
 
     kind: str
     weight: float | None = None
@@ -313,7 +354,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of a motion: of `velocity`, `torque`, … a number, a pair, or numbers by joint."""
+    """A limit of a motion: of `velocity`, `torque`, … a number, a pair, or numbers by joint.
+
+    >>> import leastaction as la
+    >>> la.Limit("velocity", 2.0).kind
+    'velocity'
+    """
 
     kind: str
     value: Any
@@ -321,7 +367,12 @@ class Limit:
 
 @dataclass(frozen=True)
 class ViaPoint:
-    """A point that a coordinate passes at a time, or a value of its derivative."""
+    """A point that a coordinate passes at a time, or a value of its derivative.
+
+    >>> import leastaction as la
+    >>> la.ViaPoint(t=0.5, joint="elbow", value=1.0).order
+    0
+    """
 
     t: float
     joint: str
@@ -430,7 +481,15 @@ def _problem_file(problem: Problem, folder: Path) -> str:
 
 
 class Solution:
-    """A motion that was found. Whether it is a solution is `status`: an outcome, not an exception."""
+    """A motion that was found. Whether it is a solution is `status`: an outcome, not an exception.
+
+    >>> import numpy as np, leastaction as la
+    >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
+    ...                            terms=[la.Term("joint_jerk", 1.0)], control_points=20)
+    >>> best = la.optimize(problem, report=False)
+    >>> best.status, best.trajectory["q.joint0"].shape
+    ('Solved', (401,))
+    """
 
     def __init__(self, fields: dict[str, Any], trajectory: Trajectory, html: str | None) -> None:
         self._fields, self._trajectory, self._html = fields, trajectory, html
@@ -475,7 +534,14 @@ class Solution:
 
 
 def optimize(problem: Problem, *, start: Solution | str | os.PathLike[str] | None = None, **settings: Any) -> Solution:
-    """Finds the best motion for a problem: costs, boundary states, limits."""
+    """Finds the best motion for a problem: costs, boundary states, limits.
+
+    >>> import numpy as np, leastaction as la
+    >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
+    ...                            terms=[la.Term("joint_jerk", 1.0)], control_points=20)
+    >>> la.optimize(problem, report=False).objective > 0
+    True
+    """
     with _folder() as folder:
         if isinstance(start, Solution):
             start.save(folder / "start.json")
@@ -487,7 +553,14 @@ def optimize(problem: Problem, *, start: Solution | str | os.PathLike[str] | Non
 
 
 class InverseSolution:
-    """Weights of costs that a motion is optimal for."""
+    """Weights of costs that a motion is optimal for.
+
+    >>> import numpy as np, leastaction as la
+    >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
+    ...                            terms=[la.Term("joint_jerk", 1.0)], control_points=20)
+    >>> la.infer(problem, la.optimize(problem, report=False)).weights
+    {'joint_jerk': 1.0}
+    """
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
@@ -502,7 +575,14 @@ class InverseSolution:
 
 
 def infer(problem: Problem, motion: Solution | Trajectory | str | os.PathLike[str], **settings: Any) -> InverseSolution:
-    """Finds the weights of costs that a motion is optimal for; weights of the problem are not looked at."""
+    """Finds the weights of costs that a motion is optimal for; weights of the problem are not looked at.
+
+    >>> import numpy as np, leastaction as la
+    >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
+    ...                            terms=[la.Term("joint_jerk", 1.0)], control_points=20)
+    >>> list(la.infer(problem, la.optimize(problem, report=False)).weights)
+    ['joint_jerk']
+    """
     with _folder() as folder:
         if isinstance(motion, Solution):
             motion.save(folder / "solution.json")
@@ -520,7 +600,12 @@ def infer(problem: Problem, motion: Solution | Trajectory | str | os.PathLike[st
 
 
 class Policy:
-    """Inputs over time with the feedback that makes a motion follow them, then what holds its end."""
+    """Inputs over time with the feedback that makes a motion follow them, then what holds its end.
+
+    >>> import leastaction as la
+    >>> found = la.control("examples/pendulum_swing_up.toml", report=False)  # doctest: +SKIP
+    >>> la.simulate(found.mechanism, policy=found.policy)  # doctest: +SKIP
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -568,7 +653,12 @@ def policy_text(policy: Policy | str | os.PathLike[str] | None) -> str | None:
 
 
 class ControlSolution(Solution):
-    """Inputs that were found, with their feedback."""
+    """Inputs that were found, with their feedback.
+
+    >>> import leastaction as la
+    >>> found = la.control("examples/pendulum_swing_up.toml", report=False)  # doctest: +SKIP
+    >>> found.status, found.policy  # doctest: +SKIP
+    """
 
     def __init__(
         self, fields: dict[str, Any], trajectory: Trajectory, html: str | None, policy: Policy, model: str
@@ -593,7 +683,12 @@ class ControlSolution(Solution):
 
 
 def control(problem: str | os.PathLike[str], **settings: Any) -> ControlSolution:
-    """Finds the inputs that reach a goal, and feedback that holds it, for a problem file with a table [control]."""
+    """Finds the inputs that reach a goal, and feedback that holds it, for a problem file with a table [control].
+
+    >>> import leastaction as la
+    >>> found = la.control("examples/pendulum_swing_up.toml", report=False)  # doctest: +SKIP
+    >>> la.simulate(found.mechanism, policy=found.policy, integrator="rk4")  # doctest: +SKIP
+    """
     path = Path(os.fspath(problem))
     with _folder() as folder:
         settings = {**settings, "out": folder / "out"}
@@ -629,7 +724,12 @@ def dynamics(
 
 
 def info(model: Model, **settings: Any) -> dict[str, Any]:
-    """What a model consists of."""
+    """What a model consists of.
+
+    >>> import leastaction as la
+    >>> la.info("@four-bar")["name"]
+    'four-bar'
+    """
     with _folder() as folder:
         result = _core._call(["--json", "info", _named(model, folder), *_flags("info", settings)])
     assert isinstance(result, dict)

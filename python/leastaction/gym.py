@@ -75,7 +75,17 @@ class _Task:
 
 
 class Env(gymnasium.Env[Array, Array]):
-    """One motion as an environment; observations are positions, then velocities."""
+    """One motion as an environment; observations are positions, then velocities.
+
+    >>> import leastaction as la
+    >>> model = la.Model("pendulum")
+    >>> rod = model.body("rod", mass=1.0, com=[0, 0, -0.5], inertia=[0.08, 0.08, 0.001])
+    >>> model.motor(model.joint("hinge", "revolute", "world", rod, axis=[0, 1, 0]))
+    'hinge'
+    >>> env = la.gym.Env(model.build(), step=0.01)
+    >>> env.reset(seed=0)[0].shape
+    (2,)
+    """
 
     metadata: dict[str, Any] = {"render_modes": []}
 
@@ -122,7 +132,17 @@ class Env(gymnasium.Env[Array, Array]):
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Any]):
-    """Many motions stepped together on all processors; an episode that ended begins again with the next step."""
+    """Many motions stepped together on all processors; an episode that ended begins again with the next step.
+
+    >>> import leastaction as la
+    >>> model = la.Model("pendulum")
+    >>> rod = model.body("rod", mass=1.0, com=[0, 0, -0.5], inertia=[0.08, 0.08, 0.001])
+    >>> model.motor(model.joint("hinge", "revolute", "world", rod, axis=[0, 1, 0]))
+    'hinge'
+    >>> env = la.gym.VectorEnv(model.build(), num_envs=3, step=0.01)
+    >>> env.reset(seed=0)[0].shape
+    (3, 2)
+    """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
 

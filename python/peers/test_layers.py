@@ -9,81 +9,119 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from conftest import chain, five_bar, states, tree  # noqa: E402, F401
 
-import leastaction as la  # noqa: E402, F401
+import leastaction as la  # noqa: E402
 
 NAMES = ["chain", "tree", "five_bar"]
+PARAMETERS = {
+    "chain": ["mass.link2", "com.link3", "inertia.link6", "damping.joint1", "stiffness.joint4"],
+    "tree": ["mass", "com.left_hand", "inertia.base", "damping", "stiffness.left_shoulder"],
+    "five_bar": ["mass", "com", "inertia"],
+}
+
+
+def parameters_of(mech, name):
+    """Dampers and springs that differences can make weaker."""
+    plant = la.Plant(mech, step=0.01, parameters=PARAMETERS[name])
+    coefficient = [p.startswith(("damping", "stiffness")) for p in plant.parameters]
+    return np.where(coefficient, plant.values + 0.05, plant.values)
 
 
 def start(mech, rows):
-    """Admissible states: with loops the start itself."""
+    """Admissible states: with loops what a few steps leave."""
     if mech.loop_joints:
-        state = mech.start_state()
-        return np.tile(state.q, (rows, 1)), np.tile(state.v, (rows, 1))
+        sim = la.Simulator(mech, step=0.005)
+        sim.run(20, np.full(mech.nu, 0.3))
+        return np.tile(sim.state.q, (rows, 1)), np.tile(sim.state.v, (rows, 1))
     return states(mech, rows, size=0.4)
+
+
+def on_manifold(mech, q0):
+    """Positions by tangents at `q0`, for differences that stay on the manifold."""
+    import torch
+
+    class Move(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, tangent):
+            ctx.at = tangent.detach().numpy()
+            return torch.from_numpy(mech.retract(q0, ctx.at))
+
+        @staticmethod
+        def backward(ctx, g):
+            # J of q ⊞ δ by differences: exact enough for a check of 1e-6.
+            h, out = 1e-6, torch.zeros(*g.shape[:-1], mech.nv, dtype=torch.float64)
+            for c in range(mech.nv):
+                unit = np.zeros(mech.nv)
+                unit[c] = h
+                slope = (mech.retract(q0, ctx.at + unit) - mech.retract(q0, ctx.at - unit)) / (2 * h)
+                out[..., c] = (g * torch.from_numpy(slope)).sum(-1)
+            return out
+
+    return Move.apply
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_torch_gradcheck(name, request):
+    """By positions (as tangents), velocities, inputs and parameters; with loops every number of the state, admissible or not."""
     torch = pytest.importorskip("torch")
     from leastaction.torch import Step
 
     mech = request.getfixturevalue(name)
-    q, v = (torch.from_numpy(x) for x in start(mech, 2))
-    step = Step(mech, step=0.01)
-    u = torch.full((2, mech.nu), 0.2, dtype=torch.float64)
-    # Positions as tangents, so that differences stay on the manifold; with loops only inputs are free.
+    q, v = start(mech, 2)
+    step = Step(mech, step=0.01, parameters=PARAMETERS[name])
+    u = torch.full((2, mech.nu), 0.2, dtype=torch.float64, requires_grad=True)
     tangent = torch.zeros(2, mech.nv, dtype=torch.float64, requires_grad=True)
-    if mech.loop_joints:
-        u.requires_grad_()
-        assert torch.autograd.gradcheck(lambda u: step(q, v, u), (u,), eps=1e-5, atol=1e-6)
-        return
-    inputs = (v.requires_grad_(), u.requires_grad_())
-    assert torch.autograd.gradcheck(lambda v, u: step(q, v, u), inputs, eps=1e-5, atol=1e-6)
-    q = q.detach().requires_grad_()
-    weights = torch.linspace(-1, 1, mech.nq, dtype=torch.float64)
-    (step(q, v.detach(), u.detach())[0] @ weights).sum().backward()
-    h, w = 1e-5, np.random.default_rng(0).uniform(-1, 1, (2, mech.nv))
-    del tangent
-
-    def value(q):
-        return (step(torch.from_numpy(q), v.detach(), u.detach())[0] @ weights).sum().item()
-
-    plus, minus = (mech.retract(q.detach().numpy(), s * h * w) for s in (1, -1))
-    slope = (value(plus) - value(minus)) / (2 * h)
-    assert abs(slope - np.sum(q.grad.numpy() * (plus - minus)) / (2 * h)) < 1e-6
+    v = torch.from_numpy(v).requires_grad_()
+    theta = torch.from_numpy(parameters_of(mech, name)).requires_grad_()
+    move = on_manifold(mech, q)
+    assert torch.autograd.gradcheck(
+        lambda tangent, v, u, theta: step(move(tangent), v, u, theta), (tangent, v, u, theta), eps=1e-5, atol=1e-6, rtol=1e-5
+    )
 
 
-def objective(roll, q, v, u):
-    qs, vs = roll(q, v, u)
-    return (qs[..., -1, :] ** 2).sum() + (vs[..., -1, :] ** 2).sum()
+def objective(qs, vs):
+    return (qs**2).mean() + (vs**2).mean()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hundred_steps_against_differences(name, request):
     torch = pytest.importorskip("torch")
-    from leastaction.torch import Rollout
+    from leastaction.torch import Rollout, Step
 
     mech = request.getfixturevalue(name)
     q, v = (torch.from_numpy(x[0].copy()) for x in start(mech, 1))
     rng = np.random.default_rng(1)
     u = torch.from_numpy(rng.uniform(-0.2, 0.2, (100, mech.nu)))
-    roll = Rollout(mech, step=0.005)
-    free = [u] if mech.nu else []
-    if not mech.loop_joints:
-        free.append(v)
-    for x in free:
+    roll = Rollout(mech, step=0.005, parameters=PARAMETERS[name])
+    theta = torch.from_numpy(parameters_of(mech, name))
+    inputs = [v, u, theta]
+    for x in inputs:
         x.requires_grad_()
-    objective(roll, q, v, u).backward()
+    objective(*roll(q, *inputs)).backward()
+    # The same through single steps.
+    one, state, path = Step(mech, step=0.005, parameters=PARAMETERS[name]), (q, v.detach().requires_grad_()), []
+    first = state[1]
+    path.append(state)
+    for row in u.detach():
+        state = one(*state, row, theta.detach())
+        path.append(state)
+    objective(torch.stack([x for x, _ in path]), torch.stack([x for _, x in path])).backward()
+    assert torch.allclose(first.grad, v.grad, rtol=1e-9, atol=1e-12)
     with torch.no_grad():
-        for x in free:
+        for k, x in enumerate(inputs):
+            if x.numel() == 0:
+                continue
             w = torch.from_numpy(rng.uniform(-1, 1, x.shape))
-            h = 1e-5
-            values = []
-            for s in (1, -1):
-                moved = [(y + s * h * w) if y is x else y for y in (v, u)]
-                values.append(objective(roll, q, *moved).item())
-            slope, exact = (values[0] - values[1]) / (2 * h), (x.grad * w).sum().item()
-            assert abs(slope - exact) < 1e-6 * max(1.0, abs(exact)), (slope, exact)
+            if k == 2:
+                w *= 0.1 * x.detach().abs()
+            h = 1e-4
+
+            def value(s, k=k, w=w):
+                moved = [(y + s * h * w) if i == k else y for i, y in enumerate(inputs)]
+                return objective(*roll(q, *moved)).item()
+
+            slope = (8 * (value(1) - value(-1)) - (value(2) - value(-2))) / (12 * h)
+            exact = (x.grad * w).sum().item()
+            assert abs(slope - exact) < 1e-6 * max(1.0, abs(exact)), (k, slope, exact)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -96,16 +134,25 @@ def test_jax(name, request):
     mech = request.getfixturevalue(name)
     q, v = start(mech, 3)
     u = np.full((3, mech.nu), 0.1)
-    one = step(mech, step=0.01)
-    if mech.nu:
-        check_grads(lambda u: one(q, v, u), (u,), order=1, modes=["rev"], eps=1e-5, atol=1e-6, rtol=1e-6)
-    if not mech.loop_joints:
-        check_grads(lambda v: one(q, v, u), (v,), order=1, modes=["rev"], eps=1e-5, atol=1e-6, rtol=1e-6)
+    one = step(mech, step=0.01, parameters=PARAMETERS[name])
+    theta = parameters_of(mech, name)
+    check_grads(
+        lambda v, u, theta: one(q, v, u, theta), (v, u, theta), order=1, modes=["rev"], eps=1e-5, atol=1e-6, rtol=1e-5
+    )
     batch = jax.jit(one)(q, v, u)
     mapped = jax.vmap(one)(q, v, u)
     assert np.array_equal(batch[0], mapped[0]) and np.array_equal(batch[1], mapped[1])
-    qs, vs = rollout(mech, step=0.01)(q, v, np.zeros((3, 5, mech.nu)))
+    # Parameters of every row's own.
+    many = np.stack([theta, 1.1 * theta, 0.9 * theta])
+    rows = jax.vmap(one)(q, v, u, many)
+    assert np.array_equal(rows[0][1], one(q[1], v[1], u[1], many[1])[0])
+    roll = rollout(mech, step=0.01, parameters=PARAMETERS[name])
+    us = np.zeros((3, 5, mech.nu))
+    qs, vs = roll(q, v, us)
     assert qs.shape == (3, 6, mech.nq) and np.isfinite(np.asarray(vs)).all()
+    check_grads(
+        lambda v, theta: roll(q, v, us, theta), (v, theta), order=1, modes=["rev"], eps=1e-5, atol=1e-6, rtol=1e-5
+    )
 
 
 def test_a_tensor_of_another_kind_is_refused():
@@ -115,4 +162,7 @@ def test_a_tensor_of_another_kind_is_refused():
     mech = la.load("@chain/2")
     with pytest.raises(la.errors.LayoutError, match="float64"):
         Step(mech)(torch.zeros(2), torch.zeros(2), torch.zeros(0))
+    with pytest.raises(la.errors.ShapeError, match="one vector"):
+        zero = torch.zeros(2, dtype=torch.float64)
+        Step(mech, parameters=["mass"])(zero, zero, None, torch.ones(3, 2, dtype=torch.float64))
     assert np.allclose(mech.mass_matrix(torch.zeros(3, 2, dtype=torch.float64)), mech.mass_matrix(np.zeros((3, 2))))

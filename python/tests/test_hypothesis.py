@@ -12,6 +12,7 @@ COUNT = int(os.environ.get("LEASTACTION_WRONG_CALLS", "300"))
 CHAIN = la.load("@chain/3")
 TREE = la.load("@ball-chain/2")
 SIM = la.Simulator(CHAIN, step=0.01)
+PLANT = la.Plant(CHAIN, step=0.01, parameters=["mass"])
 
 numbers = st.one_of(
     st.floats(-2, 2), st.sampled_from([np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, 1e-320]))
@@ -77,6 +78,13 @@ def calls(draw):
         lambda: la.BatchSimulator(mech, 3, q=one, v=two).step(three),
         lambda: la.Plant(CHAIN, step=0.01).pull_back(one, two, three, one, two),
         lambda: la.Plant(TREE, step=0.01).step(one, two, three),
+        lambda: PLANT.at(one),
+        lambda: PLANT.linearize(one, two, three),
+        lambda: PLANT.rollout(one, two, three),
+        lambda: PLANT.rollout_pull_back(one, two, three, one, two),
+        lambda: mech.with_parameters({"mass": one} if isinstance(one, float) else one),
+        lambda: mech.parameters(place),
+        lambda: la.Plant(mech, parameters=[place, word], step=one),
         # A step so short that the run would take hours is no wrong call.
         lambda: la.simulate(mech, duration=0.02, step=0.01 if tiny(one) else one, q=two, report=False),
     ]))

@@ -17,29 +17,31 @@ def test_linearize_is_the_derivative_of_a_step(name, request):
     u = np.full(mech.nu, 0.3)
     lin = la.linearize(mech, mech.state(q=q, v=v), u=u, step=0.01)
     plant = la.Plant(mech, step=0.01)
-    q1, v1, a, b = plant.linearize(q, v, u)
+    q1, v1, a, b, c = plant.linearize(q, v, u)
+    assert c.shape == (2 * n, 0)
     assert np.allclose(a, lin.A, atol=1e-9) and np.allclose(b, lin.B, atol=1e-9)
     h = 1e-5
-    for c in range(2 * n):
+    for k in range(2 * n):
         d = np.zeros(2 * n)
-        d[c] = h
+        d[k] = h
         # A step is solved to 1e-12: differences over 2e-5 are good to 1e-7.
         plus = plant.step(mech.retract(q, d[:n]), v + d[n:], u)
         minus = plant.step(mech.retract(q, -d[:n]), v - d[n:], u)
         slope = np.concatenate([mech.difference(minus[0], plus[0]), plus[1] - minus[1]]) / (2 * h)
-        assert np.allclose(slope, a[:, c], atol=2e-7)
+        assert np.allclose(slope, a[:, k], atol=2e-7)
 
 
 @pytest.mark.parametrize("name", ["chain", "tree", "five_bar"])
 def test_pull_back_is_the_gradient(name, request):
     mech = request.getfixturevalue(name)
-    start = mech.start_state()
-    q, v = states(mech, 9) if name != "five_bar" else (np.tile(start.q, (9, 1)), np.tile(start.v, (9, 1)))
+    sim = la.Simulator(mech, step=0.005)
+    sim.run(20)
+    q, v = states(mech, 9) if name != "five_bar" else (np.tile(sim.state.q, (9, 1)), np.tile(sim.state.v, (9, 1)))
     rng = np.random.default_rng(3)
     u = rng.uniform(-1, 1, (9, mech.nu))
     gq, gv = rng.uniform(-1, 1, q.shape), rng.uniform(-1, 1, v.shape)
     plant = la.Plant(mech, step=0.01, threads=2)
-    dq, dv, du = plant.pull_back(q, v, u, gq, gv)
+    dq, dv, du, _ = plant.pull_back(q, v, u, gq, gv)
     one = [la.Plant(mech, step=0.01, threads=1).pull_back(q[i], v[i], u[i], gq[i], gv[i]) for i in range(9)]
     assert np.array_equal(dq, np.stack([x[0] for x in one])) and np.array_equal(du, np.stack([x[2] for x in one]))
 
@@ -52,12 +54,104 @@ def test_pull_back_is_the_gradient(name, request):
         x = rng.uniform(-1, 1, u.shape)
         slope = (value(q, v, u + h * x) - value(q, v, u - h * x)) / (2 * h)
         assert np.allclose(slope, np.sum(du * x, axis=1), atol=1e-6)
+    # With loops these changes are not admissible: the step starts from the nearest state that is.
+    slope = (value(q, v + h * w, u) - value(q, v - h * w, u)) / (2 * h)
+    assert np.allclose(slope, np.sum(dv * w, axis=1), atol=1e-6)
+    plus, minus = mech.retract(q, h * w), mech.retract(q, -h * w)
+    slope = (value(plus, v, u) - value(minus, v, u)) / (2 * h)
+    assert np.allclose(slope, np.sum(dq * (plus - minus), axis=1) / (2 * h), atol=1e-6)
+
+
+PARAMETERS = {
+    "chain": ["mass.link2", "com.link3", "inertia.link6", "damping.joint1", "stiffness.joint4"],
+    "tree": ["mass", "com.left_hand", "inertia.base", "damping", "stiffness.left_shoulder"],
+    "five_bar": ["mass", "com", "inertia"],
+}
+
+
+def off_zero(plant):
+    """Dampers and springs that differences can make weaker."""
+    coefficient = [name.startswith(("damping", "stiffness")) for name in plant.parameters]
+    return plant.at(np.where(coefficient, plant.values + 0.05, plant.values))
+
+
+@pytest.mark.parametrize("name", ["chain", "tree", "five_bar"])
+def test_parameters_are_differentiated_by(name, request):
+    mech = request.getfixturevalue(name)
+    sim = la.Simulator(mech, step=0.005)
+    sim.run(20)
+    q, v = sim.state.q, sim.state.v
+    plant = off_zero(la.Plant(mech, step=0.01, parameters=PARAMETERS[name]))
+    u = np.full(mech.nu, 0.3)
+    theta, mech = plant.values, plant.mechanism
+    assert len(theta) == len(plant.parameters) and plant.at(theta).parameters == plant.parameters
+    *_, c = plant.linearize(q, v, u)
+    lin = la.linearize(mech, mech.state(q=q, v=v), u=u, step=0.01, parameters=PARAMETERS[name])
+    assert lin.parameters == plant.parameters
     if name != "five_bar":
-        slope = (value(q, v + h * w, u) - value(q, v - h * w, u)) / (2 * h)
-        assert np.allclose(slope, np.sum(dv * w, axis=1), atol=1e-6)
-        plus, minus = mech.retract(q, h * w), mech.retract(q, -h * w)
-        slope = (value(plus, v, u) - value(minus, v, u)) / (2 * h)
-        assert np.allclose(slope, np.sum(dq * (plus - minus), axis=1) / (2 * h), atol=1e-6)
+        assert np.allclose(c, lin.C, atol=1e-9 * np.abs(c).max())
+    rng = np.random.default_rng(0)
+    gq, gv = rng.uniform(-1, 1, mech.nq), rng.uniform(-1, 1, mech.nv)
+    back = plant.pull_back(q, v, u, gq, gv)[3]
+    # Along a random change of all of them: by the matrix, by its transpose, by differences.
+    w = rng.uniform(-1, 1, len(theta)) * (0.05 * np.abs(theta) + 1e-3)
+
+    def stepped(s):
+        return plant.at(theta + s * w).step(q, v, u)
+
+    h = 1e-2
+    at = {s: stepped(s * h) for s in (-2, -1, 1, 2)}
+    slope = [(8 * (at[1][k] - at[-1][k]) - (at[2][k] - at[-2][k])) / (12 * h) for k in (0, 1)]
+    assert np.allclose(slope[1], (c @ w)[mech.nv:], rtol=1e-6, atol=1e-9)
+    assert np.isclose(slope[0] @ gq + slope[1] @ gv, back @ w, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["chain", "tree", "five_bar"])
+def test_a_motion_is_differentiated_backward(name, request):
+    mech = request.getfixturevalue(name)
+    plant = off_zero(la.Plant(mech, step=0.005, parameters=PARAMETERS[name]))
+    sim = la.Simulator(mech, step=0.005)
+    sim.run(20)
+    rng = np.random.default_rng(1)
+    u = rng.uniform(-0.3, 0.3, (2, 25, mech.nu))
+    qs, vs = plant.rollout(sim.state.q, sim.state.v, u)
+    assert qs.shape == (2, 26, mech.nq) and vs.shape == (2, 26, mech.nv)
+    q, v = sim.state.q, sim.state.v
+    for k in range(25):
+        q, v = plant.step(q, v, u[1, k])
+    assert np.array_equal(q, qs[1, -1]) and np.array_equal(v, vs[1, -1])
+    gq, gv = rng.uniform(-1, 1, qs.shape), rng.uniform(-1, 1, vs.shape)
+    dq, dv, du, dp = plant.rollout_pull_back(qs, vs, u, gq, gv)
+    assert dq.shape == (2, mech.nq) and dv.shape == (2, mech.nv) and du.shape == u.shape
+    theta, w = plant.values, rng.uniform(-1, 1, len(plant.values)) * (0.02 * np.abs(plant.values) + 1e-3)
+    x, y = rng.uniform(-1, 1, u.shape), rng.uniform(-1, 1, mech.nv)
+
+    def value(s):
+        q1, v1 = plant.at(theta + s * w).rollout(sim.state.q, sim.state.v + s * y, u + s * x)
+        return np.sum(q1 * gq, axis=(1, 2)) + np.sum(v1 * gv, axis=(1, 2))
+
+    h = 1e-4
+    slope = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
+    exact = np.sum(du * x, axis=(1, 2)) + dv @ y + dp @ w
+    assert np.allclose(slope, exact, rtol=1e-6, atol=1e-6)
+
+
+def test_parameters_have_names_and_values():
+    mech = la.load("@chain/3")
+    assert mech.parameters("mass") == {f"mass.link{k}": 1.0 for k in range(3)}
+    heavy = mech.with_parameters({"mass.link1": 2.5, "damping.joint0": 0.1})
+    assert heavy.mass == 4.5 and heavy.parameters("damping.joint0") == {"damping.joint0": 0.1} and mech.mass == 3.0
+    assert heavy != mech and heavy.with_parameters({"mass.link1": 1.0, "damping": 0.0}) == mech.with_parameters({"damping": 0.0})
+    with pytest.raises(la.errors.UnknownName, match="did you mean"):
+        mech.with_parameters({"mas.link1": 2.5})
+    with pytest.raises(la.errors.ModelError):
+        mech.with_parameters({"mass.link1": -1.0})
+    with pytest.raises(la.errors.NotFinite):
+        mech.with_parameters({"mass.link1": float("nan")})
+    with pytest.raises(la.errors.BadOption, match="once"):
+        la.Plant(mech, parameters=["mass", "mass.link0"])
+    with pytest.raises(la.errors.ShapeError):
+        la.Plant(mech, parameters=["mass"]).at([1.0])
 
 
 def test_a_regulator_holds_the_pole():

@@ -1,7 +1,7 @@
 //! A step of this engine with its derivative, as callers that know only the trait want it.
 
 use crate::integrator::{Input, LinearizedStep, StepError, StepLinearization};
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, Parameter};
 use crate::{Maximal, StepDerivative};
 
 impl LinearizedStep for Maximal {
@@ -9,6 +9,15 @@ impl LinearizedStep for Maximal {
 
     fn slope(&self, mechanism: &Mechanism, workspace: &Self::Workspace) -> StepDerivative {
         StepDerivative::new(self, mechanism, workspace)
+    }
+
+    fn differentiate_by(
+        &self,
+        mechanism: &Mechanism,
+        slope: &mut StepDerivative,
+        parameters: &[Parameter],
+    ) -> Result<(), StepError> {
+        slope.differentiate_by(mechanism, parameters)
     }
 
     fn step_linearized(
@@ -22,13 +31,6 @@ impl LinearizedStep for Maximal {
         keep: bool,
         out: &mut StepLinearization,
     ) -> Result<(), StepError> {
-        if let Some(row) = mechanism.rows().iter().find(|row| row.rubs) {
-            return Err(StepError::Unsupported {
-                integrator: "the derivative of a step of maximal",
-                what: format!("friction of `{}`", row.name),
-                remedy: "use `--friction off`".into(),
-            });
-        }
         slope.keep_coordinates(keep);
         self.differentiate(mechanism, workspace, state, input, h, slope)?;
         slope.matrix_into(out);

@@ -119,6 +119,11 @@ impl StepSlope {
         }
     }
 
+    /// Coordinates that friction or a limit holds.
+    pub(super) fn hold(&mut self, locked: &[bool]) {
+        self.factor.locked.copy_from_slice(locked);
+    }
+
     /// Factors at a point.
     ///
     /// # Errors

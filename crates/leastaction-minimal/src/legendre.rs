@@ -22,13 +22,16 @@ use super::mass_factor::{MassFactor, MassMemory, cross};
 use super::segments::{GROUND, Motion, Segments};
 use super::six::add_dual;
 use crate::scalar::Real;
-use crate::spatial::{ArticulatedInertia, Mat3, Pose, Twist, Vec3, Wrench};
+use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
 
 /// The tangent of the Legendre transform at one state.
 #[derive(Clone, Debug)]
 pub(crate) struct LegendreSlope {
     /// Where the segments with an origin of their own have it, seen from the one before.
     arms: Vec<Vec3>,
+    /// Of every segment: pose and velocity.
+    poses: Vec<Pose>,
+    twists: Vec<Twist>,
     columns: Vec<Twist>,
     column_rates: Vec<Twist>,
     /// `adD_μ S`.
@@ -67,6 +70,8 @@ impl LegendreSlope {
         let (m, n) = (segments.list.len(), segments.n);
         let mut out = Self {
             arms: vec![Vec3::zero(); segments.origins],
+            poses: Vec::new(),
+            twists: Vec::new(),
             columns: vec![Twist::zero(); n],
             column_rates: vec![Twist::zero(); n],
             turned: vec![Wrench::zero(); n],
@@ -133,6 +138,23 @@ impl LegendreSlope {
                 momenta[segment.parent] += mu;
                 composite[segment.parent].add(&inertia);
             }
+        }
+        (out.poses, out.twists) = (poses, twists);
+        out
+    }
+
+    /// `∂M v` by coordinate where the inertia of segment `i` changes, in its own frame: only on the way to the root. (2.62)
+    pub(crate) fn momenta(&self, segments: &Segments, mut i: usize, change: &Inertia) -> Vec<(usize, f64)> {
+        let mut mu = change.transformed(&self.poses[i]).mul(self.twists[i]).as_wrench();
+        let mut out = Vec::new();
+        while i != GROUND {
+            let segment = &segments.list[i];
+            let coordinates = segment.coordinate..segment.coordinate + segment.freedom();
+            out.extend(coordinates.map(|c| (c, self.columns[c].dot(mu))));
+            if let Some(origin) = segment.origin {
+                mu.ang += self.arms[origin].cross(mu.lin);
+            }
+            i = segment.parent;
         }
         out
     }

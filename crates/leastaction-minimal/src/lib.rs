@@ -39,6 +39,7 @@ mod linearize;
 mod linearized;
 mod mass_factor;
 mod options;
+mod parameters;
 mod parts;
 #[cfg(feature = "reference")]
 pub mod reference;
@@ -159,8 +160,7 @@ trait Engine: std::fmt::Debug + Send {
         state: &mut MinimalState,
         u: &[f64],
         h: f64,
-        coordinates: Coordinates,
-        out: &mut Vec<f64>,
+        out: &mut Linearization,
     ) -> Result<(), StepError>;
 }
 
@@ -214,10 +214,9 @@ impl<const N: usize> Engine for Solver<N> {
         state: &mut MinimalState,
         u: &[f64],
         h: f64,
-        coordinates: Coordinates,
-        out: &mut Vec<f64>,
+        out: &mut Linearization,
     ) -> Result<(), StepError> {
-        Self::linearize(self, mechanism, options, state, u, h, coordinates, out)
+        Self::linearize(self, mechanism, options, state, u, h, out)
     }
 }
 
@@ -413,13 +412,12 @@ impl Minimal {
         h: f64,
         coordinates: Coordinates,
     ) -> Result<Linearization, StepError> {
-        let (nv, nu) = (mechanism.nv(), mechanism.nu());
-        let mut out = Linearization { nv, nu, coordinates, matrix: Vec::new() };
+        let mut out = Linearization::new(mechanism, coordinates);
         self.linearize_into(mechanism, workspace, state, input, h, &mut out)?;
         Ok(out)
     }
 
-    /// As [`linearize`](Self::linearize) with the coordinates and the memory of `out`.
+    /// As [`linearize`](Self::linearize) with the coordinates, the parameters and the memory of `out`.
     ///
     /// # Errors
     /// As [`linearize`](Self::linearize).
@@ -435,9 +433,9 @@ impl Minimal {
         expect_length("u", input.u.len(), mechanism.nu())?;
         expect_step(h)?;
         expect_smooth(mechanism)?;
+        parameters::expect_parameters(mechanism, &out.parameters)?;
         (out.nv, out.nu) = (mechanism.nv(), mechanism.nu());
-        let coordinates = out.coordinates;
-        workspace.0.linearize(mechanism, &self.options, state, input.u, h, coordinates, &mut out.matrix)
+        workspace.0.linearize(mechanism, &self.options, state, input.u, h, out)
     }
 
     /// Polynomial degree `s`.
@@ -454,20 +452,19 @@ fn expect_step(h: f64) -> Result<(), StepError> {
     Err(StepError::BadOption { option: "step", value: h.to_string(), remedy })
 }
 
-/// Refuses the derivative of a step with rows or followers.
+/// Refuses the derivative of a step with followers or tendons.
 fn expect_smooth(mechanism: &Mechanism) -> Result<(), StepError> {
-    let row = mechanism.rows().first().map(|row| format!("friction or limits of `{}`", row.name));
     let follower = mechanism
         .followers()
         .first()
         .map(|f| format!("joint `{}`, which follows others,", mechanism.joint(f.joint).name));
     let tendon = mechanism.tendons().first().map(|tendon| format!("tendon `{}`", tendon.name));
-    match row.or(follower).or(tendon) {
+    match follower.or(tendon) {
         None => Ok(()),
         Some(what) => Err(StepError::Unsupported {
             integrator: "the derivative of a step of minimal",
             what,
-            remedy: "use `--friction off`, `--limits monitor` and `--ignore mimic,couplings`".into(),
+            remedy: "use `--ignore mimic,couplings`".into(),
         }),
     }
 }

@@ -15,7 +15,7 @@ use super::state::{MinimalState, split_position};
 use super::step::{Failure, Solver};
 use super::tendon::invert;
 use crate::integrator::StepError;
-use crate::mechanism::{JointType, Mechanism, cut};
+use crate::mechanism::{JointType, Mechanism, Parameter, cut};
 use crate::spatial::{Mat3, Quat, Vec3, Wrench};
 
 /// Columns that go through the sweeps together.
@@ -45,9 +45,19 @@ pub struct Linearization {
     pub coordinates: Coordinates,
     /// `2nv × (2nv + nu)` by rows: `[A B]`.
     pub matrix: Vec<f64>,
+    /// Parameters of the model to differentiate by as well.
+    pub parameters: Vec<Parameter>,
+    /// `2nv` rows of one number per parameter.
+    pub by_parameters: Vec<f64>,
 }
 
 impl Linearization {
+    /// Memory for a mechanism, without parameters.
+    #[must_use]
+    pub fn new(mechanism: &Mechanism, coordinates: Coordinates) -> Self {
+        let (nv, nu) = (mechanism.nv(), mechanism.nu());
+        Self { nv, nu, coordinates, matrix: Vec::new(), parameters: Vec::new(), by_parameters: Vec::new() }
+    }
     /// Entry of `A = ∂(q⁺, ·⁺)/∂(q, ·)`.
     #[must_use]
     pub fn a(&self, row: usize, column: usize) -> f64 {
@@ -69,6 +79,8 @@ pub(crate) struct LinearizeMemory {
     dq: Vec<Columns>,
     ds: Vec<Columns>,
     dp: Vec<Columns>,
+    /// What parameters take from the momentum after the step; empty where none varies.
+    after: Vec<Columns>,
 }
 
 /// What does not depend on the column: conversions at both ends, inputs, and `B`, `φ`, `p_A` of balls at the end.
@@ -87,13 +99,17 @@ struct Coupled {
     inverse: Vec<f64>,
 }
 
-/// What a unit of one input changes.
+/// What a unit of one input or parameter changes.
+#[derive(Default)]
 pub(super) struct InputChange {
     /// Efforts that change alike at all points, by coordinate.
     pub(super) efforts: Vec<(usize, f64)>,
     /// Rows that a servo's input changes: coordinate, row (the last is the momentum after the step), change.
     pub(super) rows: Vec<(usize, usize, f64)>,
     pub(super) impulses: Vec<Wrench>,
+    /// Momenta of the same velocities before and after the step, by coordinate.
+    pub(super) before: Vec<(usize, f64)>,
+    pub(super) after: Vec<(usize, f64)>,
 }
 
 /// Conversion of a floating joint's tangents at one state.
@@ -167,6 +183,7 @@ impl<const N: usize> Solver<N> {
             dq: vec![Columns::default(); n],
             ds: vec![Columns::default(); n],
             dp: vec![Columns::default(); n],
+            after: Vec::new(),
         }
     }
 
@@ -178,15 +195,14 @@ impl<const N: usize> Solver<N> {
         state: &mut MinimalState,
         u: &[f64],
         h: f64,
-        coordinates: Coordinates,
-        out: &mut Vec<f64>,
+        out: &mut Linearization,
     ) -> Result<(), StepError> {
         let options = MinimalOptions { halve: false, ..options.clone() };
         let time = state.t;
         self.choose_points(h);
         let mut memory = self.linearized.take().unwrap_or_else(|| Box::new(self.linearize_memory()));
         let mut moved = state.clone();
-        let outcome = self.slopes(mechanism, &options, &mut moved, u, h, coordinates, &mut memory);
+        let outcome = self.slopes(mechanism, &options, &mut moved, u, h, out, &mut memory);
         let outcome = outcome.and_then(|ends| {
             let ends = ends.map_err(|failure| self.explain(mechanism, &options, failure, time, h))?;
             self.fill(&ends, &mut memory, out);
@@ -205,39 +221,56 @@ impl<const N: usize> Solver<N> {
         state: &mut MinimalState,
         u: &[f64],
         h: f64,
-        coordinates: Coordinates,
+        wanted: &Linearization,
         memory: &mut LinearizeMemory,
     ) -> Result<Result<Ends, Failure>, StepError> {
+        if !state.rows.list.is_empty() {
+            self.set_modes(mechanism, &state.rows.list, &state.q);
+        }
         // The public parts that conversions of floating joints need, before and after.
-        let before = match self.end(mechanism, state, coordinates) {
+        let before = match self.end(mechanism, state, wanted.coordinates) {
             Ok(end) => end,
             Err(failure) => return Ok(Err(failure)),
         };
-        self.step(mechanism, options, state, u, h)?;
-        Ok(self.differentiate(mechanism, state, coordinates, memory, before))
+        let (time, start) = (state.t, state.q.clone());
+        let report = self.step(mechanism, options, state, u, h)?;
+        self.expect_no_event(mechanism, &report, time)?;
+        // Where rows were looked at, the positions at hand are those of the end.
+        split_position(mechanism, &start, &mut self.point.base, &mut self.point.anchors);
+        Ok(self.differentiate(mechanism, state, wanted, memory, before))
     }
 
     fn differentiate(
         &mut self,
         mechanism: &Mechanism,
         state: &MinimalState,
-        coordinates: Coordinates,
+        wanted: &Linearization,
         memory: &mut LinearizeMemory,
         (frame_before, slope_before): (Frame, Option<LegendreSlope>),
     ) -> Result<Ends, Failure> {
         self.differentiate_forces();
+        memory.slope.hold(&self.locked);
         memory
             .slope
             .factor(self.evaluated())
             .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
-        let inputs = (0..self.segments.nu).map(|j| self.input_change(j)).collect();
+        let mut inputs: Vec<InputChange> = (0..self.segments.nu).map(|j| self.input_change(j)).collect();
         let end = |ball: &BallNode<f64, N>| {
             let (b, phi) = ball.end(&self.scheme);
             (b, phi, ball.p_anchor)
         };
         let balls = self.residual.balls.iter().map(end).collect();
+        // Before the positions at the start are overwritten.
+        for parameter in &wanted.parameters {
+            let mut change = self.parameter_change(mechanism, parameter);
+            change.before = self.momentum_change(mechanism, parameter, slope_before.as_ref());
+            inputs.push(change);
+        }
         // Leaves the mass matrix of the end factored, which turns momenta into velocities.
-        let (frame_after, slope_after) = self.end(mechanism, state, coordinates)?;
+        let (frame_after, slope_after) = self.end(mechanism, state, wanted.coordinates)?;
+        for (parameter, change) in wanted.parameters.iter().zip(&mut inputs[self.segments.nu..]) {
+            change.after = self.momentum_change(mechanism, parameter, slope_after.as_ref());
+        }
         let slope_after = slope_after.map(|slope| slope.inverse(&self.segments, &self.mass));
         Ok(Ends { frame_before, slope_before, frame_after, slope_after, inputs, balls })
     }
@@ -291,7 +324,8 @@ impl<const N: usize> Solver<N> {
         );
         let nodes = self.scheme.s + 1;
         let impulses = impulses.iter().flat_map(|nodes_of| nodes_of[..nodes].to_vec());
-        InputChange { efforts, rows, impulses: impulses.map(|f| f.scale(slope)).collect() }
+        let impulses = impulses.map(|f| f.scale(slope)).collect();
+        InputChange { efforts, rows, impulses, ..InputChange::default() }
     }
 
     /// Rows of a coordinate whose effort changes by `by(g)` at the points where it is not cut.
@@ -307,11 +341,14 @@ impl<const N: usize> Solver<N> {
     }
 
     /// All columns, batch by batch.
-    fn fill(&self, ends: &Ends, memory: &mut LinearizeMemory, out: &mut Vec<f64>) {
+    fn fill(&self, ends: &Ends, memory: &mut LinearizeMemory, out: &mut Linearization) {
         let (n, nu) = (self.segments.n, self.segments.nu);
-        let width = 2 * n + nu;
-        out.clear();
-        out.resize(2 * n * width, 0.0);
+        let (inner, width) = (2 * n + nu, 2 * n + ends.inputs.len());
+        for (list, columns) in [(&mut out.matrix, inner), (&mut out.by_parameters, width - inner)] {
+            list.clear();
+            list.resize(2 * n * columns, 0.0);
+        }
+        memory.after.clear();
         let coupled = self.coupled_columns(ends, memory);
         for first in (0..width).step_by(BATCH) {
             self.set_columns(ends, memory, first, width);
@@ -327,9 +364,16 @@ impl<const N: usize> Solver<N> {
                 }
             }
             let count = BATCH.min(width - first);
-            for c in 0..n {
-                out[c * width + first..][..count].copy_from_slice(&memory.dq[c].0[..count]);
-                out[(n + c) * width + first..][..count].copy_from_slice(&memory.ds[c].0[..count]);
+            let (plain, np) = (count.min(inner.saturating_sub(first)), width - inner);
+            for (row, values) in memory.dq.iter().chain(&memory.ds).enumerate() {
+                let (own, others) = values.0[..count].split_at(plain);
+                if !own.is_empty() {
+                    out.matrix[row * inner + first..][..plain].copy_from_slice(own);
+                }
+                if !others.is_empty() {
+                    let at = row * np + (first + plain - inner);
+                    out.by_parameters[at..][..others.len()].copy_from_slice(others);
+                }
             }
         }
     }
@@ -415,7 +459,8 @@ impl<const N: usize> Solver<N> {
     /// What varies in the columns `first..first + BATCH`.
     fn set_columns(&self, ends: &Ends, memory: &mut LinearizeMemory, first: usize, width: usize) {
         let (n, s) = (self.segments.n, self.scheme.s);
-        let LinearizeMemory { columns, mass, dq, ds, dp, .. } = memory;
+        let LinearizeMemory { columns, mass, dq, ds, dp, after, .. } = memory;
+        after.clear();
         dq.fill(Columns::default());
         ds.fill(Columns::default());
         columns.effort.clear();
@@ -430,12 +475,15 @@ impl<const N: usize> Solver<N> {
                 ds[column - n].0[lane] = 1.0;
             } else {
                 columns.effort.resize(n, Columns::default());
-                if !self.segments.servos.is_empty() {
+                let change = &ends.inputs[column - 2 * n];
+                if !change.after.is_empty() {
+                    after.resize(n, Columns::default());
+                }
+                if !change.rows.is_empty() {
                     columns.driven.resize(n * s, Columns::default());
                     columns.driven_momentum.resize(n, Columns::default());
                 }
                 columns.impulse.resize(self.segments.list.len() * (s + 1), [Columns::default(); 6]);
-                let change = &ends.inputs[column - 2 * n];
                 for (c, gear) in &change.efforts {
                     columns.effort[*c].0[lane] += gear;
                 }
@@ -458,6 +506,11 @@ impl<const N: usize> Solver<N> {
             Some(slope) => slope.apply(&self.segments, mass, dq, ds, dp),
             None => dp.copy_from_slice(ds),
         }
+        for lane in (2 * n).saturating_sub(first)..BATCH.min(width - first) {
+            let change = &ends.inputs[first + lane - 2 * n];
+            change.before.iter().for_each(|(c, by)| dp[*c].0[lane] += by);
+            change.after.iter().for_each(|(c, by)| after[*c].0[lane] += by);
+        }
         columns.shift.copy_from_slice(dq);
         columns.rhs.fill(Columns::default());
         for (rhs, dp) in columns.rhs.iter_mut().step_by(s).zip(dp.iter()) {
@@ -471,7 +524,10 @@ impl<const N: usize> Solver<N> {
     /// Turns increments and momenta into variations of the next state, in `dq` and `ds`.
     fn outputs(&self, ends: &Ends, memory: &mut LinearizeMemory) {
         let s = self.scheme.s;
-        let LinearizeMemory { columns, mass, dq, ds, .. } = memory;
+        let LinearizeMemory { columns, mass, dq, ds, after, .. } = memory;
+        for (momentum, driven) in columns.momentum.iter_mut().zip(&columns.driven_momentum) {
+            *momentum += *driven;
+        }
         for segment in &self.segments.list {
             let c = segment.coordinate;
             if segment.motion == Motion::Ball {
@@ -488,10 +544,10 @@ impl<const N: usize> Solver<N> {
             } else {
                 dq[c] = columns.shift[c] + columns.delta[c * s + s - 1];
                 ds[c] = columns.momentum[c];
-                if let Some(driven) = columns.driven_momentum.get(c) {
-                    ds[c] += *driven;
-                }
             }
+        }
+        for (ds, after) in ds.iter_mut().zip(after.iter()) {
+            *ds -= *after;
         }
         if let Some(slope) = &ends.slope_after {
             slope.apply(&self.segments, &self.mass, mass, dq, ds);

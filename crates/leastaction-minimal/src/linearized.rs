@@ -1,15 +1,27 @@
 //! A step of this engine with its derivative, as callers that know only the trait want it.
 
 use crate::integrator::{Input, LinearizedStep, StepError, StepLinearization};
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, Parameter};
+use crate::parameters::expect_parameters;
 use crate::{Coordinates, Linearization, Minimal};
 
 impl LinearizedStep for Minimal {
     type Slope = Linearization;
 
     fn slope(&self, mechanism: &Mechanism, _workspace: &Self::Workspace) -> Linearization {
-        let (nv, nu) = (mechanism.nv(), mechanism.nu());
-        Linearization { nv, nu, coordinates: Coordinates::Velocity, matrix: Vec::new() }
+        Linearization::new(mechanism, Coordinates::Velocity)
+    }
+
+    fn differentiate_by(
+        &self,
+        mechanism: &Mechanism,
+        slope: &mut Linearization,
+        parameters: &[Parameter],
+    ) -> Result<(), StepError> {
+        expect_parameters(mechanism, parameters)?;
+        slope.parameters.clear();
+        slope.parameters.extend_from_slice(parameters);
+        Ok(())
     }
 
     fn step_linearized(
@@ -33,6 +45,8 @@ impl LinearizedStep for Minimal {
         out.velocities.clone_from(&out.positions);
         out.inputs = slope.nu;
         out.matrix.clone_from(&slope.matrix);
+        out.parameters = slope.parameters.len();
+        out.by_parameters.clone_from(&slope.by_parameters);
         Ok(())
     }
 }

@@ -195,6 +195,26 @@ impl<const N: usize> Solver<N> {
         outcome
     }
 
+    /// Refuses to differentiate a step in which a row stopped, let go or reached a limit: the map has a kink there, and the
+    /// equations at hand are those of its last part.
+    pub(crate) fn expect_no_event(
+        &self,
+        mechanism: &Mechanism,
+        report: &StepReport,
+        time: f64,
+    ) -> Result<(), StepError> {
+        if report.events == 0 && report.parts <= 1 {
+            return Ok(());
+        }
+        let row = self.events().iter().find_map(|event| mechanism.rows().get(event.row?));
+        Err(StepError::Singular {
+            time,
+            what: "derivative of a step in which a joint starts, stops or reaches a limit",
+            joint: row.map_or("of the mechanism".into(), |row| row.name.clone()),
+            remedy: "differentiate another step",
+        })
+    }
+
     /// What happened in the last step.
     pub(crate) fn events(&self) -> &[crate::integrator::RowEvent] {
         self.driver.as_ref().map_or(&[], |memory| memory.0.events())

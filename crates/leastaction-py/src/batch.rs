@@ -263,6 +263,12 @@ impl Row {
 /// Many motions of one mechanism, stepped together on all processors.
 ///
 /// A row whose step fails stays where it was, `ok` says so, and the others go on.
+///
+/// >>> import leastaction as la
+/// >>> batch = la.BatchSimulator(la.load("@chain/2"), 5, step=0.01)
+/// >>> batch.step(steps=10)
+/// >>> batch.q.shape, bool(batch.ok.all())
+/// ((5, 2), True)
 #[pyclass(frozen, module = "leastaction._core", weakref)]
 pub(crate) struct BatchSimulator {
     engine: Engine,

@@ -114,113 +114,129 @@ fn twist_of(dynamics: &Dynamics, mechanism: &Model3, place: Place) -> Twist {
     }
 }
 
-#[pymethods]
+/// Widths of arguments and results.
+struct Widths {
+    nq: usize,
+    nv: usize,
+    nu: usize,
+}
+
 impl Mechanism {
-    /// Generalised forces of a motion: `M(q) a + c(q, v) + g(q)`. Springs, dampers and inputs are not part of it.
-    #[pyo3(signature = (q, v, a, *, out = None, check = true))]
-    fn inverse_dynamics<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        a: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
-        let arguments = [(q, "q", m.nq()), (v, "v", n), (a, "a", n)];
-        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, a], out| {
-            d.inverse_dynamics_into(m, q, v, a, out);
-        })
+    fn widths(&self) -> Widths {
+        let m = &self.shared.mechanism;
+        Widths { nq: m.nq(), nv: m.nv(), nu: m.nu() }
     }
+}
+
+/// One width by its name, or a number.
+macro_rules! width {
+    ($widths:ident, $number:literal) => {
+        $number
+    };
+    ($widths:ident, $name:ident) => {
+        $widths.$name
+    };
+}
+
+/// Kernels that take rows of numbers and nothing else: `name(argument: width, …) -> [shape of a row], |dynamics, mechanism, out| body`.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $width:ident),+) -> [$($tail:tt),*], |$d:pat_param, $m:pat_param, $out:ident| $body:expr;)+) => {
+        #[pymethods]
+        impl Mechanism {$(
+            $(#[$doc])*
+            #[pyo3(signature = ($($argument),+, *, out = None, check = true))]
+            fn $name<'py>(
+                &self,
+                py: Python<'py>,
+                $($argument: Any<'_, 'py>),+,
+                out: Option<Any<'_, 'py>>,
+                check: bool,
+            ) -> PyResult<Array<'py>> {
+                let widths = self.widths();
+                let arguments = [$(($argument, stringify!($argument), widths.$width)),+];
+                let tail: &[usize] = &[$(width!(widths, $tail)),*];
+                apply(py, &self.shared, arguments, out, tail, check, |$d, $m, [$($argument),+], $out| $body)
+            }
+        )+}
+    };
+}
+
+kernels! {
+    /// Generalised forces of a motion: `M(q) a + c(q, v) + g(q)`. Springs, dampers and inputs are not part of it.
+    ///
+    /// >>> import leastaction as la, numpy as np
+    /// >>> mech = la.load("@chain/3")
+    /// >>> mech.inverse_dynamics(np.zeros((5, 3)), np.zeros(3), np.zeros(3)).shape
+    /// (5, 3)
+    inverse_dynamics(q: nq, v: nv, a: nv) -> [nv], |d, m, out| d.inverse_dynamics_into(m, q, v, a, out);
 
     /// Accelerations under generalised forces and gravity. Springs, dampers and inputs are not part of it; see `acceleration`.
-    #[pyo3(signature = (q, v, tau, *, out = None, check = true))]
-    fn forward_dynamics<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        tau: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
-        let arguments = [(q, "q", m.nq()), (v, "v", n), (tau, "tau", n)];
-        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, tau], out| {
-            d.forward_dynamics_into(m, q, v, tau, out);
-        })
-    }
+    ///
+    /// >>> import leastaction as la, numpy as np
+    /// >>> mech = la.load("@chain/3")
+    /// >>> q, v = np.array([0.1, 0.2, 0.3]), np.ones(3)
+    /// >>> a = mech.forward_dynamics(q, v, np.zeros(3))
+    /// >>> bool(abs(mech.inverse_dynamics(q, v, a)).max() < 1e-12)
+    /// True
+    forward_dynamics(q: nq, v: nv, tau: nv) -> [nv], |d, m, out| d.forward_dynamics_into(m, q, v, tau, out);
 
     /// Accelerations of the free motion under the inputs: every force of the model but those that close loops.
-    #[pyo3(signature = (q, v, u, *, out = None, check = true))]
-    fn acceleration<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        u: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
-        let arguments = [(q, "q", m.nq()), (v, "v", n), (u, "u", m.nu())];
-        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, u], out| {
-            d.acceleration_into(m, q, v, u, out);
-        })
-    }
+    acceleration(q: nq, v: nv, u: nu) -> [nv], |d, m, out| d.acceleration_into(m, q, v, u, out);
 
     /// Generalised forces of springs, dampers, inputs, drag and thrusters.
-    #[pyo3(signature = (q, v, u, *, out = None, check = true))]
-    fn applied_forces<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        u: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (m, n) = (&self.shared.mechanism, self.shared.mechanism.nv());
-        let arguments = [(q, "q", m.nq()), (v, "v", n), (u, "u", m.nu())];
-        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v, u], out| {
-            d.applied_forces_into(m, q, v, u, out);
-        })
-    }
+    applied_forces(q: nq, v: nv, u: nu) -> [nv], |d, m, out| d.applied_forces_into(m, q, v, u, out);
 
     /// The mass matrix, armature included.
-    #[pyo3(signature = (q, *, out = None, check = true))]
-    fn mass_matrix<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        apply(py, &self.shared, [(q, "q", nq)], out, &[n, n], check, |d, m, [q], out| {
-            d.mass_matrix_into(m, q, out);
-        })
-    }
+    ///
+    /// >>> import leastaction as la, numpy as np
+    /// >>> M = la.load("@chain/3").mass_matrix(np.zeros(3))
+    /// >>> bool(np.array_equal(M, M.T) and np.linalg.eigvalsh(M).min() > 0)
+    /// True
+    mass_matrix(q: nq) -> [nv, nv], |d, m, out| d.mass_matrix_into(m, q, out);
 
     /// Forces of gravity and velocity: `c(q, v) + g(q)`, inverse dynamics without acceleration.
-    #[pyo3(signature = (q, v, *, out = None, check = true))]
-    fn bias<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        let still = vec![0.0; n];
-        let arguments = [(q, "q", nq), (v, "v", n)];
-        apply(py, &self.shared, arguments, out, &[n], check, |d, m, [q, v], out| {
-            d.inverse_dynamics_into(m, q, v, &still, out);
-        })
-    }
+    bias(q: nq, v: nv) -> [nv], |d, m, out| d.inverse_dynamics_into(m, q, v, &zeros(m.nv()), out);
 
+    /// Kinetic energy in joule, armature included.
+    kinetic_energy(q: nq, v: nv) -> [], |d, m, out| out[0] = d.observe(m, q, v).kinetic;
+
+    /// Potential energy of gravity and springs in joule.
+    potential_energy(q: nq) -> [], |d, m, out| out[0] = d.observe(m, q, &zeros(m.nv())).potential;
+
+    /// Kinetic plus potential energy in joule.
+    energy(q: nq, v: nv) -> [], |d, m, out| out[0] = d.observe(m, q, v).total();
+
+    /// Centre of mass in the world.
+    com(q: nq) -> [3], |d, m, out| out.copy_from_slice(&d.observe(m, q, &zeros(m.nv())).com.0);
+
+    /// Total momentum, angular first, world axes, about the world origin.
+    momentum(q: nq, v: nv) -> [6], |d, m, out| out.copy_from_slice(&d.observe(m, q, v).momentum.to_array());
+
+    /// Total momentum, angular first, world axes, about the centre of mass.
+    centroidal_momentum(q: nq, v: nv) -> [6],
+        |d, m, out| out.copy_from_slice(&Dynamics::centroidal(&d.observe(m, q, v)).to_array());
+
+    /// The matrix, 6 × nv, that makes the centroidal momentum of the velocities.
+    centroidal_matrix(q: nq) -> [6, nv], |d, m, out| {
+        let n = m.nv();
+        let mut unit = vec![0.0; n];
+        for c in 0..n {
+            unit[c] = 1.0;
+            let momentum = Dynamics::centroidal(&d.observe(m, q, &unit)).to_array();
+            (0..6).for_each(|r| out[r * n + c] = momentum[r]);
+            unit[c] = 0.0;
+        }
+    };
+
+    /// Positions moved by a tangent: `q ⊞ dq`, which is `q + dq` but for rotations.
+    retract(q: nq, dq: nv) -> [nq], |_, m, out| m.retract(q, dq, out);
+
+    /// The tangent at `a` that leads to `b`: `retract(a, difference(a, b)) == b`.
+    difference(a: nq, b: nq) -> [nv], |_, m, out| m.difference(a, b, out);
+}
+
+#[pymethods]
+impl Mechanism {
     /// Pose of a body or frame in the world as a 4 × 4 matrix.
     #[pyo3(signature = (place, q, *, out = None, check = true))]
     fn pose<'py>(
@@ -302,143 +318,9 @@ impl Mechanism {
             }
         })
     }
-
-    /// Kinetic energy in joule, armature included.
-    #[pyo3(signature = (q, v, *, check = true))]
-    fn kinetic_energy<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        self.observed(py, q, v, &[], check, |d, m, q, v, out| out[0] = d.observe(m, q, v).kinetic)
-    }
-
-    /// Potential energy of gravity and springs in joule.
-    #[pyo3(signature = (q, *, check = true))]
-    fn potential_energy<'py>(&self, py: Python<'py>, q: Any<'_, 'py>, check: bool) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        let still = vec![0.0; n];
-        apply(py, &self.shared, [(q, "q", nq)], None, &[], check, |d, m, [q], out| {
-            out[0] = d.observe(m, q, &still).potential;
-        })
-    }
-
-    /// Kinetic plus potential energy in joule.
-    #[pyo3(signature = (q, v, *, check = true))]
-    fn energy<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        self.observed(py, q, v, &[], check, |d, m, q, v, out| out[0] = d.observe(m, q, v).total())
-    }
-
-    /// Centre of mass in the world.
-    #[pyo3(signature = (q, *, check = true))]
-    fn com<'py>(&self, py: Python<'py>, q: Any<'_, 'py>, check: bool) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        let still = vec![0.0; n];
-        apply(py, &self.shared, [(q, "q", nq)], None, &[3], check, |d, m, [q], out| {
-            out.copy_from_slice(&d.observe(m, q, &still).com.0);
-        })
-    }
-
-    /// Total momentum, angular first, world axes, about the world origin.
-    #[pyo3(signature = (q, v, *, check = true))]
-    fn momentum<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        self.observed(py, q, v, &[6], check, |d, m, q, v, out| {
-            out.copy_from_slice(&d.observe(m, q, v).momentum.to_array());
-        })
-    }
-
-    /// Total momentum, angular first, world axes, about the centre of mass.
-    #[pyo3(signature = (q, v, *, check = true))]
-    fn centroidal_momentum<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        self.observed(py, q, v, &[6], check, |d, m, q, v, out| {
-            out.copy_from_slice(&Dynamics::centroidal(&d.observe(m, q, v)).to_array());
-        })
-    }
-
-    /// The matrix, 6 × nv, that makes the centroidal momentum of the velocities.
-    #[pyo3(signature = (q, *, check = true))]
-    fn centroidal_matrix<'py>(&self, py: Python<'py>, q: Any<'_, 'py>, check: bool) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        apply(py, &self.shared, [(q, "q", nq)], None, &[6, n], check, |d, m, [q], out| {
-            let mut unit = vec![0.0; n];
-            for c in 0..n {
-                unit[c] = 1.0;
-                let momentum = Dynamics::centroidal(&d.observe(m, q, &unit)).to_array();
-                (0..6).for_each(|r| out[r * n + c] = momentum[r]);
-                unit[c] = 0.0;
-            }
-        })
-    }
-
-    /// Positions moved by a tangent: `q ⊞ dq`, which is `q + dq` but for rotations.
-    #[pyo3(signature = (q, dq, *, out = None, check = true))]
-    fn retract<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        dq: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        let arguments = [(q, "q", nq), (dq, "dq", n)];
-        apply(py, &self.shared, arguments, out, &[nq], check, |_, m, [q, dq], out| m.retract(q, dq, out))
-    }
-
-    /// The tangent at `a` that leads to `b`: `retract(a, difference(a, b)) == b`.
-    #[pyo3(signature = (a, b, *, out = None, check = true))]
-    fn difference<'py>(
-        &self,
-        py: Python<'py>,
-        a: Any<'_, 'py>,
-        b: Any<'_, 'py>,
-        out: Option<Any<'_, 'py>>,
-        check: bool,
-    ) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        let arguments = [(a, "a", nq), (b, "b", nq)];
-        apply(py, &self.shared, arguments, out, &[n], check, |_, m, [a, b], out| m.difference(a, b, out))
-    }
 }
 
 fn zeros(n: usize) -> Cow<'static, [f64]> {
     const STILL: [f64; 64] = [0.0; 64];
     if n <= STILL.len() { Cow::Borrowed(&STILL[..n]) } else { Cow::Owned(vec![0.0; n]) }
-}
-
-impl Mechanism {
-    /// Something that is observed at positions and velocities.
-    fn observed<'py>(
-        &self,
-        py: Python<'py>,
-        q: Any<'_, 'py>,
-        v: Any<'_, 'py>,
-        tail: &[usize],
-        check: bool,
-        kernel: impl Fn(&mut Dynamics, &Model3, &[f64], &[f64], &mut [f64]) + Sync,
-    ) -> PyResult<Array<'py>> {
-        let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        let arguments = [(q, "q", nq), (v, "v", n)];
-        apply(py, &self.shared, arguments, None, tail, check, |d, m, [q, v], out| kernel(d, m, q, v, out))
-    }
 }

@@ -7,6 +7,8 @@ mod errors;
 mod kernels;
 mod keywords;
 mod mechanism;
+mod motions;
+mod parameters;
 mod plant;
 mod simulator;
 mod state;

@@ -125,6 +125,10 @@ static LIVING: Mutex<Option<HashMap<String, Weak<Shared>>>> = Mutex::new(None);
 /// A mechanism: bodies, joints, loops, and everything that can be computed from them.
 ///
 /// Made by `load` or by `Model.build`. It never changes; simulators, states and problems keep it alive.
+///
+/// >>> import leastaction as la
+/// >>> la.load("@chain/3")
+/// <Mechanism `chain-3`: 3 bodies, nq 3, nv 3, nu 0>
 #[pyclass(frozen, module = "leastaction._core", weakref)]
 #[derive(Debug)]
 pub(crate) struct Mechanism {
@@ -344,6 +348,10 @@ impl Mechanism {
 }
 
 /// Reads and builds a model: a URDF, MJCF or JSON file, or a built-in such as `@double-pendulum`.
+///
+/// >>> import leastaction as la
+/// >>> la.load("@chain/3", gravity=[0, 0, 0]).gravity
+/// array([0., 0., 0.])
 #[pyfunction]
 #[pyo3(signature = (model, /, **settings))]
 pub(crate) fn load(
@@ -367,6 +375,10 @@ pub(crate) fn load(
 }
 
 /// A mechanism from the JSON text of a model.
+///
+/// >>> import leastaction as la
+/// >>> la.from_json(la.load("@chain/3").to_json()).nv
+/// 3
 #[pyfunction]
 #[pyo3(signature = (text, /, name = "model", **settings))]
 pub(crate) fn from_json(

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use leastaction::control::{MaximalPlant, MinimalPlant, Plant as CorePlant};
 use leastaction::integrator::{Method, StepError};
-use leastaction::mechanism::State as CoreState;
+use leastaction::mechanism::{Parameter, State as CoreState};
 use leastaction::spatial::{Quat, Vec3};
 use leastaction_study::failure::Failure;
 use numpy::PyArrayDyn;
@@ -15,32 +15,62 @@ use pyo3::types::PyDict;
 use crate::arrays::{Output, Reader, Rows, Writer, common_lead};
 use crate::errors::{raise, step_error};
 use crate::mechanism::{Mechanism, Shared};
+use crate::parameters::{changed, named};
 use crate::simulator::Engine;
 use crate::state::stretched;
 use crate::threads::{count, each_row};
 
-type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
-type Any<'a, 'py> = &'a Bound<'py, PyAny>;
-type Boxed = Box<dyn CorePlant + Send>;
+pub(crate) type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
+pub(crate) type Any<'a, 'py> = &'a Bound<'py, PyAny>;
+pub(crate) type Boxed = Box<dyn CorePlant + Send>;
 
 /// A step as a function: `(q, v, u) → (q⁺, v⁺)`, and its derivative in tangents, exact to rounding.
 ///
-/// Each step starts from positions and velocities alone. With loops, derivatives are those of admissible changes: their
-/// columns stand at free coordinates, and are zero elsewhere.
+/// Each step starts from positions and velocities alone. With loops, a state that is not admissible is moved to the nearest one
+/// first, and derivatives are those of that. `parameters` names numbers of the model to differentiate by as well; `at` is the
+/// same plant at other values of them.
+///
+/// >>> import leastaction as la, numpy as np
+/// >>> plant = la.Plant(la.load("@chain/2"), step=0.01, parameters=["mass"])
+/// >>> plant.parameters, plant.values
+/// (['mass.link0', 'mass.link1'], array([1., 1.]))
+/// >>> q, v, A, B, C = plant.linearize(np.zeros(2), np.ones(2))
+/// >>> A.shape, B.shape, C.shape
+/// ((4, 4), (4, 0), (4, 2))
 #[pyclass(frozen, module = "leastaction._core")]
 pub(crate) struct Plant {
-    engine: Engine,
+    pub(crate) engine: Engine,
     threads: usize,
+    parameters: Vec<Parameter>,
     idle: Mutex<Vec<Boxed>>,
 }
 
+/// Gradients by `q`, `v`, `u` and parameters.
+pub(crate) type Gradients<'py> = (Array<'py>, Array<'py>, Array<'py>, Array<'py>);
+type Pickled = (Mechanism, String, usize, Vec<String>);
+
 /// A batch of states and inputs.
-struct Batch<'py> {
-    q: Rows<'py>,
-    v: Rows<'py>,
-    u: Rows<'py>,
-    lead: Option<Vec<usize>>,
-    rows: usize,
+pub(crate) struct Batch<'py> {
+    pub(crate) q: Rows<'py>,
+    pub(crate) v: Rows<'py>,
+    pub(crate) u: Rows<'py>,
+    pub(crate) lead: Option<Vec<usize>>,
+    pub(crate) rows: usize,
+}
+
+impl<'py> Batch<'py> {
+    /// The common leading axes of all arguments, and of others beside them.
+    pub(crate) fn aligned(mut self, py: Python<'py>, others: &[&Rows<'py>]) -> PyResult<Self> {
+        let mut all = vec![&self.q, &self.v, &self.u];
+        all.extend(others);
+        for rows in &all {
+            rows.expect_finite(py)?;
+        }
+        let lead = common_lead(py, &all)?;
+        self.rows = lead.as_ref().map_or(1, |lead| lead.iter().product());
+        self.lead = lead;
+        Ok(self)
+    }
 }
 
 /// Memory of one thread.
@@ -52,22 +82,39 @@ struct Desk {
 }
 
 impl Plant {
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.engine.shared
     }
 
     fn make(&self) -> Result<Boxed, StepError> {
         let (handle, h) = (self.engine.handle.clone(), self.engine.step);
-        Ok(match handle.0.method {
+        let mut made: Boxed = match handle.0.method {
             Method::Minimal => {
                 let order = handle.0.options.order.unwrap_or(4);
                 Box::new(MinimalPlant::new(handle, order, h)?)
             }
             _ => Box::new(MaximalPlant::new(handle, h)?),
-        })
+        };
+        made.differentiate_by(&self.parameters)?;
+        Ok(made)
     }
 
-    fn batch<'py>(
+    fn of(py: Python<'_>, engine: Engine, threads: usize, parameters: Vec<Parameter>) -> PyResult<Self> {
+        let plant = Self { threads, idle: Mutex::new(Vec::new()), parameters, engine };
+        // What can't be stepped or differentiated at all is refused here.
+        let made = plant.make().map_err(|error| step_error(py, &error))?;
+        if let Ok(mut idle) = plant.idle.lock() {
+            idle.push(made);
+        }
+        Ok(plant)
+    }
+
+    /// Number of parameters.
+    pub(crate) fn np(&self) -> usize {
+        self.parameters.len()
+    }
+
+    pub(crate) fn batch<'py>(
         &self,
         py: Python<'py>,
         q: Any<'_, 'py>,
@@ -78,21 +125,17 @@ impl Plant {
         let q = Rows::new(q, "q", m.nq())?;
         let v = Rows::new(v, "v", m.nv())?;
         let u = Rows::or(u, "u", m.nu(), || vec![0.0; m.nu()])?;
-        for rows in [&q, &v, &u] {
-            rows.expect_finite(py)?;
-        }
-        for r in 0..q.rows() {
-            if let Some(joint) = self.shared().stretched(q.row(r)) {
+        let batch = Batch { q, v, u, lead: None, rows: 1 }.aligned(py, &[])?;
+        for r in 0..batch.q.rows() {
+            if let Some(joint) = self.shared().stretched(batch.q.row(r)) {
                 return Err(stretched(py, joint));
             }
         }
-        let lead = common_lead(py, &[&q, &v, &u])?;
-        let rows = lead.as_ref().map_or(1, |lead| lead.iter().product());
-        Ok(Batch { q, v, u, lead, rows })
+        Ok(batch)
     }
 
-    /// Does `work` for every row; the first failure in the order of rows is raised.
-    fn each(
+    /// Does `work` for every row of states and inputs; the first failure in the order of rows is raised.
+    pub(crate) fn each(
         &self,
         py: Python<'_>,
         batch: &Batch<'_>,
@@ -106,7 +149,35 @@ impl Plant {
         ) -> Result<(), StepError>
         + Sync,
     ) -> PyResult<()> {
-        let (q, v, u) = (batch.q.reader(), batch.v.reader(), batch.u.reader());
+        let (q, v) = (batch.q.reader(), batch.v.reader());
+        self.each_row(py, batch, |desk, u, row| {
+            let Desk { plant: Some(plant), x, next, slope } = desk else { return Ok(()) };
+            x.q.copy_from_slice(q.row(row));
+            x.v.copy_from_slice(v.row(row));
+            work(plant, x, u, next, slope, row)
+        })
+    }
+
+    /// The same where a row is a whole motion; `work` is given a state to fill.
+    pub(crate) fn each_motion(
+        &self,
+        py: Python<'_>,
+        batch: &Batch<'_>,
+        work: impl Fn(&mut Boxed, &CoreState, &[f64], usize) -> Result<(), StepError> + Sync,
+    ) -> PyResult<()> {
+        self.each_row(py, batch, |desk, u, row| {
+            let Desk { plant: Some(plant), x, .. } = desk else { return Ok(()) };
+            work(plant, x, u, row)
+        })
+    }
+
+    fn each_row(
+        &self,
+        py: Python<'_>,
+        batch: &Batch<'_>,
+        work: impl Fn(&mut Desk, &[f64], usize) -> Result<(), StepError> + Sync,
+    ) -> PyResult<()> {
+        let u = batch.u.reader();
         let failed: Mutex<Option<(usize, StepError)>> = Mutex::new(None);
         let start = self.engine.handle.neutral_state();
         let fail = |row: usize, error: StepError| {
@@ -122,10 +193,7 @@ impl Plant {
                     Err(error) => return fail(row, error),
                 }
             }
-            let Desk { plant: Some(plant), x, next, slope } = desk else { return };
-            x.q.copy_from_slice(q.row(row));
-            x.v.copy_from_slice(v.row(row));
-            if let Err(error) = work(plant, x, u.row(row), next, slope, row) {
+            if let Err(error) = work(desk, u.row(row), row) {
                 fail(row, error);
             }
         };
@@ -155,7 +223,7 @@ impl Plant {
     }
 
     /// The tangent form of a gradient by the numbers of `q`: `Jᵀ g` with `J = ∂(q ⊞ δ)/∂δ`.
-    fn tangent_of(&self, q: &[f64], g: &[f64], out: &mut [f64]) {
+    pub(crate) fn tangent_of(&self, q: &[f64], g: &[f64], out: &mut [f64]) {
         self.joints(|kind, qs, vs| match kind {
             Turn::None => out[vs].copy_from_slice(&g[qs]),
             Turn::Ball | Turn::Free => {
@@ -173,7 +241,7 @@ impl Plant {
     }
 
     /// The gradient by the numbers of `q` of a tangent one: `J (Jᵀ J)⁻¹ g`, which has no part along the quaternion.
-    fn of_tangent(&self, q: &[f64], g: &[f64], out: &mut [f64]) {
+    pub(crate) fn of_tangent(&self, q: &[f64], g: &[f64], out: &mut [f64]) {
         self.joints(|kind, qs, vs| match kind {
             Turn::None => out[qs].copy_from_slice(&g[vs]),
             Turn::Ball | Turn::Free => {
@@ -224,10 +292,11 @@ fn put(q: Writer, v: Writer, row: usize, next: &CoreState) {
 #[pymethods]
 impl Plant {
     #[new]
-    #[pyo3(signature = (mechanism, /, *, threads = None, **settings))]
+    #[pyo3(signature = (mechanism, /, *, parameters = Vec::new(), threads = None, **settings))]
     fn new<'py>(
         py: Python<'py>,
         mechanism: &Bound<'py, Mechanism>,
+        parameters: Vec<String>,
         threads: Option<usize>,
         settings: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -245,13 +314,36 @@ impl Plant {
             Method::Maximal => return Err(no("derivatives of steps of a higher order", "leave `order` out")),
             _ => return Err(no("derivatives of a step", "give integrator=\"minimal\" or \"maximal\"")),
         }
-        let plant = Self { threads: count(py, threads)?, idle: Mutex::new(Vec::new()), engine };
-        // What can't be stepped at all is refused here.
-        let made = plant.make().map_err(|error| step_error(py, &error))?;
-        if let Ok(mut idle) = plant.idle.lock() {
-            idle.push(made);
+        let parameters = named(py, &engine.shared, &parameters)?;
+        Self::of(py, engine, count(py, threads)?, parameters)
+    }
+
+    /// Names of the parameters it is differentiated by.
+    #[getter]
+    fn parameters(&self) -> Vec<String> {
+        self.parameters.iter().map(|p| p.name(&self.shared().mechanism)).collect()
+    }
+    /// Values of these parameters.
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> Array<'py> {
+        let mut out = Output::new(py, None, &[self.np()]);
+        for (out, p) in out.numbers().iter_mut().zip(&self.parameters) {
+            *out = p.value(&self.shared().mechanism);
         }
-        Ok(plant)
+        out.into_array()
+    }
+    /// The same plant at other values of its parameters.
+    #[pyo3(signature = (values, /))]
+    fn at(&self, py: Python<'_>, values: Any<'_, '_>) -> PyResult<Self> {
+        let values = Rows::new(values, "values", self.np())?;
+        if values.lead().is_some() {
+            return Err(crate::errors::shape_error(py, "values", &format!("({},)", self.np()), "a batch"));
+        }
+        values.expect_finite(py)?;
+        let list = self.parameters.iter().copied().zip(values.row(0).iter().copied());
+        let shared = changed(py, self.shared(), list)?;
+        let engine = Engine::new(py, &shared, self.engine.settings.clone())?;
+        Self::of(py, engine, self.threads, self.parameters.clone())
     }
 
     /// Length of a step in seconds.
@@ -287,7 +379,8 @@ impl Plant {
         Ok((out_q.into_array(), out_v.into_array()))
     }
 
-    /// Positions and velocities after one step and its derivative: `A` (2 nv × 2 nv) and `B` (2 nv × nu) in tangents.
+    /// Positions and velocities after one step and its derivative: `A` (2 nv × 2 nv), `B` (2 nv × nu) and `C` (2 nv × parameters)
+    /// in tangents.
     #[pyo3(signature = (q, v, u = None))]
     fn linearize<'py>(
         &self,
@@ -295,30 +388,35 @@ impl Plant {
         q: Any<'_, 'py>,
         v: Any<'_, 'py>,
         u: Option<Any<'_, 'py>>,
-    ) -> PyResult<(Array<'py>, Array<'py>, Array<'py>, Array<'py>)> {
+    ) -> PyResult<(Array<'py>, Array<'py>, Array<'py>, Array<'py>, Array<'py>)> {
         let batch = self.batch(py, q, v, u)?;
         let m = &self.engine.handle;
-        let (nx, nu, lead) = (2 * m.nv(), m.nu(), batch.lead.as_deref());
+        let (nx, nu, np, lead) = (2 * m.nv(), m.nu(), self.np(), batch.lead.as_deref());
         let (out_q, out_v) = (Output::new(py, lead, &[m.nq()]), Output::new(py, lead, &[m.nv()]));
         let (out_a, out_b) = (Output::new(py, lead, &[nx, nx]), Output::new(py, lead, &[nx, nu]));
         let (wq, wv) = (out_q.writer(m.nq()), out_v.writer(m.nv()));
-        let (wa, wb) = (out_a.writer(nx * nx), out_b.writer(nx * nu));
+        let out_c = Output::new(py, lead, &[nx, np]);
+        let (wa, wb, wc) = (out_a.writer(nx * nx), out_b.writer(nx * nu), out_c.writer(nx * np));
         self.each(py, &batch, |plant, x, u, next, slope, row| {
             plant.linearize(x, u, next, slope)?;
             put(wq, wv, row, next);
             let (a, b) = (wa.row(row), wb.row(row));
-            for (i, line) in slope.chunks_exact(nx + nu).enumerate() {
+            wc.row(row).copy_from_slice(plant.by_parameters());
+            for (i, line) in slope.chunks_exact_mut(nx + nu).enumerate() {
+                plant.by_given_state(x, &mut line[..nx]);
                 a[i * nx..(i + 1) * nx].copy_from_slice(&line[..nx]);
                 b[i * nu..(i + 1) * nu].copy_from_slice(&line[nx..]);
             }
             Ok(())
         })?;
-        Ok((out_q.into_array(), out_v.into_array(), out_a.into_array(), out_b.into_array()))
+        let (q, v) = (out_q.into_array(), out_v.into_array());
+        Ok((q, v, out_a.into_array(), out_b.into_array(), out_c.into_array()))
     }
 
-    /// Gradients by `q`, `v`, `u` of a function whose gradients by the next `q` and `v` are given.
+    /// Gradients by `q`, `v`, `u` and the parameters of a function whose gradients by the next `q` and `v` are given.
     ///
-    /// Gradients by positions are by their numbers; of a quaternion's four, the part along the quaternion is none.
+    /// Gradients by positions are by their numbers; of a quaternion's four, the part along the quaternion is none. Those by
+    /// parameters are of every row: the sum is the gradient of the batch.
     #[pyo3(signature = (q, v, u, gradient_q, gradient_v))]
     fn pull_back<'py>(
         &self,
@@ -328,40 +426,38 @@ impl Plant {
         u: Any<'_, 'py>,
         gradient_q: Any<'_, 'py>,
         gradient_v: Any<'_, 'py>,
-    ) -> PyResult<(Array<'py>, Array<'py>, Array<'py>)> {
+    ) -> PyResult<Gradients<'py>> {
         let m = &self.engine.handle;
-        let (nq, nv, nu) = (m.nq(), m.nv(), m.nu());
-        let mut batch = self.batch(py, q, v, Some(u))?;
+        let (nq, nv, nu, np) = (m.nq(), m.nv(), m.nu(), self.np());
+        let batch = self.batch(py, q, v, Some(u))?;
         let gq = Rows::new(gradient_q, "gradient_q", nq)?;
         let gv = Rows::new(gradient_v, "gradient_v", nv)?;
-        gq.expect_finite(py)?;
-        gv.expect_finite(py)?;
-        batch.lead = common_lead(py, &[&batch.q, &batch.v, &batch.u, &gq, &gv])?;
-        batch.rows = batch.lead.as_ref().map_or(1, |lead| lead.iter().product());
+        let batch = batch.aligned(py, &[&gq, &gv])?;
         let lead = batch.lead.as_deref();
-        let outputs =
-            (Output::new(py, lead, &[nq]), Output::new(py, lead, &[nv]), Output::new(py, lead, &[nu]));
-        let (wq, wv, wu) = (outputs.0.writer(nq), outputs.1.writer(nv), outputs.2.writer(nu));
+        let outputs = [nq, nv, nu, np].map(|width| Output::new(py, lead, &[width]));
+        let [wq, wv, wu, wp] = [0, 1, 2, 3].map(|i| outputs[i].writer([nq, nv, nu, np][i]));
         let (gq, gv): (Reader, Reader) = (gq.reader(), gv.reader());
         self.each(py, &batch, |plant, x, u, next, slope, row| {
-            let mut back = vec![0.0; 2 * nv + nu];
+            let mut back = vec![0.0; 2 * nv + nu + np];
             let mut gradient = |next: &CoreState, out: &mut [f64]| {
                 self.tangent_of(&next.q, gq.row(row), &mut out[..nv]);
                 out[nv..].copy_from_slice(gv.row(row));
             };
             plant.pull_back(x, u, next, &mut gradient, slope, &mut back)?;
+            plant.by_given_state(x, &mut back[..2 * nv]);
             self.of_tangent(&x.q, &back[..nv], wq.row(row));
             wv.row(row).copy_from_slice(&back[nv..2 * nv]);
-            wu.row(row).copy_from_slice(&back[2 * nv..]);
+            wu.row(row).copy_from_slice(&back[2 * nv..2 * nv + nu]);
+            wp.row(row).copy_from_slice(&back[2 * nv + nu..]);
             Ok(())
         })?;
-        Ok((outputs.0.into_array(), outputs.1.into_array(), outputs.2.into_array()))
+        Ok(outputs.map(Output::into_array).into())
     }
 
-    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Mechanism, String, usize))> {
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
         let restore = this.py().import("leastaction._core")?.getattr("_restore_plant")?;
         let own = this.get();
-        Ok((restore, (own.mechanism(), own.engine.settings.to_toml(), own.threads)))
+        Ok((restore, (own.mechanism(), own.engine.settings.to_toml(), own.threads, own.parameters())))
     }
 }
 
@@ -372,10 +468,12 @@ pub(crate) fn _restore_plant(
     mechanism: &Bound<'_, Mechanism>,
     settings: &str,
     threads: usize,
+    parameters: Vec<String>,
 ) -> PyResult<Plant> {
     let settings = crate::simulator::settings_of(settings)?;
     let engine = Engine::new(py, &mechanism.get().shared, settings)?;
-    Ok(Plant { engine, threads, idle: Mutex::new(Vec::new()) })
+    let parameters = named(py, &engine.shared, &parameters)?;
+    Plant::of(py, engine, threads, parameters)
 }
 
 /// Solves the discrete algebraic Riccati equation of a linearized step; see `leastaction.riccati`.

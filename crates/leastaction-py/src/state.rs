@@ -18,6 +18,10 @@ use crate::mechanism::{Mechanism, Shared};
 /// Time, positions and velocities of a mechanism, and what an integrator needs to continue bit for bit.
 ///
 /// `q` and `v` are read-only; `state.replace(q=…)` makes another state.
+///
+/// >>> import leastaction as la
+/// >>> la.load("@chain/2").start_state().replace(q={"joint1": 0.5}, v=[1, 2]).q[1]
+/// np.float64(0.5)
 #[pyclass(frozen, module = "leastaction._core")]
 #[derive(Debug)]
 pub(crate) struct State {

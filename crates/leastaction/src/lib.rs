@@ -115,10 +115,10 @@ pub mod mechanism {
         FrameDescription, FrameId, HalfSpaceDescription, InputLaw, Joint, JointDescription, JointId,
         JointRole, JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
         MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
-        Origin, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar, Severity,
-        Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription,
+        Origin, Parameter, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar,
+        Severity, Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription,
         SurfaceDescription, SurfaceShape, Tendon, TendonDescription, TermDescription, Thruster,
-        ThrusterDescription, Visual, WORLD, WarmStart, nearest, samples,
+        ThrusterDescription, UnknownParameter, Visual, WORLD, WarmStart, nearest, samples,
     };
 }
 

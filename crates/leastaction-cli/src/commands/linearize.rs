@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions};
+use leastaction::integrator::minimal::{Coordinates, Linearization, Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, LinearizedStep, Method, StepLinearization};
 use leastaction::io::{NamedArray, write_atomically, write_npz};
-use leastaction::mechanism::{Mechanism, State};
+use leastaction::mechanism::{Mechanism, Parameter, State};
 use leastaction_study::choice::{Choice, ContactMode};
 use leastaction_study::failure::{DONE, Failure};
 use leastaction_study::field::{Field, Kind};
@@ -25,10 +25,13 @@ pub(crate) const VERB: Verb = Verb {
     about: "Linearize one step of a variational integrator: A and B of state and inputs, exact to rounding",
     more: "Rows and columns are tangents of the public coordinates (q), then velocities (v) or momenta (p), then inputs (u).
 With loops or rolling (maximal integrator) they are a free subset that the other coordinates follow.
+--parameters adds C, the derivative by numbers of the model: mass, com, inertia, damping, stiffness, friction, alone or as
+mass.BODY, com.BODY.x, inertia.BODY.xy, damping.JOINT.
 
 Examples:
   leastaction linearize @chain/10 --at state.json --step 0.01
   leastaction linearize @four-bar --step 0.01
+  leastaction linearize @chain/3 --parameters mass,com.link0
   leastaction linearize robot.urdf --coordinates qp --out derivative.npz",
     fields: &[
         MODEL,
@@ -41,6 +44,7 @@ Examples:
             "What the second half of the state is: velocities or momenta",
         )
         .default("qv"),
+        Field::flag("parameters", "NAME,…", Kind::Text, "Parameters of the model to differentiate by as well"),
         Field::flag("out", "FILE", Kind::Path, "File of the result, .json or .npz [default: JSON on the screen]"),
     ],
     groups: &[Group::Step, Group::Start, Group::From, Group::Input, Group::Read, Group::Change],
@@ -101,9 +105,14 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         &format!("the derivative of a step ({n} x {} numbers)", n + nu),
         6.0 * n as f64 * (n + nu) as f64,
     )?;
+    let mut parameters = Vec::new();
+    for name in given.text("parameters").unwrap_or_default().split(',').filter(|name| !name.is_empty()) {
+        let found = Parameter::named(&served.mechanism, name.trim());
+        parameters.extend(found.map_err(|error| Failure::from_error(&error))?);
+    }
     let slope = match served.method {
-        Method::Minimal => of_minimal(&served, &state, &u, step, half)?,
-        Method::Maximal => of_maximal(&served, &state, &u, step, half)?,
+        Method::Minimal => of_minimal(&served, &state, &u, step, half, &parameters)?,
+        Method::Maximal => of_maximal(&served, &state, &u, step, half, &parameters)?,
         other => {
             return Err(Failure::new(format!("steps of the {} integrator are not linearized", other.name()))
                 .help("leave `--integrator` out, or give `minimal` or `maximal`"));
@@ -118,15 +127,29 @@ struct Slope {
     order: u32,
     states: Vec<String>,
     inputs: Vec<String>,
+    parameters: Vec<String>,
     /// `[A B]` by rows.
     matrix: Vec<f64>,
+    /// `C` by rows.
+    by_parameters: Vec<f64>,
+}
+
+fn parameter_names(mechanism: &Mechanism, parameters: &[Parameter]) -> Vec<String> {
+    parameters.iter().map(|parameter| parameter.name(mechanism)).collect()
 }
 
 fn input_names(mechanism: &Mechanism) -> Vec<String> {
     mechanism.inputs().iter().map(|u| format!("u.{u}")).collect()
 }
 
-fn of_minimal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) -> Result<Slope, Failure> {
+fn of_minimal(
+    served: &Served,
+    state: &State,
+    u: &[f64],
+    step: f64,
+    half: Half,
+    parameters: &[Parameter],
+) -> Result<Slope, Failure> {
     let mechanism = &served.mechanism;
     let coordinates = match half {
         Half::Qp => Coordinates::Momentum,
@@ -143,19 +166,30 @@ fn of_minimal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) 
     let integrator = Minimal::new(options).map_err(fail)?;
     let mut workspace = integrator.workspace(mechanism).map_err(fail)?;
     let mut inner = integrator.start(mechanism, &mut workspace, state).map_err(fail)?;
-    let slope = integrator
-        .linearize(mechanism, &mut workspace, &mut inner, Input { u }, step, coordinates)
+    let mut slope = Linearization::new(mechanism, coordinates);
+    integrator.differentiate_by(mechanism, &mut slope, parameters).map_err(fail)?;
+    integrator
+        .linearize_into(mechanism, &mut workspace, &mut inner, Input { u }, step, &mut slope)
         .map_err(fail)?;
     Ok(Slope {
         integrator: "minimal",
         order: integrator.options().order,
         states: state_names(mechanism, half),
         inputs: input_names(mechanism),
+        parameters: parameter_names(mechanism, parameters),
         matrix: slope.matrix,
+        by_parameters: slope.by_parameters,
     })
 }
 
-fn of_maximal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) -> Result<Slope, Failure> {
+fn of_maximal(
+    served: &Served,
+    state: &State,
+    u: &[f64],
+    step: f64,
+    half: Half,
+    parameters: &[Parameter],
+) -> Result<Slope, Failure> {
     if half == Half::Qp {
         return Err(Failure::new("the maximal integrator is linearized in positions and velocities")
             .help("leave `--coordinates` out, or give `qv`"));
@@ -166,6 +200,7 @@ fn of_maximal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) 
     let mut workspace = engine.workspace(mechanism).map_err(fail)?;
     let mut inner = engine.start(mechanism, &mut workspace, state).map_err(fail)?;
     let mut memory = engine.slope(mechanism, &workspace);
+    engine.differentiate_by(mechanism, &mut memory, parameters).map_err(fail)?;
     let mut slope = StepLinearization::default();
     engine
         .step_linearized(
@@ -184,7 +219,9 @@ fn of_maximal(served: &Served, state: &State, u: &[f64], step: f64, half: Half) 
         order: engine.order.max(engine.composition.order()),
         states: slope.names(mechanism),
         inputs: input_names(mechanism),
+        parameters: parameter_names(mechanism, parameters),
         matrix: slope.matrix,
+        by_parameters: slope.by_parameters,
     })
 }
 
@@ -208,8 +245,8 @@ fn deliver(
     let rows = |from: usize, to: usize| -> Vec<Vec<f64>> {
         (0..n).map(|r| slope.matrix[r * width + from..r * width + to].to_vec()).collect()
     };
-    let (a, b) = (rows(0, n), rows(n, width));
-    let object: Value = json!({
+    let (a, b, np) = (rows(0, n), rows(n, width), slope.parameters.len());
+    let mut object: Value = json!({
         "schema": "leastaction/linearization/1",
         "model": mechanism.name(),
         "integrator": slope.integrator,
@@ -220,6 +257,10 @@ fn deliver(
         "A": a,
         "B": b,
     });
+    if np > 0 {
+        object["columns"]["C"] = json!(slope.parameters);
+        object["C"] = slope.by_parameters.chunks_exact(np).map(<[f64]>::to_vec).collect();
+    }
     let Some(path) = out else {
         printer.object(&object);
         if !printer.is_json() {
@@ -228,15 +269,17 @@ fn deliver(
         return Ok(DONE);
     };
     let written = if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
-        write_npz(
-            path,
-            &[
-                NamedArray::table("A", n, n, a.concat()),
-                NamedArray::table("B", n, inputs.len(), b.concat()),
-                NamedArray::labels("states", states),
-                NamedArray::labels("inputs", inputs),
-            ],
-        )
+        let mut arrays = vec![
+            NamedArray::table("A", n, n, a.concat()),
+            NamedArray::table("B", n, inputs.len(), b.concat()),
+            NamedArray::labels("states", states),
+            NamedArray::labels("inputs", inputs),
+        ];
+        if np > 0 {
+            arrays.push(NamedArray::table("C", n, np, slope.by_parameters.clone()));
+            arrays.push(NamedArray::labels("parameters", slope.parameters.clone()));
+        }
+        write_npz(path, &arrays)
     } else {
         write_atomically(path, (serde_json::to_string_pretty(&object).unwrap_or_default() + "\n").as_bytes())
     };

@@ -143,3 +143,19 @@ fn what_cannot_be_linearized_is_refused_with_a_remedy() {
         assert!(text.contains(said), "{arguments}: {text}");
     }
 }
+
+#[test]
+fn parameters_of_the_model_are_further_columns_by_name() {
+    let folder = Folder::new("linearize-parameters");
+    let slope = printed(&folder, "linearize @chain/2 --step 0.01 --parameters mass,com.link1");
+    let names = ["mass.link0", "mass.link1", "com.link1.x", "com.link1.y", "com.link1.z"];
+    assert_eq!(slope["columns"]["C"], serde_json::json!(names));
+    let c = matrix(&slope["C"]);
+    assert_eq!((c.len(), c[0].len()), (4, 5));
+    // A pendulum falls as fast with any mass; of two, it does not.
+    assert!(c[2][0].abs() > 1e-6, "{c:?}");
+    assert!(printed(&folder, "linearize @chain/2 --step 0.01")["C"].is_null());
+    let refused = folder.run("linearize @chain/2 --parameters mas.link0");
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && error.contains("`mass.link0`"), "{error}");
+}

@@ -1,7 +1,7 @@
 //! [`LinearizedStep`]: a step with its derivative, the same for both variational engines.
 
 use super::{Input, Integrator, StepError};
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, Parameter};
 
 /// The derivative of a step in coordinates of the admissible states: `[A B]` of
 /// `d(q'_f, v'_f) = A d(q_f, v_f) + B du`.
@@ -18,6 +18,10 @@ pub struct StepLinearization {
     pub inputs: usize,
     /// `[A B]` by rows, `m × (m + inputs)` with `m` the number of free positions and velocities.
     pub matrix: Vec<f64>,
+    /// Parameters it is also differentiated by.
+    pub parameters: usize,
+    /// `C` of `… + C dθ` by rows, `m × parameters`: by the parameters that were asked for, in their order.
+    pub by_parameters: Vec<f64>,
 }
 
 impl StepLinearization {
@@ -39,6 +43,12 @@ impl StepLinearization {
         self.a(row, self.states() + input)
     }
 
+    /// Entry of `C`: by a parameter.
+    #[must_use]
+    pub fn c(&self, row: usize, parameter: usize) -> f64 {
+        self.by_parameters[row * self.parameters + parameter]
+    }
+
     /// Names of the rows: `q.JOINT[.part]` of the free positions, then `v.JOINT[.part]` of the free velocities.
     #[must_use]
     pub fn names(&self, mechanism: &Mechanism) -> Vec<String> {
@@ -57,6 +67,17 @@ pub trait LinearizedStep: Integrator {
 
     /// Memory for a mechanism.
     fn slope(&self, mechanism: &Mechanism, workspace: &Self::Workspace) -> Self::Slope;
+
+    /// Chooses the parameters of the model that steps are differentiated by besides state and inputs; none at first.
+    ///
+    /// # Errors
+    /// If the engine has no derivative by one of them.
+    fn differentiate_by(
+        &self,
+        mechanism: &Mechanism,
+        slope: &mut Self::Slope,
+        parameters: &[Parameter],
+    ) -> Result<(), StepError>;
 
     /// Takes the step and writes its derivative. Free coordinates are chosen at the start of every step; with `keep` those
     /// of the step before stay, so that the derivatives of successive steps multiply.

@@ -13,6 +13,7 @@ mod id;
 mod joint;
 mod law;
 mod law_description;
+mod parameter;
 mod problem;
 mod row;
 pub mod samples;
@@ -38,6 +39,7 @@ pub use law::{Activation, InputLaw, LawSlopes, SpeedLine, cut};
 pub use law_description::{
     ActivationDescription, ActivationKind, Affine, LawDescription, SpeedLineDescription,
 };
+pub use parameter::{Parameter, UnknownParameter};
 #[doc(hidden)]
 pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};

@@ -8,6 +8,7 @@ pub(crate) mod blocks;
 mod chart;
 mod differences;
 pub(crate) mod node;
+mod parameters;
 mod products;
 mod stage;
 pub(crate) mod varied;
@@ -23,10 +24,11 @@ use super::state::MaximalState;
 use super::workspace::MaximalWorkspace;
 use super::{Input, Maximal, StepError, StepReport};
 use crate::integrator::StepLinearization;
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, Parameter};
 use crate::spatial::Vec3;
 use chart::Chart;
 use node::{EndNode, StartNode};
+use parameters::Parameters;
 use stage::{At, Stage};
 
 /// The derivative of one step of the maximal integrator, with the memory to make it again.
@@ -68,6 +70,7 @@ pub struct StepDerivative {
     /// The step itself at an order above 2.
     curve: Option<Box<CurveSlope>>,
     end: EndNode,
+    parameters: Parameters,
     saved: MaximalState,
     system: System,
     /// Scratch: pose and momentum variations at the two ends of an interval, and joint wrenches free of the gauge.
@@ -79,6 +82,7 @@ pub struct StepDerivative {
     dv: Vec<f64>,
     du: Vec<f64>,
     x: Vec<f64>,
+    theta: Vec<f64>,
 }
 
 impl StepDerivative {
@@ -99,6 +103,8 @@ impl StepDerivative {
                 .collect(),
             curve: (degree > 0).then(|| Box::new(CurveSlope::new(&layout, &graph, degree))),
             end: EndNode::new(&layout, &graph, nv),
+            parameters: Parameters::default(),
+            theta: Vec::new(),
             saved: MaximalState::new(&layout, engine.shape(), mechanism.nq(), nv),
             system: System::new(&layout, nv),
             z: [six(), six()],
@@ -131,6 +137,35 @@ impl StepDerivative {
         self.chart.fixed = keep;
     }
 
+    /// Changes of all joint coordinates at the start that go with free ones: `δq = Z x_q`, `δv = Z_v x_v + Y x_q`.
+    ///
+    /// # Panics
+    /// If a slice has the wrong length.
+    pub fn expand(&self, x: &[f64], dq: &mut [f64], dv: &mut [f64]) {
+        self.chart.expand(x, dq, dv);
+    }
+
+    /// Chooses the parameters of the model that steps are differentiated by besides state and inputs.
+    ///
+    /// # Errors
+    /// If there is no derivative by one of them.
+    pub fn differentiate_by(
+        &mut self,
+        mechanism: &Mechanism,
+        parameters: &[Parameter],
+    ) -> Result<(), StepError> {
+        if self.curve.is_some() && !parameters.is_empty() {
+            return Err(StepError::Unsupported {
+                integrator: "the derivative of a step of maximal",
+                what: "parameters at an order above 2".into(),
+                remedy: "use order 2, or the minimal integrator".into(),
+            });
+        }
+        self.parameters = Parameters::new(mechanism, &self.layout, parameters)?;
+        self.theta = vec![0.0; parameters.len()];
+        Ok(())
+    }
+
     /// Number of free coordinates, positions and velocities together.
     #[must_use]
     pub fn width(&self) -> usize {
@@ -143,7 +178,7 @@ impl StepDerivative {
     /// If a slice has another length than [`width`](Self::width) or the number of inputs.
     pub fn forward(&mut self, x: &[f64], u: &[f64], out: &mut [f64]) {
         assert!(x.len() == self.width() && u.len() == self.nu && out.len() == x.len());
-        self.products(x, u);
+        self.products(x, u, None);
         let mq = self.chart.free_q.len();
         for (o, c) in out[..mq].iter_mut().zip(&self.chart.free_q) {
             *o = self.dq[*c];
@@ -159,7 +194,18 @@ impl StepDerivative {
     /// If a slice has the wrong length.
     pub fn forward_all(&mut self, x: &[f64], u: &[f64], dq: &mut [f64], dv: &mut [f64]) {
         assert!(x.len() == self.width() && u.len() == self.nu);
-        self.products(x, u);
+        self.products(x, u, None);
+        dq.copy_from_slice(&self.dq);
+        dv.copy_from_slice(&self.dv);
+    }
+
+    /// Variations of all joint coordinates at the end by a unit of parameter `index`.
+    ///
+    /// # Panics
+    /// If a slice has the wrong length, or there is no such parameter.
+    pub fn forward_parameter(&mut self, index: usize, dq: &mut [f64], dv: &mut [f64]) {
+        let (x, u) = (vec![0.0; self.width()], vec![0.0; self.nu]);
+        self.products(&x, &u, Some(index));
         dq.copy_from_slice(&self.dq);
         dv.copy_from_slice(&self.dv);
     }
@@ -170,37 +216,63 @@ impl StepDerivative {
     /// If a slice has another length than [`width`](Self::width) or the number of inputs.
     pub fn adjoint(&mut self, y: &[f64], x: &mut [f64], u: &mut [f64]) {
         assert!(y.len() == self.width() && u.len() == self.nu && x.len() == y.len());
-        let Self { layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, .. } = self;
-        let mq = chart.free_q.len();
-        dq.fill(0.0);
-        dv.fill(0.0);
-        for (y, c) in y[..mq].iter().zip(&chart.free_q) {
-            dq[*c] = *y;
+        let mq = self.chart.free_q.len();
+        self.dq.fill(0.0);
+        self.dv.fill(0.0);
+        for (y, c) in y[..mq].iter().zip(&self.chart.free_q) {
+            self.dq[*c] = *y;
         }
-        for (y, c) in y[mq..].iter().zip(&chart.free_v) {
-            dv[*c] = *y;
+        for (y, c) in y[mq..].iter().zip(&self.chart.free_v) {
+            self.dv[*c] = *y;
         }
+        self.transposed(x, u);
+    }
+
+    /// Gradients by free coordinates, inputs and parameters at the start from gradients by all joint coordinates at the end.
+    ///
+    /// # Panics
+    /// If a slice has the wrong length.
+    pub fn adjoint_all(
+        &mut self,
+        dq: &[f64],
+        dv: &[f64],
+        x: &mut [f64],
+        u: &mut [f64],
+        parameters: &mut [f64],
+    ) {
+        self.dq.copy_from_slice(dq);
+        self.dv.copy_from_slice(dv);
+        self.transposed(x, u);
+        parameters.copy_from_slice(&self.theta);
+    }
+
+    /// The transpose of [`products`](Self::products), from `dq` and `dv`; gradients by parameters stay in `theta`.
+    fn transposed(&mut self, x: &mut [f64], u: &mut [f64]) {
+        let Self {
+            layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, theta, ..
+        } = self;
         u.fill(0.0);
+        theta.fill(0.0);
         let ([z0, z1], [p0, p1]) = (z, momentum);
-        end.adjoint(layout, graph, dv, system, z1, p1);
+        end.adjoint(layout, graph, dv, system, z1, p1, theta);
         if let Some(curve) = curve {
             end.node.coordinates_transposed(layout, dq, z1);
             about(layout, &end.node.side.arm, z1, &to_points_transposed);
             curve.adjoint(layout, z1, p1, z0, p0, u);
             about(layout, &start.node.side.arm, z0, &to_centres_transposed);
-            start.adjoint(layout, z0, p0, dq, dv);
+            start.adjoint(layout, z0, p0, dq, dv, theta);
             chart.expand_transposed(dq, dv, x);
             return;
         }
         end.change_basis(layout, false, dq);
         system.rate.copy_from_slice(dq);
         for stage in stages.iter_mut().rev() {
-            stage.adjoint(layout, graph, z1, p1, system, z0, p0, u);
+            stage.adjoint(layout, graph, z1, p1, system, z0, p0, u, theta);
             std::mem::swap(z0, z1);
             std::mem::swap(p0, p1);
             system.rate.fill(0.0);
         }
-        start.adjoint(layout, z1, p1, dq, dv);
+        start.adjoint(layout, z1, p1, dq, dv, theta);
         chart.expand_transposed(dq, dv, x);
     }
 
@@ -222,38 +294,57 @@ impl StepDerivative {
             } else {
                 du[column - m] = 1.0;
             }
-            self.products(&x[..m], &du);
-            let ends = (self.chart.free_q.iter().map(|c| self.dq[*c]))
-                .chain(self.chart.free_v.iter().map(|c| self.dv[*c]));
-            for (row, value) in ends.enumerate() {
-                out.matrix[row * (m + nu) + column] = value;
-            }
+            self.products(&x[..m], &du, None);
+            self.free_ends(|row, value| out.matrix[row * (m + nu) + column] = value);
+        }
+        x.fill(0.0);
+        du.fill(0.0);
+        let np = self.parameters.len();
+        out.parameters = np;
+        out.by_parameters.clear();
+        out.by_parameters.resize(m * np, 0.0);
+        for p in 0..np {
+            self.products(&x[..m], &du, Some(p));
+            self.free_ends(|row, value| out.by_parameters[row * np + p] = value);
         }
         (self.x, self.du) = (x, du);
     }
 
-    /// Variations of all joint coordinates at the end, in `dq` and `dv`.
-    fn products(&mut self, x: &[f64], u: &[f64]) {
-        let Self { layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, .. } = self;
+    /// The free ones of the variations at the end.
+    fn free_ends(&self, mut each: impl FnMut(usize, f64)) {
+        let positions = self.chart.free_q.iter().map(|c| self.dq[*c]);
+        let velocities = self.chart.free_v.iter().map(|c| self.dv[*c]);
+        positions.chain(velocities).enumerate().for_each(|(row, value)| each(row, value));
+    }
+
+    /// Variations of all joint coordinates at the end, in `dq` and `dv`; with `parameter`, by a unit of it, too.
+    fn products(&mut self, x: &[f64], u: &[f64], parameter: Option<usize>) {
+        self.theta.fill(0.0);
+        if let Some(p) = parameter {
+            self.theta[p] = 1.0;
+        }
+        let Self {
+            layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, theta, ..
+        } = self;
         chart.expand(x, dq, dv);
         let ([z0, z1], [p0, p1]) = (z, momentum);
-        start.forward(layout, dq, dv, z0, p0);
+        start.forward(layout, dq, dv, theta, z0, p0);
         if let Some(curve) = curve {
             about(layout, &start.node.side.arm, z0, &to_centres);
             curve.forward(layout, z0, p0, u, z1, p1);
             about(layout, &end.node.side.arm, z1, &to_points);
             end.node.coordinates(layout, z1, dq);
-            end.forward(layout, graph, z1, p1, system, dv);
+            end.forward(layout, graph, z1, p1, theta, system, dv);
             return;
         }
         for stage in stages.iter_mut() {
-            stage.forward(layout, graph, z0, p0, u, system, z1, p1);
+            stage.forward(layout, graph, z0, p0, u, theta, system, z1, p1);
             std::mem::swap(z0, z1);
             std::mem::swap(p0, p1);
         }
         dq.copy_from_slice(&system.rate);
         end.change_basis(layout, true, dq);
-        end.forward(layout, graph, z0, p0, system, dv);
+        end.forward(layout, graph, z0, p0, theta, system, dv);
     }
 
     /// Differentiates the step of an order above 2 just solved, before it is accepted; false if it is singular.
@@ -303,6 +394,9 @@ impl StepDerivative {
     ) {
         let MaximalWorkspace { layout, graph, step, iterate, trial, ldu, system, .. } = ws;
         assemble(true, map, layout, &graph.ends, state, step, iterate, trial, ldu, system);
+        if let Some(before) = stage.checked_sub(1) {
+            self.parameters.close_stage(&state.momentum, &mut self.stages[before]);
+        }
         let target = &mut self.stages[stage];
         target.keep(layout, graph, ldu);
         ldu.factor(layout, graph, &state.side, &trial.side);
@@ -339,6 +433,7 @@ impl StepDerivative {
             u,
         };
         target.fill(layout, &at);
+        self.parameters.fill_stage(layout, &at, target);
     }
 }
 
@@ -388,7 +483,9 @@ impl Maximal {
         }
         slope.saved.save(state);
         super::tension::forget(ws, state);
+        self.settle(mechanism, ws, state, input, h)?;
         slope.start.fill(ws, state);
+        slope.parameters.fill_start(&ws.layout, &mut slope.start);
         slope.chart.fill(&ws.layout, &slope.start.node, &state.poses, state.t)?;
         let time = state.t;
         let result = self.advance(mechanism, ws, state, input, h, Some(slope)).and_then(|report| {
@@ -404,7 +501,11 @@ impl Maximal {
         });
         match result {
             Ok(report) => {
+                if let Some(last) = slope.stages.last_mut() {
+                    slope.parameters.close_stage(&state.momentum, last);
+                }
                 slope.end.fill(ws, state);
+                slope.parameters.fill_end(&ws.layout, &state.momentum, &mut slope.end);
                 Ok(report)
             }
             Err(error) => {
@@ -412,5 +513,36 @@ impl Maximal {
                 Err(error)
             }
         }
+    }
+
+    /// Where joints have friction or limits: takes the step once and leaves what they do over it in the workspace. Where a joint
+    /// is held, or something happens within the step, there is no derivative of this form.
+    fn settle(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &MaximalState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<(), StepError> {
+        if ws.driven.is_none() {
+            return Ok(());
+        }
+        let mut moved = state.clone();
+        let report = self.step_in_parts(mechanism, ws, &mut moved, input, h)?;
+        let rows = mechanism.rows();
+        let held = moved.rows.list.iter().position(|row| row.locked);
+        if report.events > 0 || report.parts > 1 || held.is_some() {
+            return Err(StepError::Singular {
+                time: state.t,
+                what: "derivative of a step in which a joint is held, starts, stops or reaches a limit",
+                joint: held
+                    .and_then(|k| rows.get(k))
+                    .map_or("of the mechanism".into(), |row| row.name.clone()),
+                remedy: "differentiate another step, or use the minimal integrator",
+            });
+        }
+        ws.step.set_modes(mechanism, &moved.rows.list, &state.q);
+        Ok(())
     }
 }

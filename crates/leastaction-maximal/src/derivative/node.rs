@@ -3,7 +3,7 @@
 //! At the start the momenta are those of the given rates, `P = M W + Cᵀ a ẏ` with `W` swept outward; at the end the rates
 //! are the projection (3.27) of the carried momenta. Both are differentiated at a fixed state of the mechanism.
 
-use super::blocks::BlockMap;
+use super::blocks::{BlockMap, InputMap};
 use super::products::{load, unload};
 use super::stage::joined;
 use super::varied::{
@@ -253,6 +253,7 @@ pub(super) struct StartNode {
     by_pose: BlockMap,
     by_velocity: BlockMap,
     by_rate: BlockMap,
+    pub(super) by_parameter: InputMap,
     /// Scratch: link velocities and rates per joint.
     w: Vec<Six>,
     extra: Vec<Six>,
@@ -270,6 +271,7 @@ impl StartNode {
             by_pose: BlockMap::default(),
             by_velocity: BlockMap::default(),
             by_rate: BlockMap::default(),
+            by_parameter: InputMap::default(),
             w: six(),
             extra: six(),
             rates: six(),
@@ -389,6 +391,7 @@ impl StartNode {
         layout: &Layout,
         dq: &[f64],
         dv: &[f64],
+        parameters: &[f64],
         z: &mut [Six],
         momentum: &mut [Six],
     ) {
@@ -404,9 +407,10 @@ impl StartNode {
         self.by_pose.apply(z, momentum);
         self.by_velocity.apply(&self.w, momentum);
         self.by_rate.apply(&self.rates, momentum);
+        self.by_parameter.apply(parameters, momentum);
     }
 
-    /// Transpose of [`forward`](Self::forward); `z` is destroyed, `dq` and `dv` are overwritten.
+    /// Transpose of [`forward`](Self::forward); `z` is destroyed, `dq` and `dv` are overwritten, `parameters` added to.
     pub(super) fn adjoint(
         &mut self,
         layout: &Layout,
@@ -414,7 +418,9 @@ impl StartNode {
         momentum: &[Six],
         dq: &mut [f64],
         dv: &mut [f64],
+        parameters: &mut [f64],
     ) {
+        self.by_parameter.apply_transposed(momentum, parameters);
         dq.fill(0.0);
         dv.fill(0.0);
         self.w.fill([0.0; 6]);
@@ -439,6 +445,7 @@ pub(super) struct EndNode {
     pub(super) node: Node,
     ldu: Ldu,
     rows_by_pose: BlockMap,
+    pub(super) by_parameter: InputMap,
     rows: Vec<Six>,
     extra: Vec<Six>,
 }
@@ -450,6 +457,7 @@ impl EndNode {
             node: Node::new(layout, nv),
             ldu: Ldu::new(layout, graph, nv),
             rows_by_pose: BlockMap::default(),
+            by_parameter: InputMap::default(),
             rows: vec![[0.0; 6]; 2 * n + layout.closures.len()],
             extra: vec![[0.0; 6]; n],
         }
@@ -516,6 +524,7 @@ impl EndNode {
         graph: &Graph,
         z: &[Six],
         momentum: &[Six],
+        parameters: &[f64],
         system: &mut System,
         dv: &mut [f64],
     ) {
@@ -523,6 +532,7 @@ impl EndNode {
         self.rows.fill([0.0; 6]);
         self.rows_by_pose.apply(z, &mut self.rows);
         self.node.closures_by_pose.apply(z, &mut self.rows[2 * n..]);
+        self.by_parameter.apply(parameters, &mut self.rows);
         self.extra.fill([0.0; 6]);
         self.node.swept(z, &mut self.extra);
         load(layout, &self.rows, system);
@@ -538,7 +548,7 @@ impl EndNode {
         self.node.change_basis(layout, true, dv);
     }
 
-    /// Transpose of [`forward`](Self::forward): `z` and `momentum` are overwritten.
+    /// Transpose of [`forward`](Self::forward): `z` and `momentum` are overwritten, `parameters` added to.
     pub(super) fn adjoint(
         &mut self,
         layout: &Layout,
@@ -547,6 +557,7 @@ impl EndNode {
         system: &mut System,
         z: &mut [Six],
         momentum: &mut [Six],
+        parameters: &mut [f64],
     ) {
         let n = layout.links.len();
         system.rate.copy_from_slice(dv);
@@ -558,6 +569,7 @@ impl EndNode {
         unload(layout, system, &mut self.rows);
         z.fill([0.0; 6]);
         self.rows_by_pose.apply_transposed(&self.rows, z);
+        self.by_parameter.apply_transposed(&self.rows, parameters);
         self.node.closures_by_pose.apply_transposed(&self.rows[2 * n..], z);
         self.node.swept_by_pose.apply_transposed(&system.particular, z);
         for i in 0..n {

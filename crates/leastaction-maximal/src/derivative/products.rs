@@ -16,6 +16,7 @@ impl Stage {
         z: &[Six],
         momentum: &[Six],
         u: &[f64],
+        parameters: &[f64],
         system: &mut System,
         z_end: &mut [Six],
         momentum_end: &mut [Six],
@@ -24,6 +25,7 @@ impl Stage {
         self.rows.fill([0.0; 6]);
         self.rows_by_both.apply(z, &mut self.rows);
         self.rows_by_input.apply(u, &mut self.rows);
+        self.rows_by_parameter.apply(parameters, &mut self.rows);
         load(layout, &self.rows, system);
         for i in 0..n {
             let carried = about_point(&momentum[i], self.start.arm[i]);
@@ -47,6 +49,7 @@ impl Stage {
         self.out_by_both.apply(z, momentum_end);
         self.out_by_end.apply(&system.body, momentum_end);
         self.out_by_input.apply(u, momentum_end);
+        self.out_by_parameter.apply(parameters, momentum_end);
     }
 
     /// The joints' part `s` of the start's variation, `z_b = T_x z_a + N_x s`, and what is left of it between the two
@@ -103,7 +106,8 @@ impl Stage {
         if self.ldu.limits_active { 0.0 } else { 1.0 / dot(column, column) }
     }
 
-    /// The transpose: `(z̄', P̄')` and cotangents of the end's rates in `system.rate` give `(z̄, P̄)`; `ū` is added to.
+    /// The transpose: `(z̄', P̄')` and cotangents of the end's rates in `system.rate` give `(z̄, P̄)`; `ū` and those of the
+    /// parameters are added to.
     pub(super) fn adjoint(
         &mut self,
         layout: &Layout,
@@ -114,12 +118,14 @@ impl Stage {
         z: &mut [Six],
         momentum: &mut [Six],
         u: &mut [f64],
+        parameters: &mut [f64],
     ) {
         let n = layout.links.len();
         z.copy_from_slice(z_end);
         self.out_by_both.apply_transposed(momentum_end, z);
         self.out_by_end.apply_transposed(momentum_end, z_end);
         self.out_by_input.apply_transposed(momentum_end, u);
+        self.out_by_parameter.apply_transposed(momentum_end, parameters);
         for i in 0..n {
             system.body[i] = z_end[i].map(|x| x * self.h);
             system.wrench[i] = [0.0; 6];
@@ -136,6 +142,7 @@ impl Stage {
         }
         self.rows_by_both.apply_transposed(&self.rows, z);
         self.rows_by_input.apply_transposed(&self.rows, u);
+        self.rows_by_parameter.apply_transposed(&self.rows, parameters);
     }
 }
 

@@ -13,7 +13,7 @@ use super::blocks::{BlockMap, InputMap};
 use super::varied::{
     CHILD, D, Ends, NIL, PARENT, Pairwise, dot_constant, engine_columns, transport_wrench, unwrapped, vary,
 };
-use crate::constraint::{coordinate_row, directions};
+use crate::constraint::{Row, coordinate_row, directions};
 use crate::coordinate::increments;
 use crate::forces::{about_point, joint_forces, public_row};
 use crate::geometry::{Geometry, LinkPose, Side};
@@ -44,6 +44,9 @@ pub(super) struct Stage {
     pub(super) out_by_both: BlockMap,
     pub(super) out_by_end: BlockMap,
     pub(super) out_by_input: InputMap,
+    /// The same by parameters of the model.
+    pub(super) rows_by_parameter: InputMap,
+    pub(super) out_by_parameter: InputMap,
     /// The Newton matrix before its elimination: blocks of the links, and rows of the closures by `(closure, link)`.
     own: Vec<Block>,
     closing: Vec<(usize, usize, Block)>,
@@ -116,6 +119,8 @@ impl Stage {
             out_by_both: BlockMap::default(),
             out_by_end: BlockMap::default(),
             out_by_input: InputMap::default(),
+            rows_by_parameter: InputMap::default(),
+            out_by_parameter: InputMap::default(),
             own: vec![[[0.0; 6]; 6]; layout.links.len()],
             closing: Vec::new(),
             rows: vec![[0.0; 6]; rows],
@@ -243,7 +248,17 @@ impl Stage {
         let mut on = Pairwise::zero();
         // Reaction of the joint's wrench on the parent.
         on.a = transport_wrench(&at.wrench[i], span.g.transport(kind));
-        self.kick(joint, &span.g, &span.y[..nq], at, |c| at.step.implicit[link.v + c], -1.0, &mut on);
+        let friction = &at.step.friction[link.v..link.v + nv];
+        self.kick(
+            joint,
+            &span.g,
+            &span.y[..nq],
+            at,
+            |c| at.step.implicit[link.v + c],
+            friction,
+            -1.0,
+            &mut on,
+        );
         // Force rows N_xᵀ c = f0 − α dy.
         let columns = engine_columns(joint, &span.g);
         let mut force = NIL;
@@ -268,7 +283,7 @@ impl Stage {
         }
         self.push_inputs(layout, at, joint, false, i);
         self.push_servo_inputs(layout, at, i, &span);
-        if !joint.rows.has_rows && joint.actuators.is_empty() {
+        if !joint.rows.has_rows && joint.actuators.is_empty() && friction.iter().all(|f| *f == 0.0) {
             return;
         }
         for at_start in [true, false] {
@@ -290,6 +305,7 @@ impl Stage {
                 &span.y_end[..nq],
                 at,
                 |c| at.step.implicit[link.v + c],
+                friction,
                 1.0,
                 &mut out,
             );
@@ -307,11 +323,11 @@ impl Stage {
         let implicit = |c: usize| c < 3 && at.step.implicit_loop[l][c];
         let span = Span::new(layout, joint, at, near, true, true);
         let mut on = Pairwise::zero();
-        self.kick(joint, &span.g, &span.y[..nq], at, implicit, -1.0, &mut on);
+        self.kick(joint, &span.g, &span.y[..nq], at, implicit, &[], -1.0, &mut on);
         self.push_rows(&on, joint.a.link, joint.b.link);
         let span = Span::new(layout, joint, at, near, true, false);
         let mut out = Pairwise::zero();
-        self.kick(joint, &span.g_end, &span.y_end[..nq], at, implicit, 1.0, &mut out);
+        self.kick(joint, &span.g_end, &span.y_end[..nq], at, implicit, &[], 1.0, &mut out);
         self.push_out(out.about_centres(&span.end), joint.a.link, joint.b.link, false);
         self.push_inputs(layout, at, joint, true, l);
     }
@@ -372,7 +388,7 @@ impl Stage {
         }
     }
 
-    /// Adds `sign · h/2` times the explicit forces of a joint at a geometry.
+    /// Adds `sign · h/2` times the explicit forces of a joint at a geometry, sliding friction among them.
     fn kick(
         &self,
         joint: &LinkJoint,
@@ -380,14 +396,17 @@ impl Stage {
         y: &[D],
         at: &At<'_>,
         implicit: impl Fn(usize) -> bool,
+        friction: &[f64],
         sign: f64,
         on: &mut Pairwise,
     ) {
-        if !joint.rows.has_springs && joint.actuators.is_empty() {
+        let rubs = friction.iter().any(|f| *f != 0.0);
+        if !joint.rows.has_springs && joint.actuators.is_empty() && !rubs {
             return;
         }
         let mut f = NIL;
         joint_forces(joint, y, at.u, implicit, &mut f);
+        f.iter_mut().zip(friction).for_each(|(f, friction)| *f += D::from_f64(*friction));
         for c in 0..joint.kind.nv() {
             on.add(&public_row(joint.kind, g, c), f[c] * (sign * 0.5 * at.step.h));
         }
@@ -439,12 +458,10 @@ impl Stage {
                 };
                 let row = public_row(joint.kind, &g, c);
                 let s = s * at.step.h * gear * at.step.input_slopes[input];
-                for (link, ang, s) in [(joint.b.link, row.ang_b, s), (joint.a.link, row.ang_a, -s)] {
-                    let Some(link) = link else { continue };
-                    let ang = if at_start { ang } else { ang + side.arm[link].cross(row.lin) };
-                    let entry = (link, input, six(ang.scale(s), row.lin.scale(s)));
-                    let map = if at_start { &mut self.rows_by_input } else { &mut self.out_by_input };
-                    map.entries.push(entry);
+                if at_start {
+                    push_pair(&mut self.rows_by_input, input, joint, &row, s, None);
+                } else {
+                    push_pair(&mut self.out_by_input, input, joint, &row, s, Some(&self.end.arm));
                 }
             }
         }
@@ -471,12 +488,25 @@ impl Stage {
             force[c] = -half;
             self.rows_by_input.entries.push((n + i, input, force));
             let row = coordinate_row(joint.kind, &self.end.joints[i], c);
-            for (link, ang, s) in [(joint.b.link, row.ang_b, half), (joint.a.link, row.ang_a, -half)] {
-                let Some(link) = link else { continue };
-                let ang = ang + self.end.arm[link].cross(row.lin);
-                self.out_by_input.entries.push((link, input, six(ang.scale(s), row.lin.scale(s))));
-            }
+            push_pair(&mut self.out_by_input, input, joint, &row, half, Some(&self.end.arm));
         }
+    }
+}
+
+/// Adds `s` times a row to column `column` of a map: on the child, and its reaction on the parent. About the joint points, or
+/// with `arms` about the centres of mass.
+pub(super) fn push_pair(
+    map: &mut InputMap,
+    column: usize,
+    joint: &LinkJoint,
+    row: &Row,
+    s: f64,
+    arms: Option<&[Vec3]>,
+) {
+    for (link, ang, s) in [(joint.b.link, row.ang_b, s), (joint.a.link, row.ang_a, -s)] {
+        let Some(link) = link else { continue };
+        let ang = arms.map_or(ang, |arms| ang + arms[link].cross(row.lin));
+        map.entries.push((link, column, six(ang.scale(s), row.lin.scale(s))));
     }
 }
 

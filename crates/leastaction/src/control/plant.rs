@@ -5,8 +5,8 @@ use std::ops::Deref;
 use crate::integrator::minimal::{
     Coordinates, Linearization, Minimal, MinimalOptions, MinimalState, MinimalWorkspace,
 };
-use crate::integrator::{Input, Integrator, StepError};
-use crate::mechanism::{Mechanism, State};
+use crate::integrator::{Input, Integrator, LinearizedStep, StepError};
+use crate::mechanism::{Mechanism, Parameter, State};
 
 /// A discrete-time system `x⁺ = f(x, u)` whose states are positions on a manifold and velocities.
 ///
@@ -37,8 +37,34 @@ pub trait Plant {
         slope: &mut Vec<f64>,
     ) -> Result<(), StepError>;
 
-    /// `next = f(x, u)` and `[A B]ᵀ g`: how a function of the next state changes with `x` (`nx` numbers of `out`) and
-    /// with `u` (`nu` numbers). `gradient` gives its derivative `g` by the tangent at the next state; `slope` is memory.
+    /// Chooses parameters of the model to differentiate by besides states and inputs; none at first.
+    ///
+    /// # Errors
+    /// If there is no derivative by one of them.
+    fn differentiate_by(&mut self, parameters: &[Parameter]) -> Result<(), StepError> {
+        if parameters.is_empty() {
+            return Ok(());
+        }
+        Err(StepError::Unsupported {
+            integrator: "this plant",
+            what: "derivatives by parameters of the model".into(),
+            remedy: "use the plant of an engine".into(),
+        })
+    }
+
+    /// Number of parameters chosen.
+    fn parameters(&self) -> usize {
+        0
+    }
+
+    /// `C` of the step linearized last, `nx × parameters` by rows.
+    fn by_parameters(&self) -> &[f64] {
+        &[]
+    }
+
+    /// `next = f(x, u)` and `[A B C]ᵀ g`: how a function of the next state changes with `x` (`nx` numbers of `out`), with `u`
+    /// (`nu` numbers) and with the parameters. `gradient` gives its derivative `g` by the tangent at the next state; `slope`
+    /// is memory.
     ///
     /// # Errors
     /// If the step cannot be taken.
@@ -55,10 +81,20 @@ pub trait Plant {
         let mut g = vec![0.0; self.nx()];
         gradient(next, &mut g);
         out.fill(0.0);
-        for (g, row) in g.iter().zip(slope.chunks_exact(out.len().max(1))) {
-            out.iter_mut().zip(row).for_each(|(o, s)| *o += g * s);
+        let (plain, others) = out.split_at_mut(self.nx() + self.nu());
+        for (out, slope) in [(plain, &**slope), (others, self.by_parameters())] {
+            for (g, row) in g.iter().zip(slope.chunks_exact(out.len().max(1))) {
+                out.iter_mut().zip(row).for_each(|(o, s)| *o += g * s);
+            }
         }
         Ok(())
+    }
+
+    /// Where loops make coordinates depend on others, derivatives stand at free ones. This turns a gradient by the tangent of
+    /// `x`, from the step differentiated last, into one by all coordinates as they are given: a state that is not admissible
+    /// is moved to the nearest one, in the metric of the masses, before it is stepped.
+    fn by_given_state(&mut self, x: &State, gradient: &mut [f64]) {
+        let _ = (x, gradient);
     }
 
     /// The tangent at `from` that leads to `to`.
@@ -116,12 +152,7 @@ impl<M: Deref<Target = Mechanism>> MinimalPlant<M> {
         })?;
         let mut workspace = integrator.workspace(&mechanism)?;
         let inner = integrator.start(&mechanism, &mut workspace, &mechanism.neutral_state())?;
-        let slope = Linearization {
-            nv: mechanism.nv(),
-            nu: mechanism.nu(),
-            coordinates: Coordinates::Velocity,
-            matrix: Vec::new(),
-        };
+        let slope = Linearization::new(&mechanism, Coordinates::Velocity);
         if !(h > 0.0 && h.is_finite()) {
             return Err(StepError::BadOption {
                 option: "step",
@@ -156,6 +187,16 @@ impl<M: Deref<Target = Mechanism>> Plant for MinimalPlant<M> {
         integrator.step(&*mechanism, workspace, inner, Input { u }, *h)?;
         integrator.read_out(&*mechanism, workspace, inner, next);
         Ok(())
+    }
+
+    fn differentiate_by(&mut self, parameters: &[Parameter]) -> Result<(), StepError> {
+        self.integrator.differentiate_by(&self.mechanism, &mut self.slope, parameters)
+    }
+    fn parameters(&self) -> usize {
+        self.slope.parameters.len()
+    }
+    fn by_parameters(&self) -> &[f64] {
+        &self.slope.by_parameters
     }
 
     fn linearize(

@@ -44,6 +44,7 @@ mod optimize_noise;
 mod optimize_quantities;
 mod optimize_tasks;
 mod optimize_terms;
+mod parameters;
 mod public_face;
 mod robots;
 mod rows;
