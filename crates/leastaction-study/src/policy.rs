@@ -133,10 +133,23 @@ impl Nearness {
 pub fn replay(
     policy: &Policy,
     mechanism: &Mechanism,
+    method: (Method, &MethodOptions),
+    step: f64,
+    after: f64,
+    feedback: bool,
+) -> Result<Nearness, StepError> {
+    replay_seen(policy, mechanism, method, step, after, feedback, &mut |_, _| {})
+}
+
+/// As [`replay`], showing time and state before every step and at the end.
+pub fn replay_seen(
+    policy: &Policy,
+    mechanism: &Mechanism,
     (method, options): (Method, &MethodOptions),
     step: f64,
     after: f64,
     feedback: bool,
+    see: &mut dyn FnMut(f64, &State),
 ) -> Result<Nearness, StepError> {
     let Some(first) = policy.steps.first() else { return Ok(Nearness::default()) };
     let start = State { q: first.q.clone(), v: first.v.clone(), ..State::default() };
@@ -145,9 +158,11 @@ pub fn replay(
     let mut near = Nearness::default();
     let steps = ((policy.duration() + after) / step).round() as u64;
     for k in 0..steps {
+        see(k as f64 * step, simulator.state());
         let u = player.at(mechanism, k as f64 * step, simulator.state());
         simulator.step(u, step)?;
         near.look(policy, mechanism, (k + 1) as f64 * step, simulator.state());
     }
+    see(steps as f64 * step, simulator.state());
     Ok(near)
 }

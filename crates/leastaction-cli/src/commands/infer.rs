@@ -8,6 +8,7 @@ use leastaction::optimize::{
 };
 use leastaction_study::choice::Choice;
 use leastaction_study::choices;
+use leastaction_study::digits::figure;
 use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
@@ -92,6 +93,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         printer.note(note);
     }
     let q = recording.configurations(&file.mechanism);
+    let recorded = (recording.times(), q.clone());
     let recording = Observation::of_configurations(&tr, recording.times(), &q).map_err(failed)?;
     let fit = recording.fit(&tr).map_err(|error| {
         failed(error).help("the recording must start and end like the problem, inside its duration")
@@ -103,7 +105,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     };
     if bilevel {
         let found = infer_noisy(&mut tr, &recording, &BilevelOptions::default()).map_err(failed)?;
-        return noisy(&file, &found, &out, given, printer);
+        return noisy(&file, &found, recorded, &out, given, printer);
     }
     // Noise reaches the gradients through the highest derivative squared; the spline's step sets the scale.
     let options = InverseOptions { noise: (fit.noise * 1e6).min(0.1), ..InverseOptions::default() };
@@ -185,7 +187,8 @@ fn exact(
             SummaryRow::new(format!("weight of {}", names[t]), value, doubt)
         })
         .collect();
-    finish(file, theta, out, given, value, rows, warnings, !found.unexplained(), printer)
+    let nothing = (Vec::new(), Vec::new());
+    finish(file, theta, nothing, out, given, value, rows, warnings, !found.unexplained(), printer)
 }
 
 /// What several explaining weights are.
@@ -211,6 +214,7 @@ pub(super) fn not_a_point(found: &InverseSolution, names: &[&str]) -> String {
 fn noisy(
     file: &ProblemFile,
     found: &BilevelSolution,
+    recorded: (Vec<f64>, Vec<f64>),
     out: &Path,
     given: &Given<'_>,
     printer: &mut Printer,
@@ -264,16 +268,31 @@ fn noisy(
     let rows = (0..names.len())
         .map(|t| {
             let value = format!("{:.6}", found.weights[t]);
-            SummaryRow::new(format!("weight of {}", names[t]), value, format!("± {:.6}", found.sigma[t]))
+            let (low, high) = found.intervals[t];
+            SummaryRow::new(
+                format!("weight of {}", names[t]),
+                value,
+                format!("one sigma {low:.4} to {high:.4}"),
+            )
         })
+        .chain([
+            SummaryRow::new(
+                "left unexplained",
+                figure(found.misfit),
+                "rms difference to the recording, rad or m",
+            ),
+            SummaryRow::new("noise of the recording", figure(found.noise), "estimated, rad or m"),
+        ])
         .collect();
-    finish(file, &found.theta, out, given, value, rows, warnings, !found.unexplained(), printer)
+    let explained = !found.unexplained();
+    finish(file, &found.theta, recorded, out, given, value, rows, warnings, explained, printer)
 }
 
 #[expect(clippy::too_many_arguments, reason = "what both methods end with")]
 fn finish(
     file: &ProblemFile,
     theta: &ControlPoints,
+    recorded: (Vec<f64>, Vec<f64>),
     out: &Path,
     given: &Given<'_>,
     mut value: Value,
@@ -301,6 +320,7 @@ fn finish(
         summary,
         warnings,
         bars: Bars { title: "Weights with one standard deviation".into(), rows },
+        recorded,
     });
     make_folder(out)?;
     results::write(out, file, theta, &[], page)?;

@@ -35,7 +35,7 @@ pub(crate) const VERB: Verb = Verb {
            `q.JOINT`) and, if recorded, `v.JOINT`; units stand in brackets or in a row below the names. Markers are followed by \
            inverse kinematics: each belongs to the frame (a site of MJCF) or body of its name. \
            It is fitted by a spline, as smooth as the noise of the recording asks for, joint by joint. Every value gets a \
-           standard error (columns `se.…`), and an order that the recording does not support is said. Writes motion.csv, \
+           standard error (columns `se.…`), and an order that the recording does not support is said. Writes motion.csv, joints.csv (the fitted joint motion), \
            motion.npz, motion.json and report.html.",
     fields: &[
         MODEL,
@@ -103,6 +103,8 @@ choices! {
 
 /// A standard error of this part of the values makes an order worthless.
 const UNSUPPORTED: f64 = 0.5;
+/// Noise below this, in rad or m, is rounding of the file.
+const ROUNDING: f64 = 1e-9;
 
 fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let (model, mechanism) = model::load(given.model(), &given.settings().reading())?;
@@ -145,6 +147,17 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let mut csv =
         TrajectoryCsvWriter::create(&csv_path, &layout).map_err(|error| cannot_write(&csv_path, &error))?;
     let mut npz = NpzWriter::create(&npz_path, &layout).map_err(|error| cannot_write(&npz_path, &error))?;
+    // The joint motion itself: what inverse kinematics made of markers, smoothed.
+    let joints_path = folder.join("joints.csv");
+    let labels = |prefix: &'static str, names: Vec<String>| {
+        names.into_iter().map(move |name| format!("{prefix}.{name}"))
+    };
+    let joint_columns = std::iter::once("t".to_owned())
+        .chain(labels("q", mechanism.q_labels()))
+        .chain(labels("v", mechanism.v_labels()));
+    let mut joints =
+        TrajectoryCsvWriter::create(&joints_path, &TrajectoryLayout::from_columns(joint_columns))
+            .map_err(|error| cannot_write(&joints_path, &error))?;
 
     let mut value = vec![0.0; jets.value_count(chosen.quantity) * rows];
     let mut line = vec![0.0; layout.width()];
@@ -177,9 +190,16 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
             page.push(&recorded, s, &line[1..=names.len()], &errors.values);
         }
         csv.push(&line).map_err(|error| cannot_write(&csv_path, &error))?;
+        let rates = recorded.derivatives(s);
+        let mut joint_line = vec![recorded.times[s]];
+        joint_line.extend(recorded.positions(s));
+        joint_line.extend(rates.first().map_or(&[][..], |v| v));
+        joint_line.resize(1 + mechanism.nq() + mechanism.nv(), f64::NAN);
+        joints.push(&joint_line).map_err(|error| cannot_write(&joints_path, &error))?;
         npz.push(&line).map_err(|error| cannot_write(&npz_path, &error))?;
     }
     csv.finish().map_err(|error| cannot_write(&csv_path, &error))?;
+    joints.finish().map_err(|error| cannot_write(&joints_path, &error))?;
     npz.finish().map_err(|error| cannot_write(&npz_path, &error))?;
 
     let typical = errors.typical();
@@ -195,6 +215,18 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
             ));
         }
     }
+    // Differences that are alike from sample to sample are no white noise, unless they are rounding.
+    let alike = recorded
+        .memory
+        .iter()
+        .zip(&recorded.noise)
+        .filter(|((_, r), (_, noise))| *r > 0.2 && *noise > ROUNDING);
+    if let Some(((label, r), _)) = alike.max_by(|((_, a), _), ((_, b), _)| a.total_cmp(b)) {
+        warnings.push(format!(
+            "the noise of {label} is not white: neighbouring samples differ from the fit alike (correlation {r:.2}). The standard \
+             errors are widened for that, and may still be too small"
+        ));
+    }
     let typical_errors: Vec<f64> = typical.iter().map(|(error, _)| *error).collect();
     let residuals: Vec<_> = recorded
         .residuals
@@ -208,6 +240,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         "samples": recorded.len(),
         "largest": largest,
         "standard_error": typical_errors,
+        "correlation": recorded.memory.iter().map(|(label, x)| json!({"of": label, "r": x})).collect::<Vec<_>>(),
         "noise": recorded.noise.iter().map(|(label, x)| json!({"of": label, "sigma": x})).collect::<Vec<_>>(),
         "fit": {
             "degree": degree,

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use leastaction::optimize::{
-    ControlPoints, InverseOptions, InverseSolution, Solution, SolveStatus, Transcription, Wish, infer, solve,
+    ControlPoints, InverseOptions, InverseSolution, OptimizeError, Solution, SolveStatus, TaskKind,
+    Transcription, Wish, infer, solve,
 };
+use leastaction_study::digits::figure;
 use leastaction_study::failure::{CHECK_FAILED, COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
@@ -93,17 +95,30 @@ fn one(
         Some(path) => Some(solution_file::read(path, file)?),
         None => None,
     };
-    if let Some(weight) = file.time_weight {
-        best_duration(file, &weights, weight, stop)?;
-        tr = Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
-    }
-    let file = &*file;
     let mut trace = Vec::new();
-    let solution = staged(file, &mut tr, &weights, start, stop, &mut |line| {
+    let mut note = |line| {
         if given.switch("trace") {
             trace.push(line);
         }
-    })?;
+    };
+    file.options.time_weight = file.time_weight;
+    let solution = match staged(file, &mut tr, &weights, start.clone(), stop, &mut note) {
+        // Where the duration can't be one of the unknowns it is found around them.
+        Err(Unsolved::DurationNotFree) => {
+            file.options.time_weight = None;
+            let weight = file.time_weight.unwrap_or(0.0);
+            best_duration(file, &weights, weight, stop)?;
+            tr = Transcription::with_jets(&file.mechanism, &file.problem)
+                .map_err(|e| Failure::from_error(&e))?;
+            staged(file, &mut tr, &weights, start, stop, &mut note)
+        }
+        other => other,
+    }
+    .map_err(Failure::from)?;
+    if file.time_weight.is_some() {
+        file.problem = file.problem.stretched(solution.duration);
+    }
+    let file = &*file;
     let seconds = begin.elapsed().as_secs_f64();
     for line in trace {
         printer.line(line);
@@ -148,7 +163,8 @@ fn best_duration(
         file.problem = given.stretched(given.duration * log.exp());
         let mut tr =
             Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
-        let solution = staged(file, &mut tr, weights, start.clone(), stop, &mut |_| {})?;
+        let solution =
+            staged(file, &mut tr, weights, start.clone(), stop, &mut |_| {}).map_err(Failure::from)?;
         if !matches!(solution.status, SolveStatus::Solved | SolveStatus::AlmostSolved) {
             return Ok(f64::INFINITY);
         }
@@ -212,6 +228,21 @@ fn recover(
     recovered
 }
 
+/// Why a solve could not begin.
+enum Unsolved {
+    DurationNotFree,
+    Other(OptimizeError),
+}
+
+impl From<Unsolved> for Failure {
+    fn from(error: Unsolved) -> Self {
+        match error {
+            Unsolved::DurationNotFree => Self::from_error(&OptimizeError::DurationNotFree),
+            Unsolved::Other(error) => Self::from_error(&error),
+        }
+    }
+}
+
 /// Solves, first without the terms that the file leaves out at first.
 fn staged(
     file: &ProblemFile,
@@ -220,7 +251,7 @@ fn staged(
     start: Option<ControlPoints>,
     stop: &AtomicBool,
     trace: &mut dyn FnMut(String),
-) -> Result<Solution, Failure> {
+) -> Result<Solution, Unsolved> {
     let mut observe = |p: &leastaction::optimize::Progress| {
         trace(format!(
             "{:>4}  objective {:<18.12e}  residual {:<9.2e}  violation {:<9.2e}  step {:.2e}",
@@ -228,7 +259,10 @@ fn staged(
         ));
         if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
     };
-    let failed = |error: leastaction::optimize::OptimizeError| Failure::from_error(&error);
+    let failed = |error: OptimizeError| match error {
+        OptimizeError::DurationNotFree => Unsolved::DurationNotFree,
+        error => Unsolved::Other(error),
+    };
     let mut start = start;
     let (mut iterations, mut history) = (0, Vec::new());
     if start.is_none() && !file.leave_out_first.is_empty() {
@@ -238,6 +272,7 @@ fn staged(
             let first = solve(tr, &fewer, None, &file.options, &mut observe).map_err(failed)?;
             iterations = first.iterations;
             history = first.history;
+            // The second stage looks for its own duration from that of the first.
             start = Some(ControlPoints::new(first.theta.high));
         }
     }
@@ -309,11 +344,12 @@ fn say(
     if file.time_weight.is_some() {
         printer.line(format!("  duration       {:.9} s, the one that costs least", file.problem.duration));
     }
-    for task in &solution.tasks {
+    for (task, constraint) in solution.tasks.iter().zip(&file.problem.tasks) {
         let clear =
-            if task.clearance > 0.0 { format!(", clear by {:.4e}", task.clearance) } else { String::new() };
-        printer
-            .line(format!("  constraint     {}: kept to {:.1e} m or rad{clear}", task.name, task.violation));
+            if task.clearance > 0.0 { format!(", clear by {:.4e} m", task.clearance) } else { String::new() };
+        let turn = matches!(constraint.kind, TaskKind::Orientation { .. });
+        let unit = if turn { "rad" } else { "m" };
+        printer.line(format!("  constraint     {}: kept to {:.1e} {unit}{clear}", task.name, task.violation));
     }
     if let Some(line) = obstacle_line(file, solution) {
         printer.line(format!("  obstacle       {line}"));
@@ -324,11 +360,26 @@ fn say(
     printer.line(format!("  data           {}", out.join("solution.json").display()));
 }
 
+/// One word.
+fn outcome(status: SolveStatus) -> &'static str {
+    match status {
+        SolveStatus::Solved => "solved",
+        SolveStatus::AlmostSolved => "almost solved",
+        SolveStatus::Infeasible => "infeasible",
+        SolveStatus::Interrupted => "interrupted",
+        _ => "not converged",
+    }
+}
+
 fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) -> Page {
     let mut summary = vec![
-        SummaryRow::new("status", format!("{:?}", solution.status), solution.status.describe()),
-        SummaryRow::new("objective", format!("{:.9}", solution.objective), ""),
-        SummaryRow::new("optimality residual", format!("{:.2e}", solution.kkt_residual), "relative"),
+        SummaryRow::new("outcome", outcome(solution.status), solution.status.describe()),
+        SummaryRow::new("cost", format!("{:.9}", solution.objective), "sum of all costs with their weights"),
+        SummaryRow::new(
+            "optimal to",
+            format!("{:.1e}", solution.kkt_residual),
+            "largest entry of the gradient left, relative",
+        ),
         SummaryRow::new("iterations", solution.iterations.to_string(), format!("{:.1} ms", 1e3 * seconds)),
     ];
     for ((term, w), c) in file.problem.terms.iter().zip(weights).zip(&solution.term_costs) {
@@ -345,9 +396,22 @@ fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) 
             limits_line(file, solution),
         ));
     }
+    if file.time_weight.is_some() {
+        let note = "the one that costs least";
+        summary.push(SummaryRow::new("duration", format!("{:.6} s", file.problem.duration), note));
+    }
+    for (task, constraint) in solution.tasks.iter().zip(&file.problem.tasks) {
+        let unit = if matches!(constraint.kind, TaskKind::Orientation { .. }) { "rad" } else { "m" };
+        let (value, note) = if constraint.is_equality() {
+            (format!("{:.1e} {unit}", task.violation), "left to its goal")
+        } else {
+            (format!("{} {unit}", figure(task.clearance)), "least room")
+        };
+        summary.push(SummaryRow::new(task.name.clone(), value, note));
+    }
     Page {
         subtitle: format!(
-            "{} control points of degree {}, {} s",
+            "{} control points of degree {}, {:.6} s",
             file.problem.n_control, file.problem.degree, file.problem.duration
         ),
         summary,

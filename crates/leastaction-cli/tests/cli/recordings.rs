@@ -402,3 +402,35 @@ fn markers_are_followed_by_a_ball_and_a_hinge() {
     // Nothing drives the arm: its torques are what is left of a tracked motion.
     assert!(summary["largest"][0].as_f64().unwrap() < 0.05, "{}", summary["largest"]);
 }
+
+/// One marker on the coupler of a four-bar: the rocker, which nothing is seen of, follows by the loop.
+#[test]
+fn markers_are_followed_through_a_loop() {
+    let folder = Folder::new("recording-loop");
+    folder.succeed("simulate @four-bar --step 0.01 --duration 1 --no-report --out run");
+    let text = String::from_utf8(folder.read("run/trajectory.csv")).unwrap();
+    let head: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| head.iter().position(|h| *h == name).unwrap();
+    let rows: Vec<Vec<f64>> =
+        text.lines().skip(1).map(|l| l.split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect()).collect();
+    let place = ["x.coupler.px", "x.coupler.py", "x.coupler.pz"].map(at);
+    let mut seen = String::new();
+    for (s, row) in rows.iter().enumerate() {
+        seen.push_str(&format!("{}\t{}", s + 1, row[0]));
+        place.iter().for_each(|c| seen.push_str(&format!("\t{:.9}", 1e3 * row[*c])));
+        seen.push('\n');
+    }
+    std::fs::write(folder.path().join("coupler.trc"), trc(&["coupler"], "mm", 1, &seen)).unwrap();
+    folder.succeed(
+        "motion @four-bar --trajectory coupler.trc --quantity pose --of rocker --no-report --out out",
+    );
+    let found = String::from_utf8(folder.read("out/joints.csv")).unwrap();
+    let names: Vec<&str> = found.lines().next().unwrap().split(',').collect();
+    for name in ["q.crank_pivot", "q.rocker_pivot", "q.crank_coupler"] {
+        let (own, column) = (names.iter().position(|n| *n == name).unwrap(), at(name));
+        for (line, row) in found.lines().skip(1).zip(&rows) {
+            let q: f64 = line.split(',').nth(own).unwrap().parse().unwrap();
+            assert!((q - row[column]).abs() < 1e-6, "{name}: {q} {}", row[column]);
+        }
+    }
+}

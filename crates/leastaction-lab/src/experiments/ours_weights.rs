@@ -224,13 +224,24 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
                 !w.iter().zip(&found.ranges).all(|(w, (a, b))| (a - 1e-8..=b + 1e-8).contains(w)),
             );
         }
-        disagree += usize::from(dimension_of_the_set(&mut tr, &solution.theta) != found.corners.len());
+        let corners = independent_corners(&mut tr, &solution.theta);
+        if !same_face(&corners, &found.corners) {
+            disagree += 1;
+            out.notes
+                .push(format!("{names:?} with weights {w:?}: {:?} here, {corners:?} there", found.corners));
+        }
         for noise in [1e-4, 1e-3] {
             for _ in 0..draws {
                 let recording = record(&tr, &solution.theta, noise, &mut random)?;
                 let found = infer_noisy(&mut tr, &recording, &BilevelOptions::default())
                     .map_err(|error| Failure::from_error(&error))?;
-                unexplained += usize::from(found.unexplained());
+                if found.unexplained() {
+                    unexplained += 1;
+                    out.notes.push(format!(
+                        "case {case}: {names:?} with weights {w:?}, noise {noise:.0e}: misfit {:.1e} of noise {:.1e} after {} starts",
+                        found.misfit, found.noise, found.starts
+                    ));
+                }
                 let place = match place {
                     Place::Inside => 0,
                     Place::Edge => 1,
@@ -252,8 +263,8 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     out.checks.push(Check::at_most("direct problems not solved", "ours", f64::from(unsolved), 0.0));
     out.checks.push(Check::at_most("sets without the truth", "ours", outside as f64, 0.0));
     out.checks.push(Check::at_most(
-        "sets of another size than an independent decomposition finds",
-        "ours: elimination with full pivoting of the plain gradients",
+        "sets with other corners than an independent decomposition finds",
+        "ours: elimination with full pivoting of the plain gradients, group by group",
         disagree as f64,
         0.0,
     ));
@@ -300,26 +311,79 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
     Ok(out)
 }
 
-/// One more than the dimension of the null space of the term gradients, by elimination: no whitening, no singular values. For
-/// sets whose corners are single terms this is the number of corners.
-fn dimension_of_the_set(tr: &mut Transcription, theta: &ControlPoints) -> usize {
+/// Corners of the set of weights that make a motion stationary, found another way: no whitening, no QR, no singular values. A
+/// term whose plain gradient vanishes is a corner; so is every group of others that cancels in one way only, with all of
+/// its weights positive, found by elimination with full pivoting.
+fn independent_corners(tr: &mut Transcription, theta: &ControlPoints) -> Vec<Vec<f64>> {
     let mut point = Default::default();
     tr.evaluate(theta, &mut point);
     tr.linearize(&mut point);
     let costs = tr.term_costs(&point, theta);
     let rows = tr.term_gradients(&point, theta);
+    let count = rows.len();
     // Gradients of motions are compared with what their terms cost: below 1e-9 of that they are rounding.
-    let size = |row: &[f64]| leastaction_core::scalar::largest(row);
-    let scaled: Vec<Vec<f64>> =
-        rows.iter().zip(&costs).map(|(row, c)| row.iter().map(|x| x / c).collect()).collect();
-    let top = scaled.iter().map(|row| size(row)).fold(0.0, f64::max);
-    let acting: Vec<Vec<f64>> = scaled
-        .into_iter()
-        .filter(|row| size(row) > 1e-9 * top)
-        .map(|row| {
-            let s = size(&row);
-            row.into_iter().map(|x| x / s).collect()
-        })
-        .collect();
-    rows.len() - leastaction_core::linalg::rank(acting, 1e-8)
+    let sizes: Vec<f64> =
+        rows.iter().zip(&costs).map(|(row, c)| leastaction_core::scalar::largest(row) / c).collect();
+    let top = sizes.iter().copied().fold(0.0, f64::max);
+    let acts = |t: usize| sizes[t] > 1e-9 * top;
+    let unit = |t: usize| -> Vec<f64> { rows[t].iter().map(|x| x / (costs[t] * sizes[t])).collect() };
+    let mut corners: Vec<Vec<f64>> = Vec::new();
+    for t in (0..count).filter(|t| !acts(*t)) {
+        corners.push((0..count).map(|i| f64::from(u8::from(i == t))).collect());
+    }
+    for group in 1usize..1 << count {
+        let members: Vec<usize> = (0..count).filter(|t| group >> t & 1 == 1).collect();
+        if members.len() < 2 || !members.iter().all(|t| acts(*t)) {
+            continue;
+        }
+        let Some(v) = only_combination(members.iter().map(|t| unit(*t)).collect()) else { continue };
+        let mut w = vec![0.0; count];
+        members.iter().zip(&v).for_each(|(t, v)| w[*t] = v / (costs[*t] * sizes[*t]));
+        let sum: f64 = w.iter().sum();
+        w.iter_mut().for_each(|w| *w /= sum);
+        if members.iter().all(|t| w[*t] > 1e-7) {
+            corners.push(w);
+        }
+    }
+    corners
+}
+
+/// The combination of columns that vanishes, if there is exactly one up to a factor.
+fn only_combination(mut columns: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let (k, rows) = (columns.len(), columns.first()?.len());
+    let mut order: Vec<usize> = (0..k).collect();
+    for step in 0..k - 1 {
+        let entries = (step..k).flat_map(|c| (step..rows).map(move |r| (c, r)));
+        let (c, r) =
+            entries.max_by(|(a, b), (c, d)| columns[*a][*b].abs().total_cmp(&columns[*c][*d].abs()))?;
+        if columns[c][r].abs() < 1e-8 {
+            return None;
+        }
+        columns.swap(step, c);
+        order.swap(step, c);
+        columns.iter_mut().for_each(|column| column.swap(step, r));
+        for below in step + 1..rows {
+            let f = columns[step][below] / columns[step][step];
+            columns.iter_mut().for_each(|column| column[below] -= f * column[step]);
+        }
+    }
+    if columns[k - 1][k - 1..].iter().any(|x| x.abs() > 1e-8) {
+        return None;
+    }
+    // Back substitution with the last one as 1.
+    let mut x = vec![0.0; k];
+    x[k - 1] = 1.0;
+    for i in (0..k - 1).rev() {
+        let sum: f64 = (i + 1..k).map(|j| columns[j][i] * x[j]).sum();
+        x[i] = -sum / columns[i][i];
+    }
+    let mut out = vec![0.0; k];
+    order.iter().zip(&x).for_each(|(at, x)| out[*at] = *x);
+    Some(out)
+}
+
+/// True if two sets of corners are the same, in any order.
+fn same_face(a: &[Vec<f64>], b: &[Vec<f64>]) -> bool {
+    let near = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - y).abs()).sum::<f64>() < 1e-6;
+    a.len() == b.len() && a.iter().all(|x| b.iter().any(|y| near(x, y)))
 }

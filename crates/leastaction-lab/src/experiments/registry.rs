@@ -48,4 +48,5 @@ experiments! {
     ours_jerk_cost::EXPERIMENT,
     ours_energy::EXPERIMENT,
     ours_weights::EXPERIMENT,
+    ours_subjects::EXPERIMENT,
 }

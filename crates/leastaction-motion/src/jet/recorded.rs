@@ -78,6 +78,8 @@ pub struct RecordedMotion {
     pub residuals: Vec<(String, f64, f64)>,
     /// Estimated noise of each fitted joint, by label; in the unit of its positions, radians for rotations.
     pub noise: Vec<(String, f64)>,
+    /// Correlation of that noise from one sample to the next, by label; zero if it looks white.
+    pub memory: Vec<(String, f64)>,
     channels: Vec<Channels>,
 }
 
@@ -141,6 +143,7 @@ impl RecordedMotion {
             misfits: vec![0.0; n],
             residuals: Vec::new(),
             noise: Vec::new(),
+            memory: Vec::new(),
             channels: Vec::new(),
             times,
         };
@@ -270,6 +273,7 @@ impl RecordedMotion {
         let rms = (sum / nv as f64).sqrt();
         self.residuals.push((format!("q.{label}"), factor * largest, factor * rms));
         self.noise.push((format!("q.{label}"), factor * fit.noise() * (dim as f64 / nv as f64).sqrt()));
+        self.memory.push((format!("q.{label}"), fit.memory()));
         self.channels.push(Channels { fit, v, nv, kind });
     }
 

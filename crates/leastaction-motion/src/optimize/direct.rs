@@ -6,9 +6,11 @@
 
 use super::active_set;
 use super::between;
+use super::goals::approach;
 use super::interior_point::{self, InteriorPointOptions, bound_scale, gaps};
-use super::newton::{NewtonOptions, minimise, slope};
+use super::newton::{NewtonOptions, meet_equalities, minimise, slope};
 use super::status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
+use super::task::TaskMode;
 use super::transcription::{ControlPoints, Point, Transcription};
 use super::{Bound, HessianKind, OptimizeError};
 use crate::linalg::Banded;
@@ -22,6 +24,8 @@ const TASK_TOLERANCE: f64 = 1e-10;
 const SOFT: f64 = 1e-3;
 /// To this the first rounds are solved.
 const COARSE: f64 = 1e-5;
+/// First barrier of gaps on frames, relative to the objective.
+const FRAME_BARRIER: f64 = 1e-4;
 /// Rounds of multipliers.
 const TASK_ROUNDS: usize = 30;
 
@@ -34,6 +38,8 @@ pub struct SolveOptions {
     pub interior_point: InteriorPointOptions,
     /// Hold limits between samples as well, to this part of each limit's size; zero: at the samples only.
     pub between: f64,
+    /// What a second costs, if the duration is free: [`Solution::duration`] is then the best one.
+    pub time_weight: Option<f64>,
 }
 
 /// Solves a problem from `start` (the quintic profile if `None`).
@@ -47,6 +53,18 @@ pub fn solve(
     options: &SolveOptions,
     observe: &mut dyn FnMut(&Progress) -> Wish,
 ) -> Result<Solution, OptimizeError> {
+    if let Some(weight) = options.time_weight
+        && !tr.free_duration(weight)
+    {
+        return Err(OptimizeError::DurationNotFree);
+    }
+    if tr.pace.is_some() || (!tr.tasks.is_empty() && tr.goals_are_single()) {
+        let solved = guided(tr, weights, start, options, observe)?;
+        let done = !matches!(solved.status, SolveStatus::MaxIterations | SolveStatus::Infeasible);
+        if done || tr.pace.take().is_some() {
+            return Ok(solved);
+        }
+    }
     if tr.tasks.is_empty() {
         return solve_once(tr, weights, start, options, observe);
     }
@@ -88,6 +106,65 @@ pub fn solve(
     unreachable!("the last round returns")
 }
 
+/// Goals at single times, inequalities on frames, a free duration: all in one interior point.
+fn guided(
+    tr: &mut Transcription,
+    weights: &[f64],
+    start: Option<&ControlPoints>,
+    options: &SolveOptions,
+    observe: &mut dyn FnMut(&Progress) -> Wish,
+) -> Result<Solution, OptimizeError> {
+    let mut theta = checked(tr, weights, start)?;
+    tr.fix_boundary(&mut theta);
+    meet_equalities(tr, &mut theta);
+    tr.task_mode = TaskMode::Loads;
+    approach(tr, weights, &mut theta);
+    // Frames have a gap at every sample: a barrier that is right for a few limits would drive them far away.
+    let barrier = options.interior_point.barrier.min(FRAME_BARRIER);
+    let options = InteriorPointOptions { barrier, ..options.interior_point };
+    let report = interior_point::solve(tr, weights, &mut theta, &options, observe);
+    tr.task_mode = TaskMode::Penalty;
+    let acting = acting(&report.multipliers, &report.slacks)
+        .into_iter()
+        .map(|i| ActiveBound { bound: tr.bounds[i], multiplier: report.multipliers[i] })
+        .collect();
+    let mut solution =
+        describe(tr, weights, theta, report.status, report.iterations, report.history, acting, report.kkt);
+    let mut point = Point::default();
+    tr.evaluate(&solution.theta, &mut point);
+    solution.tasks = tr.task_reports(&point);
+    solution.duration = tr.duration();
+    tr.pace = tr.pace.take().filter(|_| solution.status == SolveStatus::MaxIterations);
+    Ok(solution)
+}
+
+/// Bounds that act: multipliers outweigh slacks, both relative to their sizes.
+fn acting(multipliers: &[f64], slacks: &[f64]) -> Vec<usize> {
+    let scale = crate::linalg::largest(multipliers).max(f64::MIN_POSITIVE);
+    (0..slacks.len()).filter(|i| multipliers[*i] / scale > slacks[*i]).collect()
+}
+
+/// The start of a search, if its size and that of the weights are right.
+fn checked(
+    tr: &Transcription,
+    weights: &[f64],
+    start: Option<&ControlPoints>,
+) -> Result<ControlPoints, OptimizeError> {
+    if weights.len() != tr.names.len() {
+        let (expected, found) = (tr.names.len(), weights.len());
+        return Err(OptimizeError::WrongLength { name: "weights", expected, found });
+    }
+    let Some(theta) = start else { return Ok(tr.initial_control_points()) };
+    let expected = tr.table.n_control * tr.n;
+    if theta.high.len() != expected || theta.low.len() != expected {
+        return Err(OptimizeError::WrongLength { name: "start", expected, found: theta.high.len() });
+    }
+    if theta.high.iter().any(|x| !x.is_finite()) {
+        return Err(OptimizeError::NotFinite { name: "start" });
+    }
+    Ok(theta.clone())
+}
+
 /// ρ that lets the costs bend to constraints at first: as stiff as the slow modes of a motion, not as its fastest.
 fn first_penalty(tr: &mut Transcription, weights: &[f64], theta: &ControlPoints) -> f64 {
     let mut point = Point::default();
@@ -108,23 +185,7 @@ fn solve_once(
     options: &SolveOptions,
     observe: &mut dyn FnMut(&Progress) -> Wish,
 ) -> Result<Solution, OptimizeError> {
-    let mut theta = match start {
-        None => tr.initial_control_points(),
-        Some(theta) => {
-            let expected = tr.table.n_control * tr.n;
-            if theta.high.len() != expected || theta.low.len() != expected {
-                return Err(OptimizeError::WrongLength { name: "start", expected, found: theta.high.len() });
-            }
-            if theta.high.iter().any(|x| !x.is_finite()) {
-                return Err(OptimizeError::NotFinite { name: "start" });
-            }
-            theta.clone()
-        }
-    };
-    if weights.len() != tr.names.len() {
-        let (expected, found) = (tr.names.len(), weights.len());
-        return Err(OptimizeError::WrongLength { name: "weights", expected, found });
-    }
+    let mut theta = checked(tr, weights, start)?;
     if let Some((bound, value)) = tr.impossible.first().copied() {
         tr.fix_boundary(&mut theta);
         let mut solution =
@@ -240,10 +301,7 @@ impl Constrained<'_> {
         self.history.extend(report.history);
         let (tr, weights) = (&mut *self.tr, self.weights);
         let mut status = report.status;
-        // A bound acts if its multiplier outweighs its slack, both relative to their sizes.
-        let scale = crate::linalg::largest(&report.multipliers).max(f64::MIN_POSITIVE);
-        let active: Vec<usize> =
-            (0..report.slacks.len()).filter(|i| report.multipliers[*i] / scale > report.slacks[*i]).collect();
+        let active = acting(&report.multipliers, &report.slacks);
         let mut acting: Vec<(usize, f64)> = active.iter().map(|i| (*i, report.multipliers[*i])).collect();
         let mut kkt = f64::NAN;
         if matches!(status, SolveStatus::Solved | SolveStatus::AlmostSolved)
@@ -356,6 +414,7 @@ pub(super) fn describe(
         active: active.into_iter().filter(matters).collect(),
         obstacle: None,
         tasks: Vec::new(),
+        duration: tr.duration(),
         history,
         theta,
     }

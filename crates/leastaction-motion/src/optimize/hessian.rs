@@ -38,6 +38,12 @@ impl Transcription {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.weighted.resize(n * size, 0.0);
         let omega = self.row_weights(weights);
+        let paced = self.pace.is_some();
+        if paced {
+            scratch.border.clear();
+            scratch.border.resize(samples * size, 0.0);
+            scratch.corner = 0.0;
+        }
         for first in (0..samples).step_by(AT_ONCE) {
             let group = first..samples.min(first + AT_ONCE);
             scratch.hx.clear();
@@ -58,10 +64,16 @@ impl Transcription {
                 }
             }
             for (s, hx) in group.zip(scratch.hx.chunks_exact(size * size)) {
+                if paced {
+                    self.add_to_border(s, point, hx, &mut scratch.border, &mut scratch.corner);
+                }
                 self.add_sample(s, hx, &mut scratch.weighted, out);
             }
         }
         self.scratch = scratch;
+        if paced {
+            self.close_border(weights, point, multipliers);
+        }
         for (term, w) in self.terms.iter().zip(weights) {
             if term.control.is_some() {
                 let share = w / self.table.n_control as f64;

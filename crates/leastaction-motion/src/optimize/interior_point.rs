@@ -9,13 +9,16 @@
 //!
 //! has the band of the plain problem. `H_L` includes the curvature of torque limits. The line search follows Wächter and
 //! Biegler (2006): a step must improve the barrier function or the infeasibility against a filter of earlier pairs.
-//! Costs are divided by their value at the start and limits by their size, so that all tolerances are relative.
+//! Costs are divided by their value at the start and limits by their size, so that all tolerances are relative. Constraints on
+//! frames join in: gaps as limits do, goals `e(θ) = 0` as equalities with multipliers ν; and a free duration is one more unknown.
 
 use super::HessianKind;
 use super::kkt::Kkt;
 use super::newton::{moved, objective, slope};
 use super::restoration::{self, Restored};
+use super::rows::Equality;
 use super::status::{Progress, SolveStatus, Wish};
+use super::task::TaskMode;
 use super::transcription::{ControlPoints, Point, Transcription};
 use super::{Bound, LimitKind};
 use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};
@@ -46,6 +49,8 @@ pub(super) struct InteriorPointReport {
     pub(super) multipliers: Vec<f64>,
     /// Gaps of all bounds relative to their size.
     pub(super) slacks: Vec<f64>,
+    /// Relative gradient of the Lagrangian at the end.
+    pub(super) kkt: f64,
     /// The bound that is violated most, if infeasible.
     pub(super) obstacle: Option<usize>,
 }
@@ -74,7 +79,14 @@ pub(super) fn gaps(tr: &Transcription, point: &Point, theta: &ControlPoints) -> 
     tr.bounds.iter().map(|b| b.gap(tr.row_value(point, theta, b)) / bound_scale(b)).collect()
 }
 
-/// `Jᵀ y` for factors per bound (scaled gaps).
+/// Those, then the gaps of constraints on frames.
+pub(super) fn all_gaps(tr: &Transcription, point: &Point, theta: &ControlPoints) -> Vec<f64> {
+    let mut c = gaps(tr, point, theta);
+    c.extend(tr.task_gaps(point));
+    c
+}
+
+/// `Jᵀ y` for factors per bound (scaled gaps), constraints on frames after them if there are factors for them.
 pub(super) fn gap_transpose(tr: &Transcription, point: &Point, y: &[f64]) -> Vec<f64> {
     let mut rows = vec![0.0; tr.table.len() * tr.row_count()];
     let mut direct = Vec::new();
@@ -85,7 +97,10 @@ pub(super) fn gap_transpose(tr: &Transcription, point: &Point, y: &[f64]) -> Vec
             Place::Unknown(i) => direct.push((i, f)),
         }
     }
-    let mut out = tr.row_gradient(point, &rows);
+    if let Some(of_tasks) = y.get(tr.bounds.len()..) {
+        tr.add_task_gap_factors(point, of_tasks, &mut rows);
+    }
+    let mut out = tr.pull_back_all(point, &tr.row_sample_gradients(point, &rows));
     for (i, f) in direct {
         out[i] += f;
     }
@@ -96,16 +111,14 @@ pub(super) fn gap_transpose(tr: &Transcription, point: &Point, y: &[f64]) -> Vec
 pub(super) fn gap_changes(tr: &Transcription, point: &Point, d: &[f64]) -> Vec<f64> {
     let mut rows = vec![0.0; tr.table.len() * tr.row_count()];
     tr.row_changes(point, d, &mut rows);
-    tr.bounds
-        .iter()
-        .map(|b| {
-            let change = match place(tr, b) {
-                Place::Row(i) => rows[i],
-                Place::Unknown(i) => d[i],
-            };
-            change * b.sign() / bound_scale(b)
-        })
-        .collect()
+    let of_bounds = tr.bounds.iter().map(|b| {
+        let change = match place(tr, b) {
+            Place::Row(i) => rows[i],
+            Place::Unknown(i) => d[i],
+        };
+        change * b.sign() / bound_scale(b)
+    });
+    of_bounds.chain(tr.task_gap_changes(point, &rows)).collect()
 }
 
 /// The condensed matrix of (5.5) for multipliers `z` and barrier weights `sigma` per bound.
@@ -145,7 +158,10 @@ struct State {
     s: Vec<f64>,
     z: Vec<f64>,
     c: Vec<f64>,
+    /// Residuals of goals.
+    e: Vec<f64>,
     f: f64,
+    duration: f64,
 }
 
 struct Solver<'a> {
@@ -163,6 +179,10 @@ struct Solver<'a> {
     iteration: usize,
     history: Vec<Progress>,
     value_scale: f64,
+    /// Via points and goals, linearised.
+    rows: Vec<Equality>,
+    nu: Vec<f64>,
+    kkt_residual: f64,
 }
 
 /// Minimises from `theta` under the limits of the problem.
@@ -176,19 +196,24 @@ pub(super) fn solve(
     theta.low.fill(0.0);
     let mut point = Point::default();
     tr.evaluate(theta, &mut point);
-    let value_scale = objective(tr, weights, &point, theta).abs().max(f64::MIN_POSITIVE);
+    let value_scale = (objective(tr, weights, &point, theta) + tr.time_cost()).abs().max(f64::MIN_POSITIVE);
     let weights: Vec<f64> = weights.iter().map(|w| w / value_scale).collect();
     tr.task_scale = 1.0 / value_scale;
-    let c = gaps(tr, &point, theta);
+    if let Some(pace) = &mut tr.pace {
+        pace.weight /= value_scale;
+    }
+    let directly = tr.task_mode == TaskMode::Loads;
+    let c = if directly { all_gaps(tr, &point, theta) } else { gaps(tr, &point, theta) };
+    let e = if directly { tr.goal_residuals(&point) } else { Vec::new() };
     let (size, width) = (tr.unknowns(), tr.width());
-    let f = objective(tr, &weights, &point, theta);
+    let f = objective(tr, &weights, &point, theta) + tr.time_cost();
     let mu = options.barrier;
     let s: Vec<f64> = c.iter().map(|c| c.max(1e-2)).collect();
     let z = s.iter().map(|s| mu / s).collect();
     let mut solver = Solver {
         weights,
         options,
-        at: State { theta: theta.clone(), point, s, z, c, f },
+        at: State { theta: theta.clone(), point, s, z, c, e, f, duration: tr.duration() },
         mu,
         filter: Vec::new(),
         largest_infeasibility: 0.0,
@@ -199,11 +224,24 @@ pub(super) fn solve(
         iteration: 0,
         history: Vec::new(),
         value_scale,
+        rows: Vec::new(),
+        nu: Vec::new(),
+        kkt_residual: f64::INFINITY,
         tr,
     };
     solver.largest_infeasibility = 1e4 * solver.at.infeasibility().max(1.0);
     let (status, obstacle) = solver.run(observe);
     solver.tr.task_scale = 1.0;
+    solver.tr.set_duration(solver.at.duration);
+    if let Some(pace) = &mut solver.tr.pace {
+        pace.weight *= value_scale;
+    }
+    let bounds = solver.tr.bounds.len();
+    if directly {
+        let via = solver.tr.equalities.len();
+        let (z, s) = (&solver.at.z[bounds..], &solver.at.s[bounds..]);
+        solver.tr.keep_multipliers(&solver.nu[via..], z, s, value_scale);
+    }
     *theta = solver.at.theta;
     let multipliers = solver
         .tr
@@ -217,14 +255,16 @@ pub(super) fn solve(
         iterations: solver.iteration,
         history: solver.history,
         multipliers,
-        slacks: solver.at.s,
+        slacks: solver.at.s[..bounds].to_vec(),
+        kkt: solver.kkt_residual,
         obstacle,
     }
 }
 
 impl State {
     fn infeasibility(&self) -> f64 {
-        self.c.iter().zip(&self.s).map(|(c, s)| (c - s).abs()).sum()
+        let goals: f64 = self.e.iter().map(|e| e.abs()).sum();
+        goals + self.c.iter().zip(&self.s).map(|(c, s)| (c - s).abs()).sum::<f64>()
     }
     fn barrier(&self, mu: f64) -> f64 {
         self.f - mu * self.s.iter().map(|s| s.ln()).sum::<f64>()
@@ -236,13 +276,25 @@ impl Solver<'_> {
         let mut step = 0.0;
         let mut restorations = 0;
         loop {
+            self.tr.set_duration(self.at.duration);
             self.tr.linearize(&mut self.at.point);
-            let slope = slope(self.tr, &self.weights, &self.at.point, &self.at.theta);
+            self.linearize_goals();
+            let mut slope = slope(self.tr, &self.weights, &self.at.point, &self.at.theta);
+            slope.gradient.extend(self.tr.pace_gradient(&self.weights, &self.at.point));
             let jz = gap_transpose(self.tr, &self.at.point, &self.at.z);
             let mut dual: Vec<f64> = slope.gradient.iter().zip(&jz).map(|(g, j)| g - j).collect();
-            self.remove_equalities(&mut dual);
-            let dual_error = largest(&dual) / slope.scale;
+            let unknowns = self.tr.unknowns();
+            let nu = self.remove_equalities(&mut dual[..unknowns]);
+            if self.iteration == 0 || self.nu.len() != nu.len() {
+                self.nu = nu;
+            }
+            // What cancels between costs and constraints is their scale as well; the duration's push is part of the cost.
+            let scale = slope.scale.max(if self.directly() { largest(&jz[..unknowns]) } else { 0.0 });
+            let of_duration = dual.get(unknowns).map_or(0.0, |x| x.abs() / self.at.f.abs());
+            let dual_error = (largest(&dual[..unknowns]) / scale).max(of_duration);
+            self.kkt_residual = dual_error;
             let primal = self.at.c.iter().zip(&self.at.s).map(|(c, s)| (c - s).abs()).fold(0.0, f64::max);
+            let primal = primal.max(largest(&self.at.e));
             let error = |mu: f64| {
                 let complement =
                     self.at.s.iter().zip(&self.at.z).map(|(s, z)| (s * z - mu).abs()).fold(0.0, f64::max);
@@ -252,7 +304,7 @@ impl Solver<'_> {
                 iteration: self.iteration,
                 objective: self.at.f * self.value_scale,
                 kkt: dual_error,
-                violation: self.at.c.iter().fold(0.0, |m: f64, c| m.max(-c)),
+                violation: self.at.c.iter().fold(largest(&self.at.e), |m: f64, c| m.max(-c)),
                 step,
             };
             self.history.push(progress);
@@ -280,7 +332,7 @@ impl Solver<'_> {
                     match outcome {
                         Some(Restored::Feasible) => step = f64::NAN,
                         Some(Restored::Stuck { bound }) => {
-                            return (SolveStatus::Infeasible, Some(bound));
+                            return (SolveStatus::Infeasible, bound.filter(|b| *b < self.tr.bounds.len()));
                         }
                         None => return (self.give_up(total), None),
                     }
@@ -297,31 +349,60 @@ impl Solver<'_> {
         }
     }
 
-    /// Takes the part out of a gradient that multipliers of the via points explain (least squares).
-    fn remove_equalities(&self, g: &mut [f64]) {
-        let m = self.tr.equalities.len();
-        if m == 0 {
-            return;
+    /// True if constraints on frames are part of the iteration.
+    fn directly(&self) -> bool {
+        self.tr.task_mode == TaskMode::Loads
+    }
+
+    /// Via points and goals as rows at the current point.
+    fn linearize_goals(&mut self) {
+        self.rows.truncate(self.tr.equalities.len());
+        if self.rows.is_empty() {
+            self.rows.clone_from(&self.tr.equalities);
         }
-        let e = &self.tr.equalities;
+        if self.directly() {
+            self.rows.extend(self.tr.goal_rows(&self.at.point));
+        }
+    }
+
+    /// Takes the part out of a gradient that multipliers of the via points and goals explain (least squares); the multipliers.
+    fn remove_equalities(&self, g: &mut [f64]) -> Vec<f64> {
+        let e = &self.rows;
+        let m = e.len();
+        if m == 0 {
+            return Vec::new();
+        }
         let mut gram = vec![0.0; m * m];
         for i in 0..m {
             for j in 0..=i {
                 gram[i * m + j] = dot(&e[i].row, &e[j].row);
             }
         }
-        if cholesky(&mut gram, m).is_ok() {
+        // Goals that repeat each other leave the multipliers open; a hair decides.
+        (0..m).for_each(|i| gram[i * m + i] *= 1.0 + 1e-14);
+        if cholesky(&mut gram, m).is_err() {
+            return vec![0.0; m];
+        }
+        let mut all = vec![0.0; m];
+        // Twice: the second pass removes the rounding of the first.
+        for _ in 0..2 {
             let mut nu: Vec<f64> = e.iter().map(|e| dot(&e.row, g)).collect();
             cholesky_solve(&gram, m, &mut nu, 1);
-            for (e, nu) in e.iter().zip(&nu) {
+            for ((e, nu), all) in e.iter().zip(&nu).zip(&mut all) {
                 g.iter_mut().zip(&e.row).for_each(|(g, r)| *g -= nu * r);
+                *all -= nu;
             }
         }
+        all
     }
 
     /// Factors the condensed matrix, shifted until it is positive definite.
     fn factor(&mut self) -> bool {
         let sigma: Vec<f64> = self.at.z.iter().zip(&self.at.s).map(|(z, s)| z / s).collect();
+        if self.directly() {
+            let (bounds, via) = (self.tr.bounds.len(), self.tr.equalities.len());
+            self.tr.set_loads(&self.at.point, &self.nu[via..], 0.0, &self.at.z[bounds..], &sigma[bounds..]);
+        }
         condensed(
             self.tr,
             &self.weights,
@@ -337,7 +418,14 @@ impl Solver<'_> {
         loop {
             let diagonal = &self.diagonal;
             let shifted = |i: usize| shift * diagonal[i].max(f64::MIN_POSITIVE);
-            if self.kkt.factor(&self.hessian, shifted, &self.tr.equalities).is_ok() {
+            let factored = if self.tr.pace.is_some() {
+                let (border, corner) = (&self.tr.scratch.border, self.tr.scratch.corner);
+                let corner = corner + shift * corner.abs().max(1.0);
+                self.kkt.factor_bordered(&self.hessian, shifted, &self.rows, border, corner)
+            } else {
+                self.kkt.factor(&self.hessian, shifted, &self.rows)
+            };
+            if factored.is_ok() {
                 if shift > 0.0 {
                     self.shift = shift;
                 }
@@ -350,15 +438,17 @@ impl Solver<'_> {
         }
     }
 
-    /// Step for the residual `r` of `c − s`: `(dθ, ds)`.
-    fn direction(&self, gradient: &[f64], r: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// Step for the residuals `r` of `c − s` and `e` of goals: `(dθ, ds, ν)`.
+    fn direction(&self, gradient: &[f64], r: &[f64], e: &[f64]) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
         let at = &self.at;
         let y: Vec<f64> = (0..r.len()).map(|i| (self.mu - at.z[i] * r[i]) / at.s[i]).collect();
         let jy = gap_transpose(self.tr, &at.point, &y);
         let mut d: Vec<f64> = jy.iter().zip(gradient).map(|(j, g)| j - g).collect();
-        self.kkt.solve(&mut d, &vec![0.0; self.tr.equalities.len()], &self.tr.equalities);
+        let mut missing = vec![0.0; self.tr.equalities.len()];
+        missing.extend(e.iter().map(|e| -e));
+        let nu = self.kkt.solve_bordered(&mut d, &missing, &self.rows);
         let ds = gap_changes(self.tr, &at.point, &d).iter().zip(r).map(|(j, r)| j + r).collect();
-        (d, ds)
+        (d, ds, nu)
     }
 
     /// Longest step that keeps a fraction of every positive variable.
@@ -369,13 +459,27 @@ impl Solver<'_> {
 
     /// The state after a step; slacks below the gap are raised to it, which lowers both measures.
     fn trial(&mut self, d: &[f64], ds: &[f64], alpha: f64) -> State {
-        let theta = moved(self.tr, &self.at.theta, d, alpha);
+        let unknowns = self.tr.unknowns();
+        let theta = moved(self.tr, &self.at.theta, &d[..unknowns], alpha);
+        let duration = d.get(unknowns).map_or(self.at.duration, |tau| self.at.duration * (alpha * tau).exp());
+        self.tr.set_duration(duration);
         let mut point = Point::default();
         self.tr.evaluate(&theta, &mut point);
-        let c = gaps(self.tr, &point, &theta);
+        let (c, e) = self.constraints(&point, &theta);
         let s = (0..c.len()).map(|i| (self.at.s[i] + alpha * ds[i]).max(c[i])).collect();
-        let f = objective(self.tr, &self.weights, &point, &theta);
-        State { theta, point, s, z: Vec::new(), c, f }
+        let f = objective(self.tr, &self.weights, &point, &theta) + self.tr.time_cost();
+        // Derivatives belong to where the step began.
+        self.tr.set_duration(self.at.duration);
+        State { theta, point, s, z: Vec::new(), c, e, f, duration }
+    }
+
+    /// Gaps and residuals of goals.
+    fn constraints(&self, point: &Point, theta: &ControlPoints) -> (Vec<f64>, Vec<f64>) {
+        if self.directly() {
+            (all_gaps(self.tr, point, theta), self.tr.goal_residuals(point))
+        } else {
+            (gaps(self.tr, point, theta), Vec::new())
+        }
     }
 
     fn in_filter(&self, h: f64, phi: f64) -> bool {
@@ -389,10 +493,13 @@ impl Solver<'_> {
             return None;
         }
         let r: Vec<f64> = self.at.c.iter().zip(&self.at.s).map(|(c, s)| c - s).collect();
-        let (d, ds) = self.direction(gradient, &r);
+        let e = self.at.e.clone();
+        let (d, ds, nu) = self.direction(gradient, &r, &e);
         let dz: Vec<f64> =
             (0..ds.len()).map(|i| (self.mu - self.at.z[i] * ds[i]) / self.at.s[i] - self.at.z[i]).collect();
-        let alpha_max = self.to_boundary(&self.at.s, &ds);
+        // A motion changes its duration by a factor of two at most.
+        let tau = d.get(self.tr.unknowns()).map_or(0.0, |tau| tau.abs());
+        let alpha_max = self.to_boundary(&self.at.s, &ds).min(0.7 / tau.max(0.7));
         let alpha_z = self.to_boundary(&self.at.z, &dz);
         let (h, phi) = (self.at.infeasibility(), self.at.barrier(self.mu));
         let slope = dot(gradient, &d) - self.mu * ds.iter().zip(&self.at.s).map(|(d, s)| d / s).sum::<f64>();
@@ -404,7 +511,7 @@ impl Solver<'_> {
         while alpha > 1e-9 * alpha_max.min(1.0) {
             let mut candidates = vec![(self.trial(&d, &ds, alpha), alpha)];
             if first && !self.acceptable(&candidates[0].0, alpha, h, phi, slope, h_small, noise) {
-                candidates.extend(self.corrections(gradient, &r, &candidates[0].0, alpha, h));
+                candidates.extend(self.corrections(gradient, &r, &e, &candidates[0].0, alpha, h));
             }
             first = false;
             for (trial, used) in candidates {
@@ -421,6 +528,7 @@ impl Solver<'_> {
                 for (z, s) in z.iter_mut().zip(&trial.s) {
                     *z = z.clamp(self.mu / (1e10 * s), 1e10 * self.mu / s);
                 }
+                self.nu.iter_mut().zip(&nu).for_each(|(own, new)| *own += used * (new - *own));
                 self.at = State { z, ..trial };
                 return Some(length);
             }
@@ -457,6 +565,7 @@ impl Solver<'_> {
         &mut self,
         gradient: &[f64],
         r: &[f64],
+        e: &[f64],
         trial: &State,
         alpha: f64,
         h: f64,
@@ -466,15 +575,17 @@ impl Solver<'_> {
             return out;
         }
         let mut residual: Vec<f64> = (0..r.len()).map(|i| alpha * r[i] + trial.c[i] - trial.s[i]).collect();
+        let mut goals: Vec<f64> = e.iter().zip(&trial.e).map(|(e, new)| alpha * e + new).collect();
         let mut last = trial.infeasibility();
         for _ in 0..4 {
-            let (d, ds) = self.direction(gradient, &residual);
+            let (d, ds, _) = self.direction(gradient, &residual, &goals);
             let used = self.to_boundary(&self.at.s, &ds);
             let next = self.trial(&d, &ds, used);
             let h_next = next.infeasibility();
             for i in 0..residual.len() {
                 residual[i] = used * residual[i] + next.c[i] - next.s[i];
             }
+            goals.iter_mut().zip(&next.e).for_each(|(e, new)| *e = used * *e + new);
             out.push((next, used));
             if h_next > 0.99 * last {
                 break;
@@ -493,8 +604,8 @@ impl Solver<'_> {
             return Some(restored);
         }
         self.tr.evaluate(&self.at.theta, &mut self.at.point);
-        self.at.c = gaps(self.tr, &self.at.point, &self.at.theta);
-        self.at.f = objective(self.tr, &self.weights, &self.at.point, &self.at.theta);
+        (self.at.c, self.at.e) = self.constraints(&self.at.point, &self.at.theta);
+        self.at.f = objective(self.tr, &self.weights, &self.at.point, &self.at.theta) + self.tr.time_cost();
         self.at.s = self.at.c.iter().map(|c| c.max(1e-6)).collect();
         self.at.z = self.at.s.iter().map(|s| self.mu / s).collect();
         // The filter belongs to the old neighbourhood; what is feasible may go on from here.

@@ -1,6 +1,7 @@
 //! Newton systems: a positive definite band bordered by few equality rows.
 //!
-//! `[H Gᵀ; G 0] [d; ν] = [r; b]` by the Schur complement `G H⁻¹ Gᵀ`; without equalities it is a plain band solve.
+//! `[H Gᵀ; G 0] [d; ν] = [r; b]` by the Schur complement `G H⁻¹ Gᵀ`; without equalities it is a plain band solve. A free duration
+//! adds one row and column, which no equality sees.
 
 use super::rows::Equality;
 use crate::linalg::{BadPivot, Banded, cholesky, cholesky_solve, dot};
@@ -13,11 +14,26 @@ pub(super) struct Kkt {
     spread: Vec<Vec<f64>>,
     /// Cholesky factor of the Schur complement, dense and row-major.
     schur: Vec<f64>,
+    border: Option<Border>,
 }
+
+/// The row and column of the duration.
+#[derive(Clone, Debug)]
+struct Border {
+    column: Vec<f64>,
+    /// Solution of the system without the border for the column, and its multipliers.
+    spread: Vec<f64>,
+    nu: Vec<f64>,
+    /// What is left of the corner: its curvature with the control points following.
+    pivot: f64,
+}
+
+/// Redundant equalities are told apart by this part of their size.
+const REDUNDANT: f64 = 1e-10;
 
 impl Kkt {
     pub(super) fn new(size: usize, width: usize) -> Self {
-        Self { factor: Banded::new(size, width), spread: Vec::new(), schur: Vec::new() }
+        Self { factor: Banded::new(size, width), spread: Vec::new(), schur: Vec::new(), border: None }
     }
 
     /// Factors `h + diag(shift)`; an error if it is not positive definite.
@@ -46,7 +62,47 @@ impl Kkt {
                 self.schur[i * m + j] = dot(&equalities[i].row, &self.spread[j]);
             }
         }
-        cholesky(&mut self.schur, m)
+        self.border = None;
+        let schur = self.schur.clone();
+        cholesky(&mut self.schur, m).or_else(|_| {
+            // Goals that repeat each other: a hair of softness tells who carries what.
+            self.schur = schur;
+            (0..m).for_each(|i| self.schur[i * m + i] *= 1.0 + REDUNDANT);
+            cholesky(&mut self.schur, m)
+        })
+    }
+
+    /// As [`factor`](Self::factor), with one more unknown beside the band; an error also if the whole is not positive
+    /// definite where the equalities leave it free.
+    pub(super) fn factor_bordered(
+        &mut self,
+        h: &Banded,
+        shift: impl Fn(usize) -> f64,
+        equalities: &[Equality],
+        column: &[f64],
+        corner: f64,
+    ) -> Result<(), BadPivot> {
+        self.factor(h, shift, equalities)?;
+        let mut spread = column.to_vec();
+        let nu = self.solve(&mut spread, &vec![0.0; equalities.len()], equalities);
+        let pivot = corner - dot(column, &spread);
+        if pivot.is_nan() || pivot <= 1e-14 * corner.abs() {
+            return Err(BadPivot { row: h.size() });
+        }
+        self.border = Some(Border { column: column.to_vec(), spread, nu, pivot });
+        Ok(())
+    }
+
+    /// Solves with the border: the last entry of `r` is the duration's.
+    pub(super) fn solve_bordered(&self, r: &mut [f64], b: &[f64], equalities: &[Equality]) -> Vec<f64> {
+        let Some(border) = &self.border else { return self.solve(r, b, equalities) };
+        let (plain, last) = r.split_at_mut(border.column.len());
+        let mut nu = self.solve(plain, b, equalities);
+        let tau = (last[0] - dot(&border.column, plain)) / border.pivot;
+        plain.iter_mut().zip(&border.spread).for_each(|(d, s)| *d -= tau * s);
+        nu.iter_mut().zip(&border.nu).for_each(|(n, s)| *n -= tau * s);
+        last[0] = tau;
+        nu
     }
 
     /// Adds `γ gᵀ g` of the equalities: no step along them sees it, and what only they hold becomes positive. A row stands on

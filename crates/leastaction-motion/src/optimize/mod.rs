@@ -18,17 +18,20 @@ mod boundary;
 mod confidence;
 mod direct;
 mod explaining_set;
+mod goals;
 mod hessian;
 mod interior_point;
 mod inverse;
 mod kkt;
 mod newton;
 mod observation;
+mod pace;
 mod problem;
 mod restoration;
 mod rows;
 mod status;
 mod task;
+mod task_rows;
 mod transcription;
 
 use crate::jet::{JetError, JetQuantities, NoQuantities};
@@ -194,6 +197,11 @@ pub enum OptimizeError {
         /// The limit.
         limit: f64,
     },
+    /// A free duration that this method can't take.
+    #[error(
+        "the duration can be free together with the motion only if ends and via points are at rest and no joint is a ball or free"
+    )]
+    DurationNotFree,
     /// Constraints on frames where there can be none.
     #[error("noisy recordings are inferred without constraints on frames")]
     TasksNotSupported,

@@ -385,7 +385,7 @@ enum Outcome {
 }
 
 /// Moves the free control points least so that the via points are met.
-fn meet_equalities(tr: &Transcription, theta: &mut ControlPoints) {
+pub(super) fn meet_equalities(tr: &Transcription, theta: &mut ControlPoints) {
     let m = tr.equalities.len();
     if m == 0 {
         return;

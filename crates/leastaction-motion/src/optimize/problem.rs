@@ -277,6 +277,12 @@ impl MotionProblem {
         1 + terms.chain(limits).chain(via).chain(ends).max().unwrap_or(0)
     }
 
+    /// True if all that is fixed of velocities, accelerations, … is zero.
+    pub(super) fn rests_at_ends(&self) -> bool {
+        let rows = self.start.derivatives.iter().skip(1).chain(self.end.derivatives.iter().skip(1));
+        rows.flatten().all(|x| *x == 0.0) && self.via.iter().all(|via| via.order == 0 || via.value == 0.0)
+    }
+
     /// The degree that holds the best motions of its terms: a cost of the `d`-th derivative alone is minimised by polynomials
     /// of degree `2d − 1`.
     #[must_use]

@@ -106,6 +106,8 @@ pub struct Solution {
     pub active: Vec<ActiveBound>,
     /// The limit that cannot be met, if the problem is infeasible.
     pub obstacle: Option<Obstacle>,
+    /// Duration in seconds: the problem's, or the best one if it is free.
+    pub duration: f64,
     /// How well constraints on frames are kept.
     pub tasks: Vec<TaskReport>,
     /// Convergence history.

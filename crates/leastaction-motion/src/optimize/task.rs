@@ -1,6 +1,8 @@
-//! Goals and constraints on frames, by the method of multipliers.
+//! Goals and constraints on frames.
 //!
-//! A constraint is a function of the rows of one sample: `r(z) = 0` or `g(z) ≥ 0`. It adds to the cost
+//! A constraint is a function of the rows of one sample: `r(z) = 0` or `g(z) ≥ 0`. The interior point takes goals at single times and
+//! all inequalities as they are: what its multipliers add to gradient and curvature are [`TaskMode::Loads`]. For goals over
+//! intervals, more than a spline can meet, the method of multipliers adds to the cost
 //!
 //! ```text
 //! λ·r + ½ ρ |r|²          or          ½ ρ (max(0, λ/ρ − g)² − (λ/ρ)²)                          (5.13)
@@ -88,6 +90,25 @@ impl TaskConstraint {
         }
     }
 
+    /// How far a frame there is from its goal, or how much room it has to its bound: in m, or rad for orientations.
+    #[must_use]
+    pub fn distance(&self, rotation: &Mat3, place: Vec3) -> f64 {
+        match self.kind {
+            TaskKind::Position { at } => (place - at).norm(),
+            TaskKind::Orientation { at } => {
+                let turn = at.transpose() * *rotation;
+                (0.5 * (turn.trace() - 1.0)).clamp(-1.0, 1.0).acos()
+            }
+            TaskKind::KeepOut { centre, radius } => (place - centre).norm() - radius,
+            TaskKind::HalfSpace { normal, offset } => normal.dot(place) - offset,
+            TaskKind::InView { apex, axis, slope } => {
+                let d = place - apex;
+                let along = axis.dot(d);
+                slope * along - (d - axis.scale(along)).norm()
+            }
+        }
+    }
+
     /// True for `r = 0`.
     #[must_use]
     pub fn is_equality(&self) -> bool {
@@ -108,24 +129,37 @@ pub struct TaskReport {
     pub multiplier: f64,
 }
 
+/// How constraints enter costs and curvature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskMode {
+    /// By (5.13), in costs as well.
+    Penalty,
+    /// By loads that a solver sets, in the curvature only.
+    Loads,
+}
+
 /// A constraint at its samples, with multipliers.
 #[derive(Clone, Debug)]
 pub(super) struct TaskRows {
     pub(super) name: String,
-    kind: TaskKind,
+    pub(super) kind: TaskKind,
     /// Three rows of quantities.
-    rows: Range<usize>,
-    samples: Vec<usize>,
+    pub(super) rows: Range<usize>,
+    pub(super) samples: Vec<usize>,
     /// `[sample][3]` for goals, `[sample]` else.
-    lambda: Vec<f64>,
+    pub(super) lambda: Vec<f64>,
     rho: f64,
+    /// What one unit of the constraint is: the way its frame goes, a radius, or a radian.
+    pub(super) scale: f64,
+    /// Gradient and Hessian by the three rows that a solver's multipliers give, per sample.
+    pub(super) loads: Vec<(Vec3, Mat3)>,
 }
 
 /// Value, gradient and Hessian of a constraint as a function of three rows.
-struct Local {
-    value: f64,
-    gradient: Vec3,
-    hessian: Mat3,
+pub(super) struct Local {
+    pub(super) value: f64,
+    pub(super) gradient: Vec3,
+    pub(super) hessian: Mat3,
 }
 
 impl TaskRows {
@@ -136,17 +170,19 @@ impl TaskRows {
             kind: task.kind,
             rows,
             lambda: vec![0.0; per * samples.len()],
+            loads: vec![(Vec3::zero(), Mat3([[0.0; 3]; 3])); samples.len()],
             samples,
             rho: 1.0,
+            scale: 1.0,
         }
     }
 
-    fn is_equality(&self) -> bool {
+    pub(super) fn is_equality(&self) -> bool {
         matches!(self.kind, TaskKind::Position { .. } | TaskKind::Orientation { .. })
     }
 
     /// `r` of a goal.
-    fn residual(&self, z: Vec3) -> Vec3 {
+    pub(super) fn residual(&self, z: Vec3) -> Vec3 {
         match self.kind {
             TaskKind::Position { at } => z - at,
             _ => z,
@@ -154,7 +190,7 @@ impl TaskRows {
     }
 
     /// `g ≥ 0` with derivatives.
-    fn gap(&self, z: Vec3) -> Local {
+    pub(super) fn gap(&self, z: Vec3) -> Local {
         let zero = Mat3([[0.0; 3]; 3]);
         match self.kind {
             TaskKind::KeepOut { centre, radius } => {
@@ -211,13 +247,16 @@ impl TaskRows {
 }
 
 impl Transcription {
-    fn task_row(&self, point: &Point, s: usize, rows: &Range<usize>) -> Vec3 {
+    pub(super) fn task_row(&self, point: &Point, s: usize, rows: &Range<usize>) -> Vec3 {
         let at = s * self.nz + rows.start - self.size;
         Vec3([point.z[at], point.z[at + 1], point.z[at + 2]])
     }
 
     /// What constraints add to the cost.
     pub(super) fn task_cost(&self, point: &Point) -> f64 {
+        if self.task_mode == TaskMode::Loads {
+            return 0.0;
+        }
         let each = |task: &TaskRows| -> f64 {
             let samples = task.samples.iter().enumerate();
             samples.map(|(i, s)| task.local(i, self.task_row(point, *s, &task.rows)).value).sum()
@@ -227,7 +266,7 @@ impl Transcription {
 
     /// Gradient of that on the free control points; empty without constraints.
     pub(super) fn task_gradient(&self, point: &Point) -> Vec<f64> {
-        if self.tasks.is_empty() {
+        if self.tasks.is_empty() || self.task_mode == TaskMode::Loads {
             return Vec::new();
         }
         let rows = self.row_count();
@@ -243,17 +282,28 @@ impl Transcription {
         self.row_gradient(point, &factors)
     }
 
+    /// What a constraint adds at one of its samples, derivatives by its rows.
+    fn task_local(&self, task: &TaskRows, i: usize, point: &Point) -> Local {
+        if self.task_mode == TaskMode::Loads {
+            let (gradient, hessian) = task.loads[i];
+            return Local { value: 0.0, gradient, hessian };
+        }
+        let local = task.local(i, self.task_row(point, task.samples[i], &task.rows));
+        let hessian = Mat3(local.hessian.0.map(|row| row.map(|x| self.task_scale * x)));
+        Local { value: local.value, gradient: local.gradient.scale(self.task_scale), hessian }
+    }
+
     /// Adds `Zᵀ ∇²φ Z` at a sample.
     pub(super) fn add_task_squares(&self, s: usize, point: &Point, hx: &mut [f64]) {
         let (size, nz) = (self.size, self.nz);
         for task in &self.tasks {
             let Some(i) = task.samples.iter().position(|own| *own == s) else { continue };
-            let local = task.local(i, self.task_row(point, s, &task.rows));
+            let local = self.task_local(task, i, point);
             let line = |k: usize| &point.jacobian[(s * nz + task.rows.start - size + k) * size..][..size];
             for a in 0..3 {
                 let mut mixed = vec![0.0; size];
                 for b in 0..3 {
-                    let f = self.task_scale * local.hessian.0[a][b];
+                    let f = local.hessian.0[a][b];
                     if f != 0.0 {
                         mixed.iter_mut().zip(line(b)).for_each(|(m, z)| *m += f * z);
                     }
@@ -269,9 +319,9 @@ impl Transcription {
     pub(super) fn add_task_curvature(&self, s: usize, point: &Point, mu: &mut [f64]) {
         for task in &self.tasks {
             let Some(i) = task.samples.iter().position(|own| *own == s) else { continue };
-            let local = task.local(i, self.task_row(point, s, &task.rows));
+            let local = self.task_local(task, i, point);
             for k in 0..3 {
-                mu[task.rows.start - self.size + k] += self.task_scale * local.gradient.0[k];
+                mu[task.rows.start - self.size + k] += local.gradient.0[k];
             }
         }
     }

@@ -14,8 +14,9 @@
 use std::ops::Range;
 
 use super::boundary::{end_control_points, start_control_points};
+use super::pace::Pace;
 use super::rows::{Equality, TermRows, term_rows};
-use super::task::TaskRows;
+use super::task::{TaskMode, TaskRows};
 use super::{Bound, LimitKind, MotionChart, MotionProblem, OptimizeError, Quantity, SplineTable, When};
 use crate::jet::{Quantities, Samples};
 use crate::mechanism::Mechanism;
@@ -68,12 +69,18 @@ pub struct Transcription {
     pub(super) tasks: Vec<TaskRows>,
     /// Factor of what constraints add to the cost.
     pub(super) task_scale: f64,
+    /// How constraints enter costs and curvature.
+    pub(super) task_mode: TaskMode,
+    /// The duration, while it is an unknown.
+    pub(super) pace: Option<Pace>,
     /// How the spline's coordinates become a motion.
     pub chart: MotionChart,
     /// State entries per sample.
     pub(super) size: usize,
     /// Quantity rows per sample.
     pub(super) nz: usize,
+    /// True if neither ends nor via points have velocities: then no control point depends on the duration.
+    pub(super) rests_at_ends: bool,
     fixed_start: Vec<f64>,
     fixed_end: Vec<f64>,
     pub(super) scratch: Scratch,
@@ -85,6 +92,9 @@ pub(super) struct Scratch {
     pub(super) hx: Vec<f64>,
     pub(super) weighted: Vec<f64>,
     pub(super) mu: Vec<f64>,
+    /// With a free duration: what it adds to the matrix, beside and below the band.
+    pub(super) border: Vec<f64>,
+    pub(super) corner: f64,
 }
 
 impl Transcription {
@@ -121,8 +131,11 @@ impl Transcription {
             quantities,
             tasks: Vec::new(),
             task_scale: 1.0,
+            task_mode: TaskMode::Penalty,
+            pace: None,
             size,
             nz,
+            rests_at_ends: problem.rests_at_ends(),
             fixed_start: start_control_points(&start, n_control, degree, duration),
             fixed_end: end_control_points(&end, n_control, degree, duration),
             scratch: Scratch::default(),
@@ -396,7 +409,7 @@ impl Transcription {
     }
 
     /// Gradient of a term with respect to the states of all samples.
-    fn sample_gradients(&self, term: &TermRows, point: &Point) -> Vec<f64> {
+    pub(super) fn sample_gradients(&self, term: &TermRows, point: &Point) -> Vec<f64> {
         let mut g = vec![0.0; self.table.len() * self.size];
         for s in 0..self.table.len() {
             let gs = &mut g[s * self.size..][..self.size];
@@ -426,6 +439,11 @@ impl Transcription {
     /// Gradient of `Σ factor · row` with respect to the free control points; `factors[sample][row]`.
     #[must_use]
     pub fn row_gradient(&self, point: &Point, factors: &[f64]) -> Vec<f64> {
+        self.pull_back(&self.row_sample_gradients(point, factors))
+    }
+
+    /// Gradient of `Σ factor · row` with respect to the states of all samples.
+    pub(super) fn row_sample_gradients(&self, point: &Point, factors: &[f64]) -> Vec<f64> {
         let (samples, rows) = (self.table.len(), self.row_count());
         let mut g = vec![0.0; samples * self.size];
         for s in 0..samples {
@@ -437,7 +455,7 @@ impl Transcription {
                 }
             }
         }
-        self.pull_back(&g)
+        g
     }
 
     /// `gs += factor ∂row/∂x`.
@@ -453,19 +471,23 @@ impl Transcription {
         }
     }
 
-    fn pull_back(&self, g: &[f64]) -> Vec<f64> {
+    pub(super) fn pull_back(&self, g: &[f64]) -> Vec<f64> {
         let mut full = vec![0.0; self.table.n_control * self.n];
         self.table.pull_back(g, self.n, &mut full);
         full[self.free.start * self.n..self.free.end * self.n].to_vec()
     }
 
-    /// Change of every row along a step of the free control points: `out[sample][row]`.
+    /// Change of every row along a step of the free control points, and of the duration where that is free:
+    /// `out[sample][row]`.
     pub fn row_changes(&self, point: &Point, step: &[f64], out: &mut [f64]) {
         let (samples, rows) = (self.table.len(), self.row_count());
         let mut full = vec![0.0; self.table.n_control * self.n];
-        full[self.free.start * self.n..self.free.end * self.n].copy_from_slice(step);
+        full[self.free.start * self.n..self.free.end * self.n].copy_from_slice(&step[..self.unknowns()]);
         let mut dx = vec![0.0; samples * self.size];
         self.table.add_states(&full, self.n, &mut dx);
+        if let (Some(_), Some(tau)) = (&self.pace, step.get(self.unknowns())) {
+            self.add_pace(point, *tau, &mut dx);
+        }
         for s in 0..samples {
             let dxs = &dx[s * self.size..][..self.size];
             out[s * rows..s * rows + self.size].copy_from_slice(dxs);

@@ -276,6 +276,12 @@ impl SplineFit {
         self.smoothed.as_ref().map_or(0.0, |s| s.noise)
     }
 
+    /// Correlation of that noise from sample to sample; zero if it looks white.
+    #[must_use]
+    pub fn memory(&self) -> f64 {
+        self.smoothed.as_ref().map_or(0.0, |s| s.memory)
+    }
+
     /// Control points that the motion makes use of.
     #[must_use]
     pub fn freedom(&self) -> f64 {

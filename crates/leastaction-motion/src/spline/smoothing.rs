@@ -9,7 +9,8 @@
 //!
 //! The noise passes into the control points with covariance `A⁻¹ N A⁻¹ σ²`, `A = N + λΩ`, which is `d(λ A⁻¹)/dλ`: a difference of
 //! two inverses, of which only the band is needed. What smoothing takes away is estimated by smoothing the result again,
-//! `λ A⁻¹ Ω θ`. Together they cover the true derivative about as often as a normal error would.
+//! `λ A⁻¹ Ω θ`. Together they cover the true derivative about as often as a normal error would. Noise whose neighbours are alike is
+//! noticed by the differences to the fit, and widens the covariance.
 
 use super::fit::{Samples, Space};
 use super::table::gauss_points;
@@ -27,6 +28,27 @@ pub(crate) struct Smoothed {
     covariance: Banded,
     /// What smoothing takes away, as control points.
     bias: Vec<f64>,
+    /// Correlation of the noise from sample to sample where it has one; zero for white noise.
+    pub(super) memory: f64,
+}
+
+/// Correlation of neighbouring differences to the fit, with what a smoother of that freedom takes from white noise added; zero if
+/// white noise would show as much, or where next to nothing was smoothed away.
+fn memory(differences: &[f64], samples: &Samples<'_>, freedom: f64) -> f64 {
+    let (n, dim, orders) = (samples.times.len(), samples.dim, samples.orders());
+    let at = |s: usize, i: usize| differences[s * orders * dim + i];
+    let (mut own, mut next) = (0.0, 0.0);
+    for i in 0..dim {
+        own += (0..n).map(|s| at(s, i).powi(2)).sum::<f64>();
+        next += (1..n).map(|s| at(s, i) * at(s - 1, i)).sum::<f64>();
+    }
+    let part = freedom / n as f64;
+    if own == 0.0 || part > 0.5 {
+        return 0.0;
+    }
+    let found = next / own + part;
+    // Two standard deviations of what white noise shows.
+    if found > 2.0 / (n as f64).sqrt() { found.min(0.95) } else { 0.0 }
 }
 
 /// The band of `∫ B⁽ᵐ⁾ B⁽ᵐ⁾ᵀ dt`.
@@ -119,7 +141,9 @@ pub(super) fn choose(
     // Weight one: samples and smoothness pull alike at the highest frequency.
     let even = (trace(&space.normal) / trace(&bend).max(f64::MIN_POSITIVE)).log10();
     let size = samples.q.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-150);
-    let floor = samples.count() as f64 * samples.dim as f64 * (f64::EPSILON * size).powi(2);
+    // A joint that stays at zero has neither.
+    let floor =
+        (samples.count() as f64 * samples.dim as f64 * (f64::EPSILON * size).powi(2)).max(f64::MIN_POSITIVE);
     let search = Search { space, samples, bend, order, floor };
     let mut best: Option<(f64, Trial)> = None;
     let consider = |log: f64, best: &mut Option<(f64, Trial)>| {
@@ -169,9 +193,12 @@ pub(super) fn choose(
             }
         }
     }
+    // Means of correlated noise vary more than those of white noise, by (1 + r)/(1 − r) if it forgets by r per sample.
+    let memory = memory(&space.differences(samples, &trial.theta), samples, freedom);
+    let variance = noise * noise * (1.0 + memory) / (1.0 - memory);
     for j in 0..n {
         for i in j..n.min(j + covariance.width() + 1) {
-            *covariance.at_mut(i, j) *= noise * noise;
+            *covariance.at_mut(i, j) *= variance;
         }
     }
     let mut bias = search.bending(&trial.theta);
@@ -181,7 +208,7 @@ pub(super) fn choose(
         trial.factor.solve(&mut column);
         (0..n).for_each(|c| bias[c * samples.dim + i] = column[c]);
     }
-    Some((trial.theta, Smoothed { noise, freedom, covariance, bias }))
+    Some((trial.theta, Smoothed { noise, freedom, covariance, bias, memory }))
 }
 
 impl Smoothed {

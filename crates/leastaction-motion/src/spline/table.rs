@@ -296,6 +296,24 @@ impl SplineTable {
         out
     }
 
+    /// Makes this table that of `base` stretched over another duration: nothing is evaluated anew.
+    pub(crate) fn stretch(&mut self, base: &Self, duration: f64) {
+        let factor = duration / base.knots[base.n_control];
+        let scaled = |to: &mut [f64], from: &[f64], factor: f64| {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = factor * from);
+        };
+        scaled(&mut self.times, &base.times, factor);
+        scaled(&mut self.knots, &base.knots, factor);
+        for (to, from) in self.factors.iter_mut().zip(&base.factors) {
+            scaled(to, from, 1.0 / factor);
+        }
+        let width = self.degree + 1;
+        let rows = self.derivative.chunks_exact_mut(width).zip(base.derivative.chunks_exact(width));
+        for (i, (to, from)) in rows.enumerate() {
+            scaled(to, from, factor.powi(-((i % self.orders) as i32)));
+        }
+    }
+
     /// The same spline tabulated at other times.
     ///
     /// # Errors

@@ -9,7 +9,10 @@ use super::control_solve::{ControlOutcome, Found, at_limit, median_time, outcome
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
-use crate::report::{self, FrameThinner, Plot, PlotThinner, ReportData, SummaryRow};
+use crate::report::{self, FrameThinner, OverlayKind, Plot, PlotLimit, PlotThinner, ReportData, SummaryRow};
+
+/// Most dots of a replay in a plot.
+const DOTS: usize = 150;
 
 /// Writes the trajectory of the plan and, if asked for, the report.
 pub fn write(out: &Path, file: &ControlFile, found: &Found, report: bool) -> Result<(), Failure> {
@@ -21,11 +24,12 @@ pub fn write(out: &Path, file: &ControlFile, found: &Found, report: bool) -> Res
     let plot = |id: &str, title: &str, unit: &str, names: Vec<String>| {
         PlotThinner::new(id, title, unit, false, names)
     };
-    let mut positions = plot("joint-positions", "Joint positions", "rad, m", mechanism.q_labels());
+    let both = [mechanism.q_labels(), mechanism.q_labels()].concat();
+    let mut positions = plot("joint-positions", "Joint positions: planned and replayed", "rad, m", both);
     let mut velocities = plot("joint-velocities", "Joint velocities", "rad/s, m/s", mechanism.v_labels());
-    let (names, limits) = input_curves(file);
-    let mut inputs = plot("inputs", "Inputs and their limits", "N m, N", names);
+    let mut inputs = plot("inputs", "Inputs", "N m, N", mechanism.inputs().to_vec());
     let after = found.policy.hold.as_ref().map_or(vec![0.0; mechanism.nu()], |hold| hold.u.clone());
+    let unseen = vec![f64::NAN; mechanism.nq()];
     for (k, state) in path.states.iter().enumerate() {
         let t = k as f64 * file.step;
         let u = if k < path.steps() { path.u(k) } else { &after };
@@ -33,12 +37,15 @@ pub fn write(out: &Path, file: &ControlFile, found: &Found, report: bool) -> Res
         sampler.row(state, &observed, Recorded { t, u, ..Recorded::default() });
         folder.push(sampler.last_row())?;
         frames.push(t, sampler.poses());
-        positions.push(t, &state.q);
+        // A replay is drawn as dots: not at every step of a long plan.
+        let stride = path.steps().div_ceil(DOTS).max(1);
+        let dot = found.replayed.get(k).filter(|_| k.is_multiple_of(stride)).unwrap_or(&unseen);
+        positions.push(t, &[&state.q[..], dot].concat());
         velocities.push(t, &state.v);
         // Inputs are held: both ends of a step show the same value.
-        inputs.push(t, &[u, &limits].concat());
         if k < path.steps() {
-            inputs.push(t + file.step * (1.0 - 1e-9), &[u, &limits].concat());
+            inputs.push(t, u);
+            inputs.push(t + file.step * (1.0 - 1e-9), u);
         }
     }
     let folder = folder.finish()?;
@@ -62,27 +69,31 @@ pub fn write(out: &Path, file: &ControlFile, found: &Found, report: bool) -> Res
         model_hash: file.model_hash.clone(),
         scene: page::scene(mechanism),
         frames: frames.frames(),
-        plots: vec![positions.plot(), velocities.plot(), inputs.plot(), convergence(found)],
+        plots: vec![
+            positions.plot_with(mechanism.nq(), &[OverlayKind::Dots("replayed with feedback")]),
+            velocities.plot(),
+            Plot { limits: input_limits(file), ..inputs.plot() },
+        ],
+        figures: vec![convergence(found)],
         ..ReportData::default()
     };
     let path = folder.join("report.html");
     report::write(&path, &data).map_err(|error| cannot_write(&path, &error))
 }
 
-/// Names of the inputs' curves and of their limits, and the values of the latter.
-fn input_curves(file: &ControlFile) -> (Vec<String>, Vec<f64>) {
-    let labels = file.mechanism.inputs();
-    let (mut names, mut limits) = (labels.to_vec(), Vec::new());
-    for (word, values) in [("lower limit", &file.lower), ("upper limit", &file.upper)] {
-        let same = values.iter().all(|x| *x == values[0]);
-        for (label, value) in labels.iter().zip(values).take(if same { 1 } else { values.len() }) {
-            if value.is_finite() {
-                names.push(if same { word.to_owned() } else { format!("{word} {label}") });
-                limits.push(*value);
-            }
+/// What inputs may not pass: one shade where that is the same for all.
+fn input_limits(file: &ControlFile) -> Vec<PlotLimit> {
+    let each: Vec<(f64, f64)> = file.lower.iter().copied().zip(file.upper.iter().copied()).collect();
+    let acts = |(low, high): &(f64, f64)| low.is_finite() || high.is_finite();
+    match each.first() {
+        Some(first) if acts(first) && each.iter().all(|limit| limit == first) => {
+            vec![PlotLimit { of: None, low: first.0, high: first.1 }]
+        }
+        _ => {
+            let own = each.iter().enumerate().filter(|(_, limit)| acts(limit));
+            own.map(|(i, (low, high))| PlotLimit { of: Some(i), low: *low, high: *high }).collect()
         }
     }
-    (names, limits)
 }
 
 fn convergence(found: &Found) -> Plot {
@@ -105,27 +116,39 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
     let distance = |(q, v): (f64, f64)| format!("{q:.1e}, {v:.1e}");
     let mut rows = vec![
         SummaryRow::new("outcome", outcome(file, found).name(), verdict(file, found)),
-        SummaryRow::new("objective", format!("{:.9}", s.objective), ""),
-        SummaryRow::new("residual", format!("{:.2e}", s.residual), "root of the relative decrease left"),
+        SummaryRow::new("cost", format!("{:.9}", s.objective), "sum of all terms"),
+        SummaryRow::new(
+            "optimal to",
+            format!("{:.1e}", s.residual),
+            "root of the relative decrease of the cost that is left",
+        ),
         SummaryRow::new(
             "iterations",
             s.iterations.to_string(),
             format!("{:.0} ms, median {:.2} ms each", 1e3 * found.seconds, 1e3 * median_time(found)),
         ),
         SummaryRow::new(
-            "planned end, from the goal",
+            "plan ends, from its goal",
             distance(found.planned),
             "largest position (rad, m) and velocity (rad/s, m/s)",
         ),
     ];
     if let Some(near) = &found.feedback {
         let note = format!("{method} at a tenth of the step, with feedback");
-        rows.push(SummaryRow::new("replayed end", distance((near.position, near.velocity)), note.clone()));
-        rows.push(SummaryRow::new("worst of 5 s more", distance(near.worst_after), note));
+        rows.push(SummaryRow::new(
+            "replay ends, from its goal",
+            distance((near.position, near.velocity)),
+            note.clone(),
+        ));
+        rows.push(SummaryRow::new("farthest in 5 s more", distance(near.worst_after), note));
     }
     if let Some(near) = &found.open_loop {
         let note = format!("{method} at a tenth of the step, the same inputs without feedback");
-        rows.push(SummaryRow::new("open-loop end", distance((near.position, near.velocity)), note));
+        rows.push(SummaryRow::new(
+            "without feedback, from its goal",
+            distance((near.position, near.velocity)),
+            note,
+        ));
     }
     if file.has_limits() {
         let note = format!("of {}", file.steps);
@@ -137,9 +160,12 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
     }
     if let Ok(hold) = &found.hold {
         rows.push(SummaryRow::new(
-            "hold",
-            format!("decays by {:.4} per step", hold.riccati.radius),
-            format!("Riccati residual {:.1e}", hold.riccati.residual),
+            "held at its goal",
+            format!("× {:.4} per step", hold.riccati.radius),
+            format!(
+                "how fast a small push is gone; residual of the Riccati equation {:.1e}",
+                hold.riccati.residual
+            ),
         ));
     }
     rows

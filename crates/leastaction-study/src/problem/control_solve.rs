@@ -121,6 +121,8 @@ pub struct Found {
     pub planned: (f64, f64),
     /// Replayed by Runge and Kutta at a tenth of the step, with feedback and without.
     pub feedback: Option<Nearness>,
+    /// Configurations of that replay at the steps of the plan, as far as it went.
+    pub replayed: Vec<Vec<f64>>,
     /// The same without feedback.
     pub open_loop: Option<Nearness>,
     /// Seconds of every iteration.
@@ -210,9 +212,19 @@ fn solve_on<P: Plant>(
     let replay = |feedback: bool, after: f64| {
         policy::replay(&policy, &file.mechanism, (method, &options), fine, after, feedback).ok()
     };
-    let (feedback, open_loop) = (replay(true, HOLD_SECONDS), replay(false, 0.0));
+    // What the replay with feedback did at the steps of the plan, to be drawn beside it.
+    let mut replayed = Vec::new();
+    let mut see = |t: f64, state: &State| {
+        if (t / file.step - replayed.len() as f64).abs() < 1e-6 && replayed.len() <= file.steps {
+            replayed.push(state.q.clone());
+        }
+    };
+    let with_feedback = (method, &options);
+    let feedback =
+        policy::replay_seen(&policy, &file.mechanism, with_feedback, fine, HOLD_SECONDS, true, &mut see).ok();
+    let open_loop = replay(false, 0.0);
     let term_costs = costs.totals(&solution.path);
-    Ok(Found { solution, policy, hold, planned, feedback, open_loop, times, term_costs, seconds })
+    Ok(Found { solution, policy, hold, planned, feedback, replayed, open_loop, times, term_costs, seconds })
 }
 
 /// What needs states beside those of a motion: with loops there are none.

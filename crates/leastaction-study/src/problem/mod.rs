@@ -2,6 +2,7 @@
 //!
 //! One TOML format, described in `docs/schema/problem-1.schema.json`; a reference data file is taken as well.
 
+mod constraint_page;
 pub mod control_file;
 mod control_reader;
 pub mod control_results;

@@ -8,10 +8,13 @@ use leastaction::optimize::{ControlPoints, Limit, LimitKind, Progress, Sampling,
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::ProblemFile;
+use super::constraint_page::ConstraintPage;
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
-use crate::report::{self, Bars, FrameThinner, Plot, PlotLimit, PlotThinner, ReportData, SummaryRow};
+use crate::report::{
+    self, Bars, FrameThinner, OverlayKind, Plot, PlotLimit, PlotThinner, ReportData, SummaryRow,
+};
 
 /// Rows of a written trajectory.
 const ROWS: usize = 401;
@@ -27,6 +30,8 @@ pub struct Page {
     pub warnings: Vec<String>,
     /// Inferred weights.
     pub bars: Bars,
+    /// What was recorded, drawn over the motion: times and configurations `[row][nq]`; none if empty.
+    pub recorded: (Vec<f64>, Vec<f64>),
 }
 
 /// Writes trajectory files and, if there is a page, the report.
@@ -60,7 +65,16 @@ pub fn write(
     jets.include_passive(file.problem.passive);
     let mut frames = FrameThinner::new(mechanism.nb());
     let mut plots = plots(file, orders);
+    let dots = page.as_ref().map(|page| Dots::new(&page.recorded, mechanism.nq(), file.problem.duration));
+    let dots = dots.filter(|dots| !dots.rows.is_empty());
+    if dots.is_some() {
+        let (positions, names) = (&mut plots[0].2, mechanism.q_labels());
+        let both = names.iter().chain(&names).cloned();
+        *positions =
+            PlotThinner::new("joint-positions", "Joint positions: recorded and found", "rad, m", false, both);
+    }
     let inputs = vec![0.0; mechanism.nu()];
+    let mut constraints = ConstraintPage::new(&file.problem.tasks);
     for s in 0..ROWS {
         let t = table.times[s];
         let (q, rates) = chart.motion(t, &x[s * orders * n..(s + 1) * orders * n]);
@@ -70,6 +84,11 @@ pub fn write(
         sampler.row(&state, &observed, Recorded { t, u: &inputs, ..Recorded::default() });
         folder.push(sampler.last_row())?;
         frames.push(t, sampler.poses());
+        if !file.problem.tasks.is_empty() {
+            jets.forward_from_derivatives(&q, &[&vec![0.0; n], &vec![0.0; n]])
+                .map_err(|error| Failure::from_error(&error))?;
+            constraints.push(t, &mut jets);
+        }
         for (kind, order, plot, _) in &mut plots {
             let values = match (*kind, *order) {
                 (LimitKind::Torque, _) => {
@@ -77,7 +96,10 @@ pub fn write(
                         .map_err(|error| Failure::from_error(&error))?;
                     jets.torque(0).to_vec()
                 }
-                (_, 0) => q.clone(),
+                (_, 0) => match &dots {
+                    Some(dots) => q.iter().chain(dots.at(s)).copied().collect(),
+                    None => q.clone(),
+                },
                 (_, order) => rates[order - 1].clone(),
             };
             plot.push(t, &values);
@@ -85,11 +107,17 @@ pub fn write(
     }
     let out = folder.finish()?;
     if let Some(head) = page {
-        let with_limits = |(_, _, plot, limits): &(_, _, PlotThinner, Vec<PlotLimit>)| Plot {
-            limits: limits.clone(),
-            ..plot.plot()
+        let with_limits = |(_, order, plot, limits): &(_, usize, PlotThinner, Vec<PlotLimit>)| {
+            let plot = match &dots {
+                Some(_) if *order == 0 => plot.plot_with(mechanism.nq(), &[OverlayKind::Dots("recorded")]),
+                _ => plot.plot(),
+            };
+            Plot { limits: limits.clone(), ..plot }
         };
-        let all: Vec<Plot> = plots.iter().map(with_limits).collect();
+        let mut all = constraints.plots();
+        all.extend(plots.iter().map(with_limits));
+        let mut scene = page::scene(mechanism);
+        scene.world_visuals.extend(constraints.shapes());
         let data = ReportData {
             title: file.name.clone(),
             subtitle: head.subtitle,
@@ -98,7 +126,7 @@ pub fn write(
             configuration: file.text.clone(),
             versions: vec![("leastaction".into(), env!("CARGO_PKG_VERSION").into())],
             model_hash: crate::model::hash(&file.description),
-            scene: page::scene(mechanism),
+            scene,
             frames: frames.frames(),
             plots: all,
             bars: head.bars,
@@ -108,6 +136,33 @@ pub fn write(
         report::write(&path, &data).map_err(|error| cannot_write(&path, &error))?;
     }
     Ok(out)
+}
+
+/// Recorded positions at the rows of a plot: the nearest ones, nothing where none is within half a row.
+struct Dots {
+    nq: usize,
+    /// Configurations by row; not a number where there is none.
+    rows: Vec<f64>,
+}
+
+impl Dots {
+    fn new((times, q): &(Vec<f64>, Vec<f64>), nq: usize, duration: f64) -> Self {
+        if times.is_empty() || q.len() != times.len() * nq {
+            return Self { nq, rows: Vec::new() };
+        }
+        let mut rows = vec![f64::NAN; ROWS * nq];
+        for (t, q) in times.iter().zip(q.chunks_exact(nq)) {
+            let row = (t / duration * (ROWS - 1) as f64).round();
+            if (0.0..ROWS as f64).contains(&row) {
+                rows[row as usize * nq..][..nq].copy_from_slice(q);
+            }
+        }
+        Self { nq, rows }
+    }
+
+    fn at(&self, row: usize) -> &[f64] {
+        &self.rows[row * self.nq..(row + 1) * self.nq]
+    }
 }
 
 /// Positions, velocities, jerks and torques, with what they may not pass.

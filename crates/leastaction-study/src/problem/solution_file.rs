@@ -28,6 +28,8 @@ pub fn to_json(file: &ProblemFile, solution: &Solution, weights: &[f64]) -> Valu
         "status": format!("{:?}", solution.status),
         "iterations": solution.iterations,
         "objective": solution.objective,
+        "duration": solution.duration,
+        "time_weight": file.time_weight,
         "kkt_residual": solution.kkt_residual,
         "violation": solution.violation,
         "violation_between_samples": solution.violation_between,

@@ -5,13 +5,14 @@
 //! ```
 //!
 //! by damped Gauss–Newton steps in the tangent of the configuration, so that balls and free bases need no angles. Each frame
-//! starts from the one before.
+//! starts from the one before. Loops are closed by points of their joint that are one: of a ball its centre, of a hinge two points of
+//! its axis; they weigh so much that markers can open them by less than a rounding.
 
 use std::path::Path;
 
 use leastaction::jet::{Coordinates, JetWorkspace, Quantity, Target};
-use leastaction::mechanism::Mechanism;
-use leastaction::spatial::Vec3;
+use leastaction::mechanism::{JointType, Mechanism};
+use leastaction::spatial::{Pose, Vec3};
 use leastaction::trajectory::{Trajectory, TrajectoryLayout};
 
 use super::Recording;
@@ -37,13 +38,7 @@ pub(super) fn follow(
     path: &Path,
     y_up: bool,
 ) -> Result<Recording, Failure> {
-    if mechanism.joints().len() > mechanism.nb() {
-        return Err(Failure::new(format!(
-            "`{}` has loops: markers are followed by trees only",
-            mechanism.name()
-        ))
-        .help("open the loops in a copy of the model, or record joint angles"));
-    }
+    let closures = closures(mechanism)?;
     // A marker belongs to the frame (or body) of its name.
     let mut pairs: Vec<(usize, Target)> = Vec::new();
     for (m, name) in markers.names.iter().enumerate() {
@@ -74,7 +69,7 @@ pub(super) fn follow(
         ))
         .help("take it out of the file, or out of the model"));
     }
-    let mut search = Search::new(mechanism, pairs);
+    let mut search = Search::new(mechanism, pairs, closures);
     let mut notes = Vec::new();
     let idle: Vec<&str> = markers
         .names
@@ -127,9 +122,62 @@ pub(super) fn follow(
     })
 }
 
+/// Weight of loops against markers, before squaring.
+const STIFF: f64 = 1e4;
+
+/// Two points that are one: on a body, or fixed in the world.
+type Closure = [Anchor; 2];
+
+#[derive(Clone, Copy)]
+enum Anchor {
+    On(Target),
+    At(Vec3),
+}
+
+/// Points of the loop joints that are one.
+fn closures(mechanism: &Mechanism) -> Result<Vec<Closure>, Failure> {
+    // Any length serves that is not out of scale with the mechanism.
+    let size = mechanism.joints().iter().map(|j| j.parent_frame.pos.norm()).fold(0.0, f64::max);
+    let arm = if size > 0.0 { size } else { 1.0 };
+    let mut out = Vec::new();
+    for id in mechanism.loop_joints() {
+        let joint = mechanism.joint(id);
+        let points = match joint.kind {
+            JointType::Spherical => vec![Vec3::zero()],
+            // Frames of joints are turned so that the axis is z.
+            JointType::Revolute | JointType::Continuous => {
+                vec![Vec3([0.0, 0.0, arm]), Vec3([0.0, 0.0, -arm])]
+            }
+            JointType::Fixed => {
+                (0..3).map(|k| Vec3(std::array::from_fn(|i| if i == k { arm } else { 0.0 }))).collect()
+            }
+            kind => {
+                return Err(Failure::new(format!(
+                    "joint `{}` closes a loop and is {}: markers are followed in loops of balls, hinges and fixed joints",
+                    joint.name,
+                    kind.name()
+                ))
+                .help("open the loop in a copy of the model, or record joint angles"));
+            }
+        };
+        for point in points {
+            let place = |frame: &Pose| frame.rot * point + frame.pos;
+            let parent = place(&joint.parent_frame);
+            let child = Anchor::On(Target::body(joint.child).at_point(place(&joint.child_frame)));
+            let parent = match joint.parent {
+                Some(body) => Anchor::On(Target::body(body).at_point(parent)),
+                None => Anchor::At(parent),
+            };
+            out.push([parent, child]);
+        }
+    }
+    Ok(out)
+}
+
 struct Search<'m> {
     mechanism: &'m Mechanism,
     pairs: Vec<(usize, Target)>,
+    closures: Vec<Closure>,
     jets: JetWorkspace<f64>,
     rest: Vec<f64>,
     jacobian: Vec<f64>,
@@ -137,7 +185,7 @@ struct Search<'m> {
 }
 
 impl<'m> Search<'m> {
-    fn new(mechanism: &'m Mechanism, pairs: Vec<(usize, Target)>) -> Self {
+    fn new(mechanism: &'m Mechanism, pairs: Vec<(usize, Target)>, closures: Vec<Closure>) -> Self {
         let jets = JetWorkspace::<f64>::new(mechanism, -1);
         let point = Quantity::point(pairs[0].1, 0).kind;
         Self {
@@ -146,6 +194,7 @@ impl<'m> Search<'m> {
             jacobian: vec![0.0; jets.value_count(point) * 3 * jets.jacobian_columns()],
             value: vec![0.0; jets.value_count(point) * 3],
             pairs,
+            closures,
             jets,
         }
     }
@@ -166,10 +215,62 @@ impl<'m> Search<'m> {
         places.iter().zip(seen).filter_map(|(p, y)| y.map(|y| (*p - y).norm().powi(2))).sum()
     }
 
+    /// Where loops are open, by points, at the configuration evaluated last.
+    fn gaps(&mut self) -> Result<Vec<Vec3>, Failure> {
+        let closures = self.closures.clone();
+        let mut at = |anchor: Anchor| -> Result<Vec3, Failure> {
+            let target = match anchor {
+                Anchor::At(place) => return Ok(place),
+                Anchor::On(target) => target,
+            };
+            self.jets
+                .value_into(&Quantity::point(target, 0), &mut self.value)
+                .map_err(|error| Failure::from_error(&error))?;
+            Ok(Vec3([self.value[0], self.value[1], self.value[2]]))
+        };
+        closures.iter().map(|[a, b]| Ok(at(*b)? - at(*a)?)).collect()
+    }
+
+    /// What a configuration costs: distances of markers, and gaps of loops.
+    fn cost(&mut self, places: &[Vec3], seen: &[Option<Vec3>]) -> Result<f64, Failure> {
+        let open: f64 = self.gaps()?.iter().map(|gap| gap.norm().powi(2)).sum();
+        Ok(Self::distance(places, seen) + STIFF * STIFF * open)
+    }
+
+    /// Adds the rows of the loops to the normal equations.
+    fn add_closures(&mut self, gram: &mut [f64], gradient: &mut [f64]) -> Result<(), Failure> {
+        let (nv, columns) = (self.mechanism.nv(), self.jets.jacobian_columns());
+        let index: Vec<usize> = (0..nv).map(|c| self.jets.column_index(c, 0)).collect();
+        let gaps = self.gaps()?;
+        for (closure, gap) in self.closures.clone().iter().zip(gaps) {
+            let mut rows = vec![0.0; 3 * nv];
+            for (anchor, sign) in closure.iter().zip([-STIFF, STIFF]) {
+                let Anchor::On(target) = anchor else { continue };
+                self.jets
+                    .jacobian_into(&Quantity::point(*target, 0), Coordinates::Tangent, &mut self.jacobian)
+                    .map_err(|error| Failure::from_error(&error))?;
+                for row in 0..3 {
+                    for (i, at) in index.iter().enumerate() {
+                        rows[row * nv + i] += sign * self.jacobian[row * columns + at];
+                    }
+                }
+            }
+            for (row, line) in rows.chunks_exact(nv).enumerate() {
+                for i in 0..nv {
+                    gradient[i] += STIFF * gap.0[row] * line[i];
+                    for j in 0..=i {
+                        gram[i * nv + j] += line[i] * line[j];
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn solve(&mut self, q: &mut Vec<f64>, seen: &[Option<Vec3>], steps: usize) -> Result<(), Failure> {
         let nv = self.mechanism.nv();
         let mut places = self.places(q)?;
-        let mut cost = Self::distance(&places, seen);
+        let mut cost = self.cost(&places, seen)?;
         let mut damping = 1e-6;
         for _ in 0..steps {
             let (mut gram, mut gradient) = (vec![0.0; nv * nv], vec![0.0; nv]);
@@ -194,7 +295,9 @@ impl<'m> Search<'m> {
                     }
                 }
             }
+            // Damping is measured by the markers: loops are far stiffer.
             let size = (0..nv).map(|i| gram[i * nv + i]).fold(1e-12, f64::max);
+            self.add_closures(&mut gram, &mut gradient)?;
             let mut improved = false;
             for _ in 0..12 {
                 let mut a = gram.clone();
@@ -210,7 +313,7 @@ impl<'m> Search<'m> {
                     let mut trial = vec![0.0; q.len()];
                     self.mechanism.retract(q, &step, &mut trial);
                     let there = self.places(&trial)?;
-                    let next = Self::distance(&there, seen);
+                    let next = self.cost(&there, seen)?;
                     if next < cost {
                         let gain = cost - next;
                         (*q, places, cost) = (trial, there, next);

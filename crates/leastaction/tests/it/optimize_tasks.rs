@@ -137,3 +137,75 @@ fn a_hand_keeps_out_of_balls_and_behind_planes() {
     assert!(solution.objective >= free.objective, "{} {}", solution.objective, free.objective);
     assert!(solution.kkt_residual <= 1e-8, "{:.1e}", solution.kkt_residual);
 }
+
+#[test]
+fn a_free_duration_is_the_one_of_the_textbook() {
+    // A reach of minimum jerk over D in T costs 360 w D² / T⁶ (half the mean square); with c per second the best T is
+    // (2160 w D² / c)^(1/7).
+    let mechanism = MechanismBuilder::from(samples::chain(1)).build().expect("valid");
+    for (distance, jerk, second) in [(0.8, 1.0, 1.0), (0.01, 3.0, 200.0), (2.0, 1e-6, 1e-3)] {
+        let problem = MotionProblem {
+            start: BoundaryState::still(&[0.1]),
+            end: BoundaryState::still(&[0.1 + distance]),
+            terms: vec![Term::by_name("joint_jerk", &mechanism, 1.0).expect("a term")],
+            via: Vec::new(),
+            ..problem(&mechanism, Vec::new())
+        };
+        let mut tr = Transcription::with_jets(&mechanism, &problem).expect("valid");
+        let options = SolveOptions { time_weight: Some(second), ..SolveOptions::default() };
+        let solution = solve(&mut tr, &[jerk], None, &options, &mut |_| Wish::Continue).expect("valid");
+        assert_eq!(solution.status, SolveStatus::Solved);
+        let best = (2160.0 * jerk * distance * distance / second as f64).powf(1.0 / 7.0);
+        assert!((solution.duration / best - 1.0).abs() < 1e-7, "{} {best}", solution.duration);
+        let cost = 360.0 * jerk * distance * distance / best.powi(6);
+        assert!((solution.objective / cost - 1.0).abs() < 1e-6, "{} {cost}", solution.objective);
+    }
+}
+
+#[test]
+fn a_free_duration_beside_goals_and_a_ball_is_a_minimum() {
+    let mechanism = arm();
+    let (place, rotation) = reachable(&mechanism);
+    let hand =
+        |name: &str, kind, when| TaskConstraint { name: name.into(), target: tip(&mechanism), kind, when };
+    let always = When::During(0.0, 1.0);
+    let goal = hand("goal", TaskKind::Position { at: place }, When::At(1.0));
+    let turned = hand("turned", TaskKind::Orientation { at: rotation }, When::At(1.0));
+    let goals = vec![goal, turned];
+    let mut tr = Transcription::with_jets(&mechanism, &problem(&mechanism, goals.clone())).expect("valid");
+    let options = SolveOptions { time_weight: Some(0.5), ..SolveOptions::default() };
+    let weights = [1e-3, 1e-3];
+    let free = solve(&mut tr, &weights, None, &options, &mut |_| Wish::Continue).expect("valid");
+    assert_eq!(free.status, SolveStatus::Solved);
+    // A ball that the way without it goes through.
+    let mut jets = leastaction::jet::JetWorkspace::<f64>::new(&mechanism, -1);
+    let table = tr.table.resampled(vec![0.5 * free.duration]).expect("inside");
+    let mut x = vec![0.0; table.orders * 4];
+    table.add_states(&free.theta.high, 4, &mut x);
+    jets.forward_from_derivatives(&x[..4], &[&[0.0; 4]]).expect("finite");
+    let middle = jets.pose_jets(&tip(&mechanism)).1[0];
+    let ball =
+        hand("ball", TaskKind::KeepOut { centre: middle + Vec3([0.01, 0.0, 0.01]), radius: 0.05 }, always);
+    let all = problem(&mechanism, [goals, vec![ball]].concat());
+    let mut tr = Transcription::with_jets(&mechanism, &all).expect("valid");
+    let found = solve(&mut tr, &weights, None, &options, &mut |_| Wish::Continue).expect("valid");
+    assert_eq!(found.status, SolveStatus::Solved);
+    assert!(
+        found.kkt_residual <= 1e-8 && found.tasks.iter().all(|t| t.violation <= 1e-9),
+        "{:?}",
+        found.tasks
+    );
+    assert!(found.tasks[2].multiplier > 0.0, "{:?}", found.tasks);
+    let total = found.objective + 0.5 * found.duration;
+    assert!(total > free.objective + 0.5 * free.duration);
+    // At durations a little off, the best motion of that duration costs more.
+    for factor in [0.98, 1.02] {
+        let other = all.stretched(factor * found.duration);
+        let mut tr = Transcription::with_jets(&mechanism, &other).expect("valid");
+        let start = leastaction::optimize::ControlPoints::new(found.theta.high.clone());
+        let near = solve(&mut tr, &weights, Some(&start), &SolveOptions::default(), &mut |_| Wish::Continue)
+            .expect("valid");
+        assert_eq!(near.status, SolveStatus::Solved);
+        assert!(near.objective + 0.5 * other.duration > total * (1.0 + 1e-7), "{factor}: {near:?}");
+    }
+}
