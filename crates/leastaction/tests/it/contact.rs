@@ -364,7 +364,9 @@ fn random_scene(seed: u64, most: usize) -> Mechanism {
             joint.child_placement = Placement::at([-0.3, 0.0, 0.0]);
             scene.model.joints.push(joint);
         } else {
-            let x = [dice.between(-0.3, 0.3), dice.between(-0.3, 0.3), 0.5 + 0.6 * k as f64];
+            // Above the ground in every orientation.
+            let height = if chained { 0.3 + 0.6 * count as f64 } else { 0.5 + 0.6 * k as f64 };
+            let x = [dice.between(-0.3, 0.3), dice.between(-0.3, 0.3), height];
             let v = [0; 6].map(|_| dice.between(-1.0, 1.0));
             let q = dice.rotation();
             scene.free(&name, q, x, v);
@@ -425,7 +427,7 @@ fn drop_many(seeds: std::ops::Range<u64>, most: usize) -> (u64, u64, u64) {
         let (kinetic, potential) = run.workspace.energy(&run.state);
         let mut energy = kinetic + potential;
         let mut gaps = run.workspace.contact_gaps();
-        for _ in 0..100 {
+        for _ in 0..160 {
             let splits = run.workspace.contact_counts().splits;
             match run.step(0.005) {
                 Ok(()) => {
