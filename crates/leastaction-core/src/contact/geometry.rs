@@ -122,7 +122,8 @@ impl<T: Real> Touch<T> {
                 // On the brink of a face it is still above it: an edge has no direction for a point that lies on it.
                 let brink = BRINK * half[0].max(half[1]).max(half[2]);
                 let outside = over.iter().filter(|x| **x > brink).count();
-                if outside <= 1 {
+                // A point has no direction from an edge that it touches: it meets the planes of the faces.
+                if outside <= 1 || radius == 0.0 {
                     // Above a face or inside: the face on whose side the other link is, unless the point is deep below it;
                     // then the nearest one. A corner that lies on an edge of the box is held by the face it came from.
                     let link = local.rot * (b.rot.tr_mul(a.pos - b.pos) - pos).value();

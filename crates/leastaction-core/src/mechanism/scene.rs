@@ -160,7 +160,7 @@ fn check(model: &ModelDescription, checker: &mut Checker<'_>) {
         }
         let q = surface.placement.q;
         let norm: f64 = q.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if !surface.placement.p.iter().all(|x| x.is_finite()) || !(norm > 0.0 && norm.is_finite()) {
+        if !(surface.placement.p.iter().all(|x| x.is_finite()) && norm > 0.0 && norm.is_finite()) {
             checker.error(
                 surface.origin,
                 &element,

@@ -364,7 +364,9 @@ fn random_scene(seed: u64, most: usize) -> Mechanism {
             joint.child_placement = Placement::at([-0.3, 0.0, 0.0]);
             scene.model.joints.push(joint);
         } else {
-            let x = [dice.between(-0.3, 0.3), dice.between(-0.3, 0.3), 0.4 + 0.45 * k as f64];
+            // Above the ground in every orientation.
+            let height = if chained { 0.3 + 0.6 * count as f64 } else { 0.5 + 0.6 * k as f64 };
+            let x = [dice.between(-0.3, 0.3), dice.between(-0.3, 0.3), height];
             let v = [0; 6].map(|_| dice.between(-1.0, 1.0));
             let q = dice.rotation();
             scene.free(&name, q, x, v);
@@ -374,7 +376,7 @@ fn random_scene(seed: u64, most: usize) -> Mechanism {
 }
 
 /// Checks a step against the law, with nothing but impulses, gaps and energies from outside.
-fn check_step(run: &mut Run, energy: f64, before: &[f64], seed: u64) -> f64 {
+fn check_step(run: &mut Run, energy: f64, before: &[f64], whole: bool, seed: u64) -> f64 {
     let contacts = run.mechanism.contacts().to_vec();
     let (impulses, gaps) = (run.workspace.contact_impulses(), run.workspace.contact_gaps());
     let scale = run.workspace.snapshot(&run.state).iter().fold(1.0f64, |m, l| m.max(l.v.norm()));
@@ -384,7 +386,7 @@ fn check_step(run: &mut Run, energy: f64, before: &[f64], seed: u64) -> f64 {
         if !matches!(contact.against, leastaction::contact::Against::HalfSpace { .. }) {
             continue;
         }
-        for side in &impulses {
+        for (at_end, side) in impulses.iter().enumerate() {
             let [x, y, normal] = side[k];
             let slack = 1e-9 * scale * 40.0;
             assert!(normal >= -slack, "seed {seed}: contact {k} pulls with {normal}");
@@ -394,7 +396,8 @@ fn check_step(run: &mut Run, energy: f64, before: &[f64], seed: u64) -> f64 {
                 "seed {seed}: {k} leaves the cone by {}",
                 tangent - contact.friction * normal
             );
-            if normal > slack {
+            // The impulse at the start of a split step belongs to its first part.
+            if normal > slack && (whole || at_end == 1) {
                 assert!(gaps[k] <= 1e-7, "seed {seed}: contact {k} pushes {} m above the ground", gaps[k]);
             }
         }
@@ -424,13 +427,16 @@ fn drop_many(seeds: std::ops::Range<u64>, most: usize) -> (u64, u64, u64) {
         let (kinetic, potential) = run.workspace.energy(&run.state);
         let mut energy = kinetic + potential;
         let mut gaps = run.workspace.contact_gaps();
-        for _ in 0..100 {
+        for _ in 0..160 {
+            let splits = run.workspace.contact_counts().splits;
             match run.step(0.005) {
                 Ok(()) => {
-                    energy = check_step(&mut run, energy, &gaps, seed);
+                    let whole = run.workspace.contact_counts().splits == splits;
+                    energy = check_step(&mut run, energy, &gaps, whole, seed);
                     gaps = run.workspace.contact_gaps();
                 }
-                Err(StepError::ContactNotSolved { .. }) => {
+                Err(StepError::ContactNotSolved { time, residual, contacts, .. }) => {
+                    println!("seed {seed}: t = {time}, residual {residual:e}, {contacts} contacts");
                     failures += 1;
                     break;
                 }

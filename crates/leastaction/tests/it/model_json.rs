@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use leastaction::contact::{ContactSettings, Impacts, Sliding, Turns};
 use leastaction::io::{read_model_json, write_model_json};
 use leastaction::mechanism::{
     ActivationDescription, ActivationKind, ActuatorDescription, Affine, BodyDescription,
-    ConstraintDescription, Coordinates, CouplingDescription, FrameDescription, JointDescription, JointRole,
-    JointType, LawDescription, LimitsDescription, MODEL_SCHEMA, MimicDescription, ModelDescription,
-    PerCoordinate, Placement, PushDescription, Shape, SpeedLineDescription, SpringDescription,
-    StateDescription, TendonDescription, TermDescription, ThrusterDescription, Visual,
+    ConstraintDescription, ContactDescription, Coordinates, CouplingDescription, FrameDescription,
+    HalfSpaceDescription, JointDescription, JointRole, JointType, LawDescription, LimitsDescription,
+    MODEL_SCHEMA, MimicDescription, ModelDescription, PerCoordinate, Placement, PushDescription, Shape,
+    SpeedLineDescription, SpringDescription, StateDescription, SurfaceDescription, SurfaceShape,
+    TendonDescription, TermDescription, ThrusterDescription, Visual,
 };
 use serde_json::{Map, Value};
 
@@ -72,6 +74,23 @@ fn full_model() -> ModelDescription {
         origin: None,
     };
     let other = JointDescription::new("k", JointType::Spherical, "a", "b");
+    let touching = [
+        SurfaceShape::Sphere { radius: 0.1 },
+        SurfaceShape::Capsule { radius: 0.1, length: 0.4 },
+        SurfaceShape::Box { size: [0.1, 0.2, 0.3] },
+        SurfaceShape::Cylinder { radius: 0.1, length: 0.4 },
+        SurfaceShape::Ellipsoid { radii: [0.1, 0.2, 0.3] },
+        SurfaceShape::Points { points: vec![[0.1, 0.2, 0.3], [0.0; 3]] },
+    ];
+    let named = SurfaceDescription {
+        name: "pad".into(),
+        placement,
+        friction: 0.9,
+        restitution: 0.1,
+        bits: [2, 3],
+        priority: 1,
+        ..SurfaceDescription::new("b", SurfaceShape::Sphere { radius: 0.2 })
+    };
     ModelDescription {
         schema: MODEL_SCHEMA.into(),
         name: "full".into(),
@@ -129,6 +148,31 @@ fn full_model() -> ModelDescription {
             origin: None,
         }],
         frames: vec![FrameDescription { name: "tip".into(), body: "a".into(), placement }],
+        surfaces: touching
+            .map(|shape| SurfaceDescription::new("a", shape))
+            .into_iter()
+            .chain([named])
+            .collect(),
+        half_spaces: vec![
+            HalfSpaceDescription { name: "floor".into(), priority: 2, ..HalfSpaceDescription::ground() },
+            HalfSpaceDescription { normal: [1.0, 0.0, 0.0], offset: -3.0, ..HalfSpaceDescription::ground() },
+        ],
+        contact: ContactDescription {
+            pairs: vec![["a".into(), "floor".into()]],
+            exclude: vec![["pad".into(), "b".into()]],
+            settings: ContactSettings {
+                impacts: Some(Impacts::Located),
+                sliding: Some(Sliding::Implicit),
+                turns: Some(Turns::Located),
+                closed_gap: Some(1e-8),
+                rest_speed: Some(0.02),
+                slide_speed: Some(1e-6),
+                recovery_speed: Some(0.2),
+                located_gap: Some(1e-11),
+                max_events: Some(4),
+            },
+            origin: None,
+        },
         states: BTreeMap::from([(
             "start".into(),
             StateDescription {
