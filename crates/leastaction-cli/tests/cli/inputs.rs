@@ -129,3 +129,34 @@ fn energy_that_a_stop_takes_is_called_a_change() {
     assert!(said.contains("energy change") && !said.contains("energy error"), "{said}");
     assert_eq!(folder.json("out/summary.json")["energy"]["conservative"], false);
 }
+
+/// Joints of a hand without mass are held, three massless hinges in a row get a little armature; both are said, and it runs.
+#[test]
+fn links_that_nobody_gave_a_mass_do_not_stop_a_robot() {
+    let folder = Folder::new("weightless");
+    let heavy = |name: &str| {
+        format!(
+            r#"<link name="{name}"><inertial><origin xyz="0 0 -0.1"/><mass value="1"/>
+            <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"#
+        )
+    };
+    let hinge = |name: &str, parent: &str, child: &str, axis: &str| {
+        format!(
+            r#"<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/><axis xyz="{axis}"/>
+            <limit lower="-1.5708" upper="1.5708" effort="1" velocity="1"/></joint>"#
+        )
+    };
+    let robot = format!(
+        r#"<robot name="r"><link name="base"/><link name="a"/><link name="b"/>{}<link name="screen"/>{}{}{}{}</robot>"#,
+        heavy("arm"),
+        hinge("yaw", "base", "a", "0 0 1"),
+        hinge("pitch", "a", "b", "0 1 0"),
+        hinge("roll", "b", "arm", "1 0 0"),
+        hinge("tilt", "arm", "screen", "0 1 0"),
+    );
+    std::fs::write(folder.path().join("r.urdf"), robot).unwrap();
+    let output = folder.succeed("simulate r.urdf --no-report --duration 1 --q pitch=1.2 --out o");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("1 joint moves no inertia; it is held at zero: `tilt`"), "{said}");
+    assert!(said.contains("armatures of a thousandth of what they move are added to `yaw`"), "{said}");
+}

@@ -250,7 +250,7 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
         checker.problems.warning(
             joint.origin,
             format!("joint `{}`", joint.name),
-            "it moves no inertia: the mass matrix is singular, so the mechanism cannot be simulated",
+            "it moves no inertia: the mass matrix is singular, and `simulate` holds the joint",
             "give the body behind it mass, or the joint armature; `--density RHO` weighs shapes of a URDF",
         );
     }

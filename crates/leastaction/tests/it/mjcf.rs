@@ -233,6 +233,27 @@ fn ranges_of_actuators_and_of_their_joint_are_kept_apart() {
 }
 
 #[test]
+fn only_servos_inherit_the_range_of_their_joint_and_a_range_that_is_given_wins() {
+    let range = |defaults: &str, actuator: &str| {
+        let text = format!(
+            r#"<mujoco><compiler angle="radian"/><default>{defaults}</default><worldbody><body>
+            <joint name="j" limited="true" range="-1 1"/><geom size="0.1"/></body></worldbody>
+            <actuator>{actuator}</actuator></mujoco>"#
+        );
+        model(&text).laws.first().and_then(|law| law.control_range)
+    };
+    // As MuJoCo 4.0.0 reads them.
+    let servo = r#"<position kp="5" inheritrange="1"/>"#;
+    assert_eq!(range(servo, r#"<position joint="j"/>"#), Some([-1.0, 1.0]));
+    assert_eq!(range(servo, r#"<motor joint="j"/>"#), None);
+    assert_eq!(range(servo, r#"<velocity joint="j"/>"#), None);
+    assert_eq!(range(servo, r#"<motor joint="j" ctrlrange="-7 7"/>"#), Some([-7.0, 7.0]));
+    assert_eq!(range(servo, r#"<position joint="j" ctrlrange="-7 7"/>"#), Some([-7.0, 7.0]));
+    let motor = r#"<motor ctrlrange="-7 7"/>"#;
+    assert_eq!(range(motor, r#"<position joint="j" inheritrange="1"/>"#), Some([-1.0, 1.0]));
+}
+
+#[test]
 fn flags_switch_forces_off() {
     let body =
         "<worldbody><body name='a'><joint name='j' damping='1' stiffness='2' frictionloss='3' range='-1 1'/>

@@ -4,13 +4,15 @@ use super::box_problem::BoxProblem;
 use super::events::{DOWN, KINDS, LOWER, Moment, RowEvent, RowEventKind, STOP, Scales, UP, UPPER, bounds};
 use super::{Parts, RowMechanics, RowState, RowStates};
 use crate::integrator::{StepError, StepReport};
-use crate::mechanism::Mechanism;
+use crate::mechanism::{JointType, Mechanism};
 
 /// Events of a step beyond which the rest of it goes by rule, rows not counted.
 const MOST_EVENTS: usize = 12;
 /// Times a row may run into a limit within a step; after that it stays there until the step is over. Rows that push each other
 /// off their limits make endless series of impacts.
 const MOST_HITS: u8 = 3;
+/// A position over a step as a velocity, times this, is a scale of velocities whose rounding is that of the position.
+const FAR: f64 = 1e-2;
 /// Part of a step below which a part whose equations cannot be solved is given up.
 const SHORTEST: f64 = 1e-6;
 
@@ -43,6 +45,8 @@ pub struct RowDriver {
     backup: RowStates,
     let_go: Vec<bool>,
     gravity: f64,
+    /// Where floating joints have their position.
+    places: Vec<usize>,
 }
 
 /// Why a step ended.
@@ -86,6 +90,13 @@ impl RowDriver {
             backup: RowStates::new(mechanism),
             let_go: vec![false; rows],
             gravity: mechanism.gravity().norm(),
+            places: mechanism
+                .tree()
+                .nodes
+                .iter()
+                .filter(|node| node.kind == JointType::Floating)
+                .flat_map(|node| node.q + 4..node.q + 7)
+                .collect(),
         }))
     }
 
@@ -147,8 +158,10 @@ impl RowDriver {
         self.time = 0.0;
         parts.read(&states.list, false, &mut self.now.q, &mut self.now.v);
         (self.now.t, self.now.known) = (0.0, false);
-        self.scales =
-            Scales { velocity: largest(&self.now.v).max(h * self.gravity), h, force: 0.0, push: 0.0 };
+        // Poses far from the origin are rounded, and rates are differences of poses.
+        let far = self.places.iter().fold(0.0, |m: f64, i| m.max(self.now.q[*i].abs()));
+        let velocity = largest(&self.now.v).max(h * self.gravity).max(FAR * far / h);
+        self.scales = Scales { velocity, h, force: 0.0, push: 0.0 };
         for (bound, row) in self.mechanics.bound.iter_mut().zip(mechanism.rows()) {
             *bound = row.bound(mechanism.followers(), &self.now.q);
         }
@@ -423,6 +436,26 @@ impl RowDriver {
                         || driver.is_violated(mechanism, &driver.trial, base + UPPER)
                 })
             };
+            if limit(self) && rounds > 6 * rows + 24 && rounds <= 7 * rows + 26 {
+                // Too many to be found one by one: what would pass a limit is held where it is, short of it.
+                for (k, row) in mechanism.rows().iter().enumerate() {
+                    for (kind, side) in [(LOWER, -1), (UPPER, 1)] {
+                        if self.is_violated(mechanism, &self.trial, KINDS.len() * k + kind) {
+                            let hold = row.value(&self.now.q);
+                            states.list[k] = RowState { locked: true, sign: 0, side, hold };
+                            self.mechanics.stays[k] = true;
+                        }
+                    }
+                }
+                report.forced += 1;
+                self.now.known = false;
+                for (member, state) in self.problem.member.iter_mut().zip(&states.list) {
+                    *member = state.locked;
+                }
+                self.hold_still(mechanism, states, u)?;
+                parts.set_velocity(&self.now.v);
+                continue;
+            }
             if !limit(self) || rounds > 6 * rows + 24 {
                 self.take(parts, states, length, report);
                 left = if length >= left { 0.0 } else { left - length };
