@@ -19,5 +19,5 @@ export PYTHONPATH=$site PYTHONDONTWRITEBYTECODE=1
 export LEASTACTION_WRONG_CALLS=10000 LEASTACTION_LIFETIMES=100000
 "$python" -m pytest python/peers python/tests/test_hypothesis.py python/tests/test_lifetimes.py -q "$@"
 # The layers under mypy, with their packages installed.
-MYPYPATH=$site "$python" -m mypy --strict --config-file python/mypy-peers.ini --cache-dir "$site/mypy" \
+MYPYPATH=$site "$python" -m mypy --config-file python/mypy-peers.ini --cache-dir "$site/mypy" \
     "$site/leastaction/torch.py" "$site/leastaction/jax.py"

@@ -67,7 +67,8 @@ scale = 1.0 / (strength + 1e-5 * strength.max())
 
 x = np.zeros(len(base))
 value, slope = loss(x)
-first, memory, pairs = value, [value], []
+first, memory = value, [value]
+pairs: list[tuple[np.ndarray, np.ndarray]] = []
 for _ in range(150):
     direction, sums = slope.copy(), []
     for s, y in reversed(pairs):

@@ -77,7 +77,7 @@ def _layer(plant: _core.Plant, ahead: Callable[[_core.Plant], _Kernel], back: Ca
     return apply
 
 
-def _plant(mechanism: _core.Mechanism, parameters: Sequence[str], settings: dict[str, object]) -> _core.Plant:
+def _plant(mechanism: _core.Mechanism, parameters: Sequence[str], settings: dict[str, Any]) -> _core.Plant:
     if not jax.config.read("jax_enable_x64"):
         raise RuntimeError('leastaction.jax needs float64: jax.config.update("jax_enable_x64", True)')
     return _core.Plant(mechanism, parameters=list(parameters), **settings)
@@ -87,7 +87,7 @@ def _shape(lead: tuple[int, ...], *tail: int) -> Any:
     return jax.ShapeDtypeStruct((*lead, *tail), jnp.float64)
 
 
-def step(mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: object) -> StepFunction:
+def step(mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: Any) -> StepFunction:
     """The step `(q, v, u) → (q⁺, v⁺)` with the settings of `Plant`; leading axes are a batch, also under `vmap`.
 
     With `parameters` the function takes their values as a fourth argument.
@@ -111,7 +111,7 @@ def step(mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settin
     return stepped
 
 
-def rollout(mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: object) -> StepFunction:
+def rollout(mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: Any) -> StepFunction:
     """Many steps: `(q, v, u) → (q, v)` at all nodes, time as the axis before the last; `u` is `(…, steps, nu)`.
 
     With `parameters` the function takes their values as a fourth argument.

@@ -92,7 +92,7 @@ class _Rollout(torch.autograd.Function):
 class _Layer(torch.nn.Module):
     """A plant and its parameters."""
 
-    def __init__(self, mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: object) -> None:
+    def __init__(self, mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: Any) -> None:
         super().__init__()
         self.plant = _core.Plant(mechanism, parameters=list(parameters), **settings)
 
