@@ -6,8 +6,9 @@
 
 use super::active_set;
 use super::between;
+use super::gaps::{bound_scale, gaps};
 use super::goals::approach;
-use super::interior_point::{self, InteriorPointOptions, bound_scale, gaps};
+use super::interior_point::{self, InteriorPointOptions};
 use super::newton::{NewtonOptions, meet_equalities, minimise, slope};
 use super::status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
 use super::task::TaskMode;
@@ -344,7 +345,7 @@ impl Constrained<'_> {
         for stage in (0..stages).rev() {
             let slack = needed * f64::from(stage) / f64::from(stages);
             for (bound, goal) in self.tr.bounds.iter_mut().zip(&goal) {
-                let room = slack * interior_point::bound_scale(goal);
+                let room = slack * bound_scale(goal);
                 bound.limit = goal.limit + if goal.upper { room } else { -room };
             }
             let solution = self.attempt(theta.clone(), observe);
