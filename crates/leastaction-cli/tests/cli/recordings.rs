@@ -111,6 +111,13 @@ fn bad_recordings_are_refused_with_place_and_remedy() {
         ),
         (
             two,
+            "words.csv",
+            "t,joint0,joint1\na,b,c\nd,e,f\n".into(),
+            "words.csv:3: `d` in column `t` is not a number",
+            "write numbers with a point",
+        ),
+        (
+            two,
             "comma.csv",
             spoilt(3, 1, "0,5"),
             "comma.csv:5: the row has 4 values, the header names 3 columns",
