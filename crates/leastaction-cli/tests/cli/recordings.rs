@@ -414,7 +414,7 @@ fn markers_are_followed_by_a_ball_and_a_hinge() {
 #[test]
 fn markers_are_followed_through_a_loop() {
     let folder = Folder::new("recording-loop");
-    folder.succeed("simulate @four-bar --step 0.01 --duration 1 --no-report --out run");
+    folder.succeed("simulate @four-bar --step 0.002 --duration 0.5 --no-report --out run");
     let text = String::from_utf8(folder.read("run/trajectory.csv")).unwrap();
     let head: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     let at = |name: &str| head.iter().position(|h| *h == name).unwrap();
@@ -437,7 +437,7 @@ fn markers_are_followed_through_a_loop() {
         let (own, column) = (names.iter().position(|n| *n == name).unwrap(), at(name));
         for (line, row) in found.lines().skip(1).zip(&rows) {
             let q: f64 = line.split(',').nth(own).unwrap().parse().unwrap();
-            assert!((q - row[column]).abs() < 1e-5, "{name}: {q} {}", row[column]);
+            assert!((q - row[column]).abs() < 1e-6, "{name}: {q} {}", row[column]);
         }
     }
 }
