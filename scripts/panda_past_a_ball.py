@@ -32,7 +32,7 @@ MIDDLE = (0.6, 0.2, -0.2, -1.6, 0.3, 1.9, 0.4)
 GOAL = (1.2, 0.3, -0.4, -1.2, 0.5, 2.2, 0.8)
 JERK, RATE, TIME, DURATION = 1e-3, 1e-3, 0.05, 2.0
 # On the way that the hand would take without it.
-CENTRE, RADIUS = (0.50, 0.0, 0.64), 0.08
+CENTRE, RADIUS = (0.484, 0.138, 0.594), 0.1
 
 
 def pose(links, hand, q, kind=np):
@@ -148,9 +148,8 @@ def peer(links, hand, goals, centre, begin=None):
 def robots_folder():
     if len(sys.argv) > 2:
         return pathlib.Path(sys.argv[2])
-    import importlib.metadata
-    (file,) = [f for f in importlib.metadata.files("example-robot-data") if str(f).endswith("panda_description/urdf/panda.urdf")]
-    return pathlib.Path(file.locate()).resolve().parents[2]
+    import sysconfig
+    return next(pathlib.Path(sysconfig.get_paths()["purelib"]).rglob("panda_description")).parent
 
 
 def main():

@@ -5,5 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo test --release --workspace -- --ignored
 scripts/long_runs.sh
+scripts/motion_studies.sh
 scripts/linear_time.sh -- --integrator minimal --tolerance 1e-12
 scripts/linear_time.sh -- --integrator minimal --tolerance 1e-12 --iteration newton

@@ -349,7 +349,15 @@ fn say(
             if task.clearance > 0.0 { format!(", clear by {:.4e} m", task.clearance) } else { String::new() };
         let turn = matches!(constraint.kind, TaskKind::Orientation { .. });
         let unit = if turn { "rad" } else { "m" };
-        printer.line(format!("  constraint     {}: kept to {:.1e} {unit}{clear}", task.name, task.violation));
+        let between = if task.violation_between > task.violation {
+            format!(" at the samples, {:.1e} {unit} between them", task.violation_between)
+        } else {
+            String::new()
+        };
+        printer.line(format!(
+            "  constraint     {}: kept to {:.1e} {unit}{between}{clear}",
+            task.name, task.violation
+        ));
     }
     if let Some(line) = obstacle_line(file, solution) {
         printer.line(format!("  obstacle       {line}"));

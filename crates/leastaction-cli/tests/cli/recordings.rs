@@ -111,6 +111,13 @@ fn bad_recordings_are_refused_with_place_and_remedy() {
         ),
         (
             two,
+            "words.csv",
+            "t,joint0,joint1\na,b,c\nd,e,f\n".into(),
+            "words.csv:3: `d` in column `t` is not a number",
+            "write numbers with a point",
+        ),
+        (
+            two,
             "comma.csv",
             spoilt(3, 1, "0,5"),
             "comma.csv:5: the row has 4 values, the header names 3 columns",
@@ -407,7 +414,7 @@ fn markers_are_followed_by_a_ball_and_a_hinge() {
 #[test]
 fn markers_are_followed_through_a_loop() {
     let folder = Folder::new("recording-loop");
-    folder.succeed("simulate @four-bar --step 0.01 --duration 1 --no-report --out run");
+    folder.succeed("simulate @four-bar --step 0.002 --duration 0.5 --no-report --out run");
     let text = String::from_utf8(folder.read("run/trajectory.csv")).unwrap();
     let head: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     let at = |name: &str| head.iter().position(|h| *h == name).unwrap();

@@ -9,7 +9,7 @@
 //! hold, so that a Cholesky factor of the band also proves the minimum.
 
 use super::HessianKind;
-use super::interior_point::{bound_scale, condensed, gap_transpose, gaps};
+use super::gaps::{bound_scale, condensed, gap_transpose, gaps};
 use super::newton::slope;
 use super::transcription::{ControlPoints, Point, Transcription};
 use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};

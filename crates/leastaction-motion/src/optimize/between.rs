@@ -1,27 +1,14 @@
 //! Limits between the samples: how far a motion passes them there.
 
 use super::transcription::{ControlPoints, Point, Transcription};
-use super::{Bound, LimitKind};
+use super::{Bound, LimitKind, TaskReport};
 
 /// Points looked at per interval between samples.
 const FINER: usize = 8;
 
 /// A motion evaluated between its samples: interval, and the excess of one bound per kind, coordinate and side.
 fn look(tr: &mut Transcription, theta: &ControlPoints, mut see: impl FnMut(usize, &Bound, f64)) {
-    let duration = tr.table.knots[tr.table.n_control];
-    // Samples of a Gauss rule do not reach the ends.
-    let mut edges = vec![0.0];
-    edges.extend(&tr.table.times);
-    edges.push(duration);
-    let (mut fine, mut interval) = (Vec::new(), Vec::new());
-    for (i, pair) in edges.windows(2).enumerate() {
-        for k in 0..FINER {
-            fine.push(pair[0] + (pair[1] - pair[0]) * k as f64 / FINER as f64);
-            interval.push(i);
-        }
-    }
-    fine.push(duration);
-    interval.push(edges.len() - 2);
+    let (fine, interval) = finer(tr);
     let mut kinds: Vec<Bound> = Vec::new();
     for b in tr.bounds.iter().filter(|b| b.kind != LimitKind::ControlPoint) {
         if !kinds.iter().any(|k| k.row == b.row && k.upper == b.upper) {
@@ -38,6 +25,47 @@ fn look(tr: &mut Transcription, theta: &ControlPoints, mut see: impl FnMut(usize
         }
     }
     tr.table = own;
+}
+
+/// How far frames pass what they keep clear of between the samples, told in their reports.
+pub(super) fn frames(tr: &mut Transcription, theta: &ControlPoints, reports: &mut [TaskReport]) {
+    if tr.task_gap_count() == 0 {
+        return;
+    }
+    let (fine, _) = finer(tr);
+    let Ok(table) = tr.table.resampled(fine) else { return };
+    let own = std::mem::replace(&mut tr.table, table);
+    let mut point = Point::default();
+    tr.evaluate(theta, &mut point);
+    for (task, report) in tr.tasks.iter().zip(reports).filter(|(task, _)| !task.is_equality()) {
+        // Where it holds: from its first sample to its last.
+        let ends = [task.samples.first(), task.samples.last()].map(|s| s.map(|s| own.times[*s]));
+        let [Some(from), Some(to)] = ends else { continue };
+        for (s, _) in tr.table.times.iter().enumerate().filter(|(_, t)| (from..=to).contains(*t)) {
+            let gap = task.gap(tr.task_row(&point, s, &task.rows)).value;
+            report.violation_between = report.violation_between.max(-gap);
+        }
+    }
+    tr.table = own;
+}
+
+/// Times between the samples, both ends included, and the interval each is in.
+fn finer(tr: &Transcription) -> (Vec<f64>, Vec<usize>) {
+    let duration = tr.table.knots[tr.table.n_control];
+    // Samples of a Gauss rule do not reach the ends.
+    let mut edges = vec![0.0];
+    edges.extend(&tr.table.times);
+    edges.push(duration);
+    let (mut fine, mut interval) = (Vec::new(), Vec::new());
+    for (i, pair) in edges.windows(2).enumerate() {
+        for k in 0..FINER {
+            fine.push(pair[0] + (pair[1] - pair[0]) * k as f64 / FINER as f64);
+            interval.push(i);
+        }
+    }
+    fine.push(duration);
+    interval.push(edges.len() - 2);
+    (fine, interval)
 }
 
 /// By how much the motion passes the limit `goal` of each bound in the two intervals beside the bound's sample.

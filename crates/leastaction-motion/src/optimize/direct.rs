@@ -6,8 +6,9 @@
 
 use super::active_set;
 use super::between;
+use super::gaps::{bound_scale, gaps};
 use super::goals::approach;
-use super::interior_point::{self, InteriorPointOptions, bound_scale, gaps};
+use super::interior_point::{self, InteriorPointOptions};
 use super::newton::{NewtonOptions, meet_equalities, minimise, slope};
 use super::status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
 use super::task::TaskMode;
@@ -93,6 +94,7 @@ pub fn solve(
                 solution.status = SolveStatus::Infeasible;
             }
             solution.tasks = tr.task_reports(&point);
+            between::frames(tr, &solution.theta, &mut solution.tasks);
             solution.iterations = iterations;
             solution.history = history;
             return Ok(solution);
@@ -121,8 +123,34 @@ fn guided(
     approach(tr, weights, &mut theta);
     // Frames have a gap at every sample: a barrier that is right for a few limits would drive them far away.
     let barrier = options.interior_point.barrier.min(FRAME_BARRIER);
-    let options = InteriorPointOptions { barrier, ..options.interior_point };
-    let report = interior_point::solve(tr, weights, &mut theta, &options, observe);
+    let inner = InteriorPointOptions { barrier, ..options.interior_point };
+    let mut report = interior_point::solve(tr, weights, &mut theta, &inner, observe);
+    // Limits hold between samples too, as they do without frames.
+    let goal = tr.bounds.clone();
+    for _ in 0..if options.between > 0.0 { 8 } else { 0 } {
+        let excess = between::excess(tr, &goal, &theta);
+        let worst = goal.iter().zip(&excess).fold(0.0, |m: f64, (b, x)| m.max(x / bound_scale(b)));
+        if !matches!(report.status, SolveStatus::Solved | SolveStatus::AlmostSolved)
+            || worst <= options.between
+        {
+            break;
+        }
+        for (bound, x) in tr.bounds.iter_mut().zip(&excess) {
+            bound.limit += if bound.upper { -1.1 * x } else { 1.1 * x };
+        }
+        let mut tighter = theta.clone();
+        let next = interior_point::solve(tr, weights, &mut tighter, &inner, observe);
+        if !matches!(next.status, SolveStatus::Solved | SolveStatus::AlmostSolved) {
+            break;
+        }
+        theta = tighter;
+        let (iterations, mut history) = (report.iterations, std::mem::take(&mut report.history));
+        report = next;
+        report.iterations += iterations;
+        history.append(&mut report.history);
+        report.history = history;
+    }
+    tr.bounds = goal;
     tr.task_mode = TaskMode::Penalty;
     let acting = acting(&report.multipliers, &report.slacks)
         .into_iter()
@@ -133,6 +161,7 @@ fn guided(
     let mut point = Point::default();
     tr.evaluate(&solution.theta, &mut point);
     solution.tasks = tr.task_reports(&point);
+    between::frames(tr, &solution.theta, &mut solution.tasks);
     solution.duration = tr.duration();
     tr.pace = tr.pace.take().filter(|_| solution.status == SolveStatus::MaxIterations);
     Ok(solution)
@@ -344,7 +373,7 @@ impl Constrained<'_> {
         for stage in (0..stages).rev() {
             let slack = needed * f64::from(stage) / f64::from(stages);
             for (bound, goal) in self.tr.bounds.iter_mut().zip(&goal) {
-                let room = slack * interior_point::bound_scale(goal);
+                let room = slack * bound_scale(goal);
                 bound.limit = goal.limit + if goal.upper { room } else { -room };
             }
             let solution = self.attempt(theta.clone(), observe);

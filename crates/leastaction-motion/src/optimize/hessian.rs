@@ -74,6 +74,9 @@ impl Transcription {
         if paced {
             self.close_border(weights, point, multipliers);
         }
+        if let Some((_, strength)) = self.anchor {
+            (0..diagonal.len()).for_each(|i| out.add_diagonal(i, strength));
+        }
         for (term, w) in self.terms.iter().zip(weights) {
             if term.control.is_some() {
                 let share = w / self.table.n_control as f64;

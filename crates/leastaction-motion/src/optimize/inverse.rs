@@ -18,7 +18,7 @@
 use super::HessianKind;
 use super::active_set::gap_gradient;
 use super::explaining_set::corners;
-use super::interior_point::{bound_scale, gaps};
+use super::gaps::{bound_scale, gaps};
 use super::status::ActiveBound;
 use super::transcription::{ControlPoints, Point, Transcription};
 use crate::linalg::{Banded, dot, largest, simplex_least_squares, singular_values, triangular_factor};

@@ -18,6 +18,7 @@ mod boundary;
 mod confidence;
 mod direct;
 mod explaining_set;
+mod gaps;
 mod goals;
 mod hessian;
 mod interior_point;

@@ -67,6 +67,7 @@ pub(super) fn slope(tr: &Transcription, weights: &[f64], point: &Point, theta: &
     let tasks = tr.task_gradient(point);
     scale = scale.max(largest(&tasks));
     gradient.iter_mut().zip(&tasks).for_each(|(sum, g)| *sum += g);
+    tr.add_anchor_gradient(theta, &mut gradient);
     let mut acting = (0..weights.len()).filter(|t| weights[*t] > 0.0);
     if let (Some(only), None) = (acting.next(), acting.next()) {
         scale = scale.max(weights[only] * tr.gradient_size(only, point, theta));
@@ -85,7 +86,7 @@ pub(super) fn moved(tr: &Transcription, theta: &ControlPoints, step: &[f64], fac
 }
 
 pub(super) fn objective(tr: &Transcription, weights: &[f64], point: &Point, theta: &ControlPoints) -> f64 {
-    dot(&tr.term_costs(point, theta), weights) + tr.task_cost(point)
+    dot(&tr.term_costs(point, theta), weights) + tr.task_cost(point) + tr.anchor_cost(theta)
 }
 
 /// Minimises `Σ w_t c_t` from `theta`, limits ignored.

@@ -3,7 +3,7 @@
 //! `min ½ Σ max(0, margin − c)² + ½ ζ |θ − θ₀|²_D` by Levenberg–Marquardt with the exact curvature of the limits, ζ → 0.
 
 use super::HessianKind;
-use super::interior_point::{all_gaps, condensed, gap_transpose, gaps};
+use super::gaps::{all_gaps, condensed, gap_transpose, gaps};
 use super::kkt::Kkt;
 use super::newton::moved;
 use super::task::TaskMode;

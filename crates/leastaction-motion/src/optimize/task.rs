@@ -123,6 +123,8 @@ pub struct TaskReport {
     pub name: String,
     /// Largest violation, in m or rad, at the samples.
     pub violation: f64,
+    /// Largest violation at eight times as many times, for what is kept over an interval.
+    pub violation_between: f64,
     /// Smallest distance to the bound at the samples; zero for goals.
     pub clearance: f64,
     /// Largest multiplier: what a metre or a radian of relief is worth.
@@ -348,7 +350,8 @@ impl Transcription {
                 }
             }
             let multiplier = task.lambda.iter().fold(0.0f64, |m, l| m.max(l.abs()));
-            TaskReport { name: task.name.clone(), violation, clearance, multiplier }
+            let violation_between = violation;
+            TaskReport { name: task.name.clone(), violation, violation_between, clearance, multiplier }
         };
         self.tasks.iter().map(report).collect()
     }

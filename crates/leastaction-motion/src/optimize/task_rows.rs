@@ -144,7 +144,6 @@ impl Transcription {
 
     /// Keeps multipliers of a solution, unscaled and times `value`; those of gaps that do not act become zero.
     pub(super) fn keep_multipliers(&mut self, nu: &[f64], z: &[f64], slacks: &[f64], value: f64) {
-        let top = z.iter().fold(f64::MIN_POSITIVE, |m, z| m.max(*z));
         let (mut goal, mut gap) = (0, 0);
         for task in &mut self.tasks {
             for i in 0..task.samples.len() {
@@ -154,7 +153,8 @@ impl Transcription {
                     }
                     goal += 1;
                 } else {
-                    let acts = z[gap] / top > slacks[gap];
+                    // Both are relative, to the cost and to the size of the constraint.
+                    let acts = z[gap] > slacks[gap];
                     task.lambda[i] = if acts { value * z[gap] / task.scale } else { 0.0 };
                     gap += 1;
                 }

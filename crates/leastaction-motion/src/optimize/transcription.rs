@@ -71,6 +71,8 @@ pub struct Transcription {
     pub(super) task_scale: f64,
     /// How constraints enter costs and curvature.
     pub(super) task_mode: TaskMode,
+    /// Control points that the motion is drawn to, and how strongly: a help of searches, not a cost.
+    pub(super) anchor: Option<(Vec<f64>, f64)>,
     /// The duration, while it is an unknown.
     pub(super) pace: Option<Pace>,
     /// How the spline's coordinates become a motion.
@@ -132,6 +134,7 @@ impl Transcription {
             tasks: Vec::new(),
             task_scale: 1.0,
             task_mode: TaskMode::Penalty,
+            anchor: None,
             pace: None,
             size,
             nz,
@@ -362,6 +365,21 @@ impl Transcription {
             theta.high[i] + theta.low[i]
         } else {
             self.row_at(point, bound.sample, bound.row)
+        }
+    }
+
+    /// What an anchor adds to the cost: `½ κ |θ − a|²`.
+    pub(super) fn anchor_cost(&self, theta: &ControlPoints) -> f64 {
+        let Some((a, strength)) = &self.anchor else { return 0.0 };
+        0.5 * strength * theta.high.iter().zip(a).map(|(x, a)| (x - a).powi(2)).sum::<f64>()
+    }
+
+    /// Its gradient, added to one on the free control points.
+    pub(super) fn add_anchor_gradient(&self, theta: &ControlPoints, gradient: &mut [f64]) {
+        let Some((a, strength)) = &self.anchor else { return };
+        let at = self.free.start * self.n;
+        for (g, (x, a)) in gradient.iter_mut().zip(theta.high[at..].iter().zip(&a[at..])) {
+            *g += strength * (x - a);
         }
     }
 

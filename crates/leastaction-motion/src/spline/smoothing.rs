@@ -212,6 +212,20 @@ pub(super) fn choose(
 }
 
 impl Smoothed {
+    /// What is known where nothing was smoothed: all control points are used, and samples are as wrong as `rounding`.
+    pub(super) fn of_rounding(space: &Space, dim: usize, rounding: f64) -> Option<Self> {
+        let n = space.normal.size();
+        let mut factor = space.normal.clone();
+        factor.factor().ok()?;
+        let mut covariance = factor.inverse_band();
+        for j in 0..n {
+            for i in j..n.min(j + covariance.width() + 1) {
+                *covariance.at_mut(i, j) *= rounding * rounding;
+            }
+        }
+        Some(Self { noise: rounding, freedom: n as f64, covariance, bias: vec![0.0; n * dim], memory: 0.0 })
+    }
+
     /// As [`SplineFit::errors`](super::SplineFit::errors).
     pub(super) fn errors(
         &self,

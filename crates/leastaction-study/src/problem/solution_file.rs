@@ -41,6 +41,7 @@ pub fn to_json(file: &ProblemFile, solution: &Solution, weights: &[f64]) -> Valu
         "constraints": solution.tasks.iter().map(|t| json!({
             "name": t.name,
             "violation": t.violation,
+            "violation_between_samples": t.violation_between,
             "clearance": t.clearance,
             "multiplier": t.multiplier,
         })).collect::<Vec<_>>(),

@@ -237,6 +237,36 @@ impl<'m> Search<'m> {
         Ok(Self::distance(places, seen) + STIFF * STIFF * open)
     }
 
+    /// Closes the loops by the shortest steps, as far as that goes.
+    fn close(&mut self, q: &mut Vec<f64>) -> Result<(), Failure> {
+        if self.closures.is_empty() {
+            return Ok(());
+        }
+        let nv = self.mechanism.nv();
+        let mut last = f64::INFINITY;
+        for _ in 0..20 {
+            self.places(q)?;
+            let open = self.gaps()?.iter().map(|gap| gap.norm()).fold(0.0, f64::max);
+            if open == 0.0 || open >= 0.5 * last {
+                break;
+            }
+            last = open;
+            let (mut gram, mut step) = (vec![0.0; nv * nv], vec![0.0; nv]);
+            self.add_closures(&mut gram, &mut step)?;
+            step.iter_mut().for_each(|g| *g = -*g);
+            let size = (0..nv).map(|i| gram[i * nv + i]).fold(f64::MIN_POSITIVE, f64::max);
+            (0..nv).for_each(|i| gram[i * nv + i] += 1e-10 * size);
+            if leastaction_core::linalg::cholesky(&mut gram, nv).is_err() {
+                break;
+            }
+            leastaction_core::linalg::cholesky_solve(&gram, nv, &mut step, 1);
+            let mut next = vec![0.0; q.len()];
+            self.mechanism.retract(q, &step, &mut next);
+            *q = next;
+        }
+        Ok(())
+    }
+
     /// Adds the rows of the loops to the normal equations.
     fn add_closures(&mut self, gram: &mut [f64], gradient: &mut [f64]) -> Result<(), Failure> {
         let (nv, columns) = (self.mechanism.nv(), self.jets.jacobian_columns());
@@ -269,6 +299,7 @@ impl<'m> Search<'m> {
 
     fn solve(&mut self, q: &mut Vec<f64>, seen: &[Option<Vec3>], steps: usize) -> Result<(), Failure> {
         let nv = self.mechanism.nv();
+        self.close(q)?;
         let mut places = self.places(q)?;
         let mut cost = self.cost(&places, seen)?;
         let mut damping = 1e-6;
@@ -312,6 +343,8 @@ impl<'m> Search<'m> {
                     }
                     let mut trial = vec![0.0; q.len()];
                     self.mechanism.retract(q, &step, &mut trial);
+                    // A step along closed loops opens them by its square.
+                    self.close(&mut trial)?;
                     let there = self.places(&trial)?;
                     let next = self.cost(&there, seen)?;
                     if next < cost {

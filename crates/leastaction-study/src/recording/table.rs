@@ -154,9 +154,10 @@ impl Table {
         table.unit_line = header_line;
         for (line, text) in rest {
             let row = cells(text);
-            // A row of units: nothing in it is a number.
+            // A row of units, one at most: nothing in it is a number.
             let words = row.iter().filter(|cell| !cell.is_empty()).count();
             if table.rows.is_empty()
+                && table.unit_line == header_line
                 && words > 0
                 && row.iter().all(|cell| cell.parse::<f64>().is_err())
                 && row.len() == names.len()

@@ -129,6 +129,21 @@ fn a_hand_keeps_out_of_balls_and_behind_planes() {
         when: When::During(0.0, 1.0),
         ..goal.clone()
     };
+    // Seen from behind the start along the straight way, in a view half as wide as the free way is.
+    let far = places.iter().max_by(|a, b| bend(a).norm().total_cmp(&bend(b).norm())).expect("places");
+    let apex = places[0] - chord.scale(0.3);
+    let slope = 0.5 * widest.norm() / chord.dot(*far - apex);
+    let view = TaskConstraint {
+        name: "view".into(),
+        kind: TaskKind::InView { apex, axis: chord, slope },
+        when: When::During(0.0, 1.0),
+        ..goal.clone()
+    };
+    let mut tr =
+        Transcription::with_jets(&mechanism, &problem(&mechanism, vec![goal.clone(), view])).expect("valid");
+    let seen = solved(&mut tr, &[1.0, 0.0]);
+    assert!(seen.tasks[1].violation <= 1e-10 && seen.tasks[1].multiplier > 0.0, "{:?}", seen.tasks);
+    assert!(seen.kkt_residual <= 1e-8 && seen.objective > free.objective);
     let mut tr =
         Transcription::with_jets(&mechanism, &problem(&mechanism, vec![goal, ball, plane])).expect("valid");
     let solution = solved(&mut tr, &[1.0, 0.0]);
