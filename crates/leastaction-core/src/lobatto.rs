@@ -3,6 +3,8 @@
 //! On `[0, 1]`: nodes `c`, weights `w` with `Σ w = 1`, and `b` with `q̇^α = (1/h) Σ_β b^{αβ} q^β` for the polynomial
 //! through the node values (2.2). `a^{αβ} = w^β b^{βα}` is what the discrete Lagrangian's derivative needs (2.4).
 
+use crate::scalar::elementary;
+
 /// Largest degree the engine supports: order 32, beyond which doubles have nothing to gain. Tables exist for every degree.
 pub const MAX_DEGREE: usize = 16;
 
@@ -70,7 +72,7 @@ impl Lobatto {
 pub fn gauss(s: usize) -> (Vec<f64>, Vec<f64>) {
     let root = |k: usize| {
         // Near enough for Newton.
-        let mut x = -(std::f64::consts::PI * (k as f64 + 0.75) / (s as f64 + 0.5)).cos();
+        let mut x = -elementary::cos(std::f64::consts::PI * (k as f64 + 0.75) / (s as f64 + 0.5));
         for _ in 0..20 {
             let (p, dp) = legendre(s, x);
             let step = p / dp;
@@ -103,7 +105,7 @@ fn nodes_on_minus_one_to_one(s: usize) -> Vec<f64> {
     (x[0], x[s]) = (-1.0, 1.0);
     for (k, x) in x.iter_mut().enumerate().take(s).skip(1) {
         // The Chebyshev–Lobatto point is near enough for Newton; (1−x²) P'' = 2x P' − s(s+1) P.
-        *x = -(std::f64::consts::PI * k as f64 / s as f64).cos();
+        *x = -elementary::cos(std::f64::consts::PI * k as f64 / s as f64);
         for _ in 0..20 {
             let (p, dp) = legendre(s, *x);
             let ddp = (2.0 * *x * dp - (s * (s + 1)) as f64 * p) / (1.0 - *x * *x);

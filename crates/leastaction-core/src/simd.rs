@@ -204,13 +204,13 @@ macro_rules! real_by_lanes {
             }
             #[inline(always)]
             fn sin_cos(self) -> (Self, Self) {
-                let pairs = self.lanes().map(f64::sin_cos);
-                (Self::from_lanes(pairs.map(|p| p.0)), Self::from_lanes(pairs.map(|p| p.1)))
+                let (s, c) = crate::scalar::elementary::sines_cosines(self.lanes());
+                (Self::from_lanes(s), Self::from_lanes(c))
             }
             #[inline(always)]
             fn atan2(self, x: Self) -> Self {
                 let (a, b) = (self.lanes(), x.lanes());
-                Self::from_lanes(std::array::from_fn(|i| a[i].atan2(b[i])))
+                Self::from_lanes(std::array::from_fn(|i| crate::scalar::elementary::atan2(a[i], b[i])))
             }
         }
     };

@@ -2,6 +2,7 @@
 
 use crate::mechanism::Placement;
 use crate::spatial::{Mat3, Quat, Vec3};
+use leastaction_core::scalar::elementary;
 
 /// Unit quaternion `w, x, y, z`.
 pub(crate) type Quaternion = [f64; 4];
@@ -10,9 +11,9 @@ pub(crate) const IDENTITY: Quaternion = [1.0, 0.0, 0.0, 0.0];
 
 /// Unit quaternion `w, x, y, z` of `Rz(yaw) Ry(pitch) Rx(roll)`, the fixed-axis convention of URDF.
 pub(crate) fn quaternion_from_rpy([roll, pitch, yaw]: [f64; 3]) -> Quaternion {
-    let (sr, cr) = (0.5 * roll).sin_cos();
-    let (sp, cp) = (0.5 * pitch).sin_cos();
-    let (sy, cy) = (0.5 * yaw).sin_cos();
+    let (sr, cr) = elementary::sin_cos(0.5 * roll);
+    let (sp, cp) = elementary::sin_cos(0.5 * pitch);
+    let (sy, cy) = elementary::sin_cos(0.5 * yaw);
     [
         cr * cp * cy + sr * sp * sy,
         sr * cp * cy - cr * sp * sy,
@@ -27,10 +28,10 @@ pub(crate) fn quaternion_from_rpy([roll, pitch, yaw]: [f64; 3]) -> Quaternion {
 /// difference of the two is well defined, and this way the error of one is made good by the other.
 pub(crate) fn rpy_from_quaternion(q: Quaternion) -> [f64; 3] {
     let r = matrix(q);
-    let yaw = r[1][0].atan2(r[0][0]);
-    let (s, c) = yaw.sin_cos();
-    let pitch = (-r[2][0]).atan2(c * r[0][0] + s * r[1][0]);
-    let roll = (s * r[0][2] - c * r[1][2]).atan2(c * r[1][1] - s * r[0][1]);
+    let yaw = elementary::atan2(r[1][0], r[0][0]);
+    let (s, c) = elementary::sin_cos(yaw);
+    let pitch = elementary::atan2(-r[2][0], c * r[0][0] + s * r[1][0]);
+    let roll = elementary::atan2(s * r[0][2] - c * r[1][2], c * r[1][1] - s * r[0][1]);
     [roll, pitch, yaw]
 }
 
@@ -104,7 +105,7 @@ pub(crate) fn from_z(to: [f64; 3]) -> Quaternion {
     if sine < 1e-14 {
         return if to[2] > 0.0 { IDENTITY } else { [0.0, 1.0, 0.0, 0.0] };
     }
-    about(scale(axis, 1.0 / sine), sine.atan2(to[2]))
+    about(scale(axis, 1.0 / sine), elementary::atan2(sine, to[2]))
 }
 
 /// The rotation whose columns are the given right-handed orthonormal axes.

@@ -2,6 +2,7 @@
 //!
 //! A format reader turns text into a [`ModelDescription`] and a list of
 //! [`Diagnostic`]s; it knows nothing of solvers.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests compare with the C library"))]
 
 mod atomic;
 mod check;

@@ -4,6 +4,7 @@ use super::geometry::Geometry;
 use crate::mechanism::JointType;
 use crate::scalar::Real;
 use crate::spatial::{Quat, Vec3};
+use leastaction_core::scalar::elementary;
 
 /// Angle of a relative quaternion about z, in (−2π, 2π].
 #[inline(always)]
@@ -64,7 +65,7 @@ pub(crate) fn unwrap(angle: f64, near: f64) -> f64 {
 /// Relative joint quaternion from position coordinates.
 pub(crate) fn joint_quaternion(kind: JointType, q: &[f64]) -> Quat {
     let about = |i: usize, angle: f64| {
-        let (s, c) = (0.5 * angle).sin_cos();
+        let (s, c) = elementary::sin_cos(0.5 * angle);
         let mut v = Vec3::zero();
         v[i] = s;
         Quat { w: c, v }

@@ -18,7 +18,7 @@
 //! 2. Newton's method from the extrapolated guess (the loop is in `newton.rs`): residual, elimination in graph order
 //!    (`ldu/`), update, until every row is at the rounding of its own terms;
 //! 3. the momenta gain the sum of the impulses.
-
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests compare with the C library"))]
 #![allow(clippy::inline_always, reason = "small kernels in the innermost loop")]
 
 pub(crate) mod constraint;

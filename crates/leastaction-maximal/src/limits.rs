@@ -1,12 +1,14 @@
 //! Joint limits as a complementarity: a limit is either away or pushes.
 
+use leastaction_core::scalar::elementary;
+
 /// Scale of a limit's impulse against its velocity.
 pub(crate) const LIMIT_SCALE: f64 = 1.0;
 
 /// Fischer–Burmeister value and slopes of `a ≥ 0, b ≥ 0, a b = 0`.
 #[inline]
 pub(crate) fn fischer_burmeister(a: f64, b: f64) -> [f64; 3] {
-    let r = a.hypot(b).max(1e-300);
+    let r = elementary::hypot(a, b).max(1e-300);
     [a + b - r, 1.0 - a / r, (1.0 - b / r) * LIMIT_SCALE]
 }
 

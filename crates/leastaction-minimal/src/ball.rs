@@ -17,6 +17,7 @@ use super::scheme::Scheme;
 use super::segments::{Law, Segment, Segments};
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
+use leastaction_core::scalar::elementary;
 
 /// What a ball adds to the memory of the residual.
 #[derive(Clone, Debug)]
@@ -89,7 +90,7 @@ fn end_chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>) {
 pub(super) fn chart_coordinates(r: &Mat3) -> [f64; 3] {
     let m = &r.0;
     let sine = m[0][2].clamp(-1.0, 1.0);
-    [(-m[1][2]).atan2(m[2][2]), sine.asin(), (-m[0][1]).atan2(m[0][0])]
+    [elementary::atan2(-m[1][2], m[2][2]), elementary::asin(sine), elementary::atan2(-m[0][1], m[0][0])]
 }
 
 /// The same matrix at all nodes.

@@ -117,8 +117,8 @@ impl<T: Real, const N: usize> Real for Lanes<T, N> {
     }
     #[inline(always)]
     fn sin_cos(self) -> (Self, Self) {
-        let both: [(T, T); N] = by_entry(|i| self.0[i].sin_cos());
-        (Self(by_entry(|i| both[i].0)), Self(by_entry(|i| both[i].1)))
+        let (s, c) = T::sines_cosines(self.0);
+        (Self(s), Self(c))
     }
     #[inline(always)]
     fn atan2(self, x: Self) -> Self {

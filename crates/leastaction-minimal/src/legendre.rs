@@ -23,6 +23,7 @@ use super::segments::{GROUND, Motion, Segments};
 use super::six::add_dual;
 use crate::scalar::Real;
 use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
+use leastaction_core::scalar::elementary;
 
 /// The tangent of the Legendre transform at one state.
 #[derive(Clone, Debug)]
@@ -96,7 +97,7 @@ impl LegendreSlope {
             let axis = before.rot.column(2);
             match segment.motion {
                 Motion::Turn => {
-                    let (s, co) = base[c].sin_cos();
+                    let (s, co) = elementary::sin_cos(base[c]);
                     let row = |r: [f64; 3]| [r[0] * co + r[1] * s, r[1] * co - r[0] * s, r[2]];
                     poses[i] = Pose::new(Mat3(before.rot.0.map(row)), before.pos);
                     out.columns[c] = Twist::new(axis, before.pos.cross(axis));

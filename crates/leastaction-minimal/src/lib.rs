@@ -27,6 +27,7 @@
 //! assert!(report.residual < 1e-12);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests compare with the C library"))]
 
 pub(crate) mod ball;
 mod block_factor;

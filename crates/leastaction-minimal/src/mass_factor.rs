@@ -14,6 +14,7 @@ use super::segments::{GROUND, Motion, Segment, Segments};
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
 use leastaction_core::dynamics::Bulk;
+use leastaction_core::scalar::elementary;
 
 /// A factored mass matrix.
 #[derive(Clone, Debug)]
@@ -176,7 +177,7 @@ impl MassFactor {
             let pose = match segment.motion {
                 Motion::Turn => {
                     self.columns[c] = Twist::new(axis, before.pos.cross(axis));
-                    let (s, co) = (base[c] + delta(c)).sin_cos();
+                    let (s, co) = elementary::sin_cos(base[c] + delta(c));
                     let row = |r: [f64; 3]| [r[0] * co + r[1] * s, r[1] * co - r[0] * s, r[2]];
                     Pose::new(Mat3(by_entry(|i| row(before.rot.0[i]))), before.pos)
                 }

@@ -5,6 +5,7 @@ use crate::integrator::rows::RowStates;
 use crate::integrator::{StepError, expect_state};
 use crate::mechanism::{JointType, Mechanism, State, WarmStart};
 use crate::spatial::{Mat3, Quat, Vec3};
+use leastaction_core::scalar::elementary;
 
 /// Time, positions, discrete momenta and the previous step's curve.
 ///
@@ -138,7 +139,7 @@ pub(crate) fn move_position(mechanism: &Mechanism, q: &mut [f64], delta: impl Fn
         let q = &mut q[node.q..node.q + node.nq];
         let turn = |first: usize, q: &mut [f64]| {
             let axis = |i: usize| {
-                let (s, c) = (0.5 * delta(first + i)).sin_cos();
+                let (s, c) = elementary::sin_cos(0.5 * delta(first + i));
                 let mut v = Vec3::zero();
                 v[i] = s;
                 Quat { w: c, v }

@@ -4,6 +4,7 @@
 //! `0 ≤ i − j ≤ width`. The factorisation then works on contiguous columns throughout.
 
 use super::BadPivot;
+use crate::scalar::elementary;
 
 /// A symmetric band matrix, or its Cholesky factor after [`factor`](Self::factor).
 #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +142,7 @@ impl Banded {
     /// `log det A`, for a factored matrix.
     #[must_use]
     pub fn log_determinant(&self) -> f64 {
-        2.0 * (0..self.size).map(|i| self.diagonal(i).ln()).sum::<f64>()
+        2.0 * (0..self.size).map(|i| elementary::ln(self.diagonal(i))).sum::<f64>()
     }
 
     /// The entries of `A⁻¹` inside the band, for a factored matrix: from the last column back,

@@ -18,6 +18,7 @@
 use super::description::JointType;
 use crate::lie::{se3, so3};
 use crate::scalar::Real;
+use crate::scalar::elementary;
 use crate::spatial::{Mat3, Pose, Quat, Twist, Vec3};
 
 /// The triad of an axis, `B = [t1 t2 n]`: `t1` is the coordinate axis least aligned with `n`, made perpendicular.
@@ -119,13 +120,13 @@ impl JointType {
         let [x, y, z] = relative.pos.0;
         let r = &relative.rot;
         // Between the two z axes; by atan2, which is exact near zero.
-        let tilt = || r.0[0][2].hypot(r.0[1][2]).atan2(r.0[2][2]);
+        let tilt = || elementary::atan2(elementary::hypot(r.0[0][2], r.0[1][2]), r.0[2][2]);
         let turn = || so3::log(Quat::from_matrix(r)).norm();
         let distance = match self {
             Self::Fixed | Self::Revolute | Self::Continuous | Self::Universal | Self::Spherical => {
                 relative.pos.norm()
             }
-            Self::Prismatic | Self::Cylindrical | Self::PointOnLine => x.hypot(y),
+            Self::Prismatic | Self::Cylindrical | Self::PointOnLine => elementary::hypot(x, y),
             Self::Planar => z.abs(),
             Self::Floating => 0.0,
         };
@@ -133,7 +134,7 @@ impl JointType {
             Self::Fixed | Self::Prismatic => turn(),
             Self::Revolute | Self::Continuous | Self::Cylindrical | Self::Planar => tilt(),
             // The child's x axis stays perpendicular to the parent's z axis.
-            Self::Universal => r.0[2][0].clamp(-1.0, 1.0).asin().abs(),
+            Self::Universal => elementary::asin(r.0[2][0].clamp(-1.0, 1.0)).abs(),
             Self::Spherical | Self::Floating | Self::PointOnLine => 0.0,
         };
         (distance, angle)

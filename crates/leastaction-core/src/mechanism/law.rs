@@ -10,6 +10,7 @@
 //! so that its derivatives are exact within each case.
 
 use crate::scalar::Real;
+use crate::scalar::elementary;
 
 /// No limit on either side.
 const FREE: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
@@ -175,18 +176,22 @@ impl InputLaw {
                 (mean, end.clamp(low, high))
             }
             Activation::Filter { time } => {
-                let after = |t: f64| if time > 0.0 { c + (a - c) * (-t / time).exp() } else { c };
+                let after = |t: f64| if time > 0.0 { c + (a - c) * elementary::exp(-t / time) } else { c };
                 let bound = c.clamp(low, high);
                 let end = after(h);
                 if bound == c || (end >= low && end <= high) {
                     // (1/h)∫(c + (a − c) e^{−t/τ}) dt.
                     let z = if time > 0.0 { h / time } else { f64::INFINITY };
-                    let share = if z > 0.0 { -(-z).exp_m1() / z } else { 1.0 };
+                    let share = if z > 0.0 { -elementary::exp_m1(-z) / z } else { 1.0 };
                     return (c + (a - c) * share, end);
                 }
-                let moving =
-                    if time > 0.0 { (time * ((a - c) / (bound - c)).ln()).clamp(0.0, h) } else { 0.0 };
-                let integral = c * moving - (a - c) * time * (-moving / time.max(f64::MIN_POSITIVE)).exp_m1();
+                let moving = if time > 0.0 {
+                    (time * elementary::ln((a - c) / (bound - c))).clamp(0.0, h)
+                } else {
+                    0.0
+                };
+                let integral =
+                    c * moving - (a - c) * time * elementary::exp_m1(-moving / time.max(f64::MIN_POSITIVE));
                 ((integral + bound * (h - moving)) / h, bound)
             }
         }
@@ -200,7 +205,7 @@ impl InputLaw {
             Activation::Integrator => [[1.0, 0.5 * h], [1.0, h]],
             Activation::Filter { time } => {
                 let z = if time > 0.0 { h / time } else { f64::INFINITY };
-                let (share, left) = (-(-z).exp_m1() / z, (-z).exp());
+                let (share, left) = (-elementary::exp_m1(-z) / z, elementary::exp(-z));
                 [[share, 1.0 - share], [left, 1.0 - left]]
             }
         }

@@ -4,6 +4,7 @@
 //! 1e-4 about the axis; motion of planar samples is in the y–z plane, hinges about x. Each sample has a state
 //! named [`START`].
 
+use crate::scalar::elementary;
 use std::f64::consts::{FRAC_PI_4, PI};
 
 use super::description::{
@@ -97,7 +98,7 @@ fn coupler(name: String, length: f64) -> BodyDescription {
             shape: Shape::Capsule { radius: 0.03 * length.max(0.4), length },
             placement: Placement {
                 p: [0.0, length / 2.0, 0.0],
-                q: [FRAC_PI_4.cos(), FRAC_PI_4.sin(), 0.0, 0.0],
+                q: [elementary::cos(FRAC_PI_4), elementary::sin(FRAC_PI_4), 0.0, 0.0],
             },
             rgba: None,
         }],
@@ -145,7 +146,7 @@ fn hanging(
         };
         model.joints.push(joint(format!("joint{i}"), kind, &parent, &body, at, axis(i)));
         model.bodies.push(rod(body, 1.0));
-        let (s, c) = (0.5 * angle(i)).sin_cos();
+        let (s, c) = elementary::sin_cos(0.5 * angle(i));
         if s != 0.0 {
             let turned = match kind {
                 JointType::Spherical => Coordinates::Many(vec![c, s, 0.0, 0.0]),
@@ -206,18 +207,18 @@ pub fn ball_chain(n: usize) -> ModelDescription {
 
 /// Angle about x that turns "down" to the direction `(y, z)`.
 fn angle_of(d: [f64; 2]) -> f64 {
-    d[0].atan2(-d[1])
+    elementary::atan2(d[0], -d[1])
 }
 
 /// Crank-rocker of four revolutes: ground 1.0, crank 0.5, coupler 1.2, rocker 0.9, crank at 60°.
 #[must_use]
 pub fn four_bar() -> ModelDescription {
     let (a, b, c) = (0.5, 1.2, 0.9);
-    let crank = (PI / 3.0).sin_cos();
+    let crank = elementary::sin_cos(PI / 3.0);
     let tip = [a * crank.1, a * crank.0];
     // Where the circle of the coupler about the crank's tip meets that of the rocker about (1, 0), upper branch.
     let d = [1.0 - tip[0], -tip[1]];
-    let dist = d[0].hypot(d[1]);
+    let dist = elementary::hypot(d[0], d[1]);
     let x = (dist * dist + b * b - c * c) / (2.0 * dist);
     let h = (b * b - x * x).sqrt();
     let e = [d[0] / dist, d[1] / dist];
@@ -385,7 +386,7 @@ impl Random {
     /// Normal with mean 0 and deviation 1 (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         let (a, b) = (self.range(1e-300, 1.0), self.range(0.0, 1.0));
-        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+        (-2.0 * elementary::ln(a)).sqrt() * elementary::cos(std::f64::consts::TAU * b)
     }
     fn placement(&mut self) -> Placement {
         let q: [f64; 4] = std::array::from_fn(|_| self.range(-1.0, 1.0));

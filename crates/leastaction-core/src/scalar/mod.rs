@@ -4,6 +4,7 @@
 //! ([`Dual`]) and lane types. The parameters of a mechanism stay `f64`: they are constants.
 
 mod dual;
+pub mod elementary;
 mod extreme;
 
 pub use dual::{Dual, InlineDual};
@@ -40,8 +41,14 @@ pub trait Real:
     fn value(self) -> f64;
     /// Square root.
     fn sqrt(self) -> Self;
-    /// Sine and cosine together.
+    /// Sine and cosine together, with the same bits on every processor.
     fn sin_cos(self) -> (Self, Self);
+    /// Sines and cosines of several numbers, side by side where that is faster.
+    #[inline(always)]
+    fn sines_cosines<const N: usize>(x: [Self; N]) -> ([Self; N], [Self; N]) {
+        let both: [(Self, Self); N] = by_entry(|i| x[i].sin_cos());
+        (by_entry(|i| both[i].0), by_entry(|i| both[i].1))
+    }
     /// Angle of the point `(x, self)`.
     fn atan2(self, x: Self) -> Self;
 
@@ -106,10 +113,14 @@ impl Real for f64 {
     }
     #[inline(always)]
     fn sin_cos(self) -> (Self, Self) {
-        f64::sin_cos(self)
+        elementary::sin_cos(self)
+    }
+    #[inline(always)]
+    fn sines_cosines<const N: usize>(x: [Self; N]) -> ([Self; N], [Self; N]) {
+        elementary::sines_cosines(x)
     }
     #[inline(always)]
     fn atan2(self, x: Self) -> Self {
-        f64::atan2(self, x)
+        elementary::atan2(self, x)
     }
 }

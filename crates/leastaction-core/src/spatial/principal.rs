@@ -1,5 +1,7 @@
 //! Principal axes of a symmetric 3×3 matrix, by Jacobi rotations.
 
+use crate::scalar::elementary;
+
 /// Eigenvalues and the rotation matrix whose columns are the eigenvectors (right-handed).
 pub fn principal(mut a: [[f64; 3]; 3]) -> ([f64; 3], [[f64; 3]; 3]) {
     let mut v = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
@@ -14,8 +16,8 @@ pub fn principal(mut a: [[f64; 3]; 3]) -> ([f64; 3], [[f64; 3]; 3]) {
                 continue;
             }
             let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-            let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
-            let c = 1.0 / t.hypot(1.0);
+            let t = theta.signum() / (theta.abs() + elementary::hypot(theta, 1.0));
+            let c = 1.0 / elementary::hypot(t, 1.0);
             let s = t * c;
             for row in &mut a {
                 let (x, y) = (row[p], row[q]);

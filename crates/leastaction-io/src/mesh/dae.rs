@@ -2,6 +2,7 @@
 //!
 //! Lengths are in the file's unit. The file's idea of which axis is up is not applied, as robot tools have it.
 
+use leastaction_core::scalar::elementary;
 use std::collections::HashMap;
 
 use roxmltree::{Document, Node};
@@ -105,8 +106,8 @@ impl<'a, 'i> Reader<'a, 'i> {
                     let axis = three(&list)?;
                     let half = 0.5 * list.get(3).copied().unwrap_or(0.0).to_radians();
                     let length = axis.iter().map(|x| x * x).sum::<f64>().sqrt();
-                    let s = if length > 0.0 { half.sin() / length } else { 0.0 };
-                    turn([half.cos(), s * axis[0], s * axis[1], s * axis[2]])
+                    let s = if length > 0.0 { elementary::sin(half) / length } else { 0.0 };
+                    turn([elementary::cos(half), s * axis[0], s * axis[1], s * axis[2]])
                 }
                 _ => continue,
             };

@@ -4,6 +4,7 @@ use super::table::{PerNode, Table};
 use crate::geometry::LinkPose;
 use crate::ldu::{Six, angular, linear, six};
 use crate::spatial::{Mat3, Quat, Vec3};
+use leastaction_core::scalar::elementary;
 
 /// Poses at the nodes relative to the start, and impulses of the constraint rows.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +66,7 @@ impl Unknowns {
             let rate = turn.norm();
             for ga in 1..=table.s {
                 let t = table.c[ga] * h;
-                let (s, c) = (0.5 * rate * t).sin_cos();
+                let (s, c) = elementary::sin_cos(0.5 * rate * t);
                 let s = if rate > 0.0 { s / rate } else { 0.5 * t };
                 self.rho[(ga - 1) * n + i] = Quat { w: c, v: turn * s };
                 self.dx[(ga - 1) * n + i] = v * t;

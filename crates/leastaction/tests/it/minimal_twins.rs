@@ -53,10 +53,18 @@ fn block_newton_direction_is_the_dense_one_on_every_joint_kind() {
                     let mut workspace = tight_at(s, quadrature).workspace(&mechanism).expect("served");
                     let fast = workspace.sample(&mechanism, &at, true).expect("regular").direction;
                     let dense = dense_newton_direction(&mechanism, &at, quadrature).expect("served");
-                    // The condition of these matrices reaches 1e5.
+                    // The condition of these matrices reaches 1e5, that of one 1e6: what a change of the point in its last
+                    // digit does to the twin is no error.
+                    let (mut near, last) = (at.clone(), 1.0 + f64::EPSILON);
+                    near.increments.iter_mut().flatten().for_each(|x| *x *= last);
+                    let moved = dense_newton_direction(&mechanism, &near, quadrature).expect("served");
                     let error = relative(&fast, &dense);
+                    let allowed = (30.0 * relative(&moved, &dense)).max(1e-10);
                     let name = mechanism.name();
-                    assert!(error < 1e-10, "seed {seed}, s = {s}, {name}, {quadrature:?}: {error:e}");
+                    assert!(
+                        error < allowed,
+                        "seed {seed}, s = {s}, {name}, {quadrature:?}: {error:e} > {allowed:e}"
+                    );
                 }
             }
         }

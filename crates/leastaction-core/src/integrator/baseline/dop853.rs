@@ -4,6 +4,7 @@ use super::dop853_table::{A, B, E3, E5, STAGES};
 use super::{Baseline, Field, PhaseState, expect_finite};
 use crate::integrator::{StepError, StepReport};
 use crate::mechanism::Mechanism;
+use crate::scalar::elementary;
 
 /// Dormand–Prince 8(5,3) with error control inside every step.
 ///
@@ -110,7 +111,11 @@ impl Baseline for Dop853 {
                 });
             }
             if error < 1.0 {
-                let grow = if error == 0.0 { 6.0 } else { (0.9 * error.powf(-0.125)).clamp(0.333, 6.0) };
+                let grow = if error == 0.0 {
+                    6.0
+                } else {
+                    (0.9 * elementary::powf(error, -0.125)).clamp(0.333, 6.0)
+                };
                 let grow = if rejected { grow.min(1.0) } else { grow };
                 // A step cut short by the end of the interval says little about the next one.
                 next_step = if last && k.abs() < trial.abs() {
@@ -125,7 +130,8 @@ impl Baseline for Dop853 {
                 accepted += 1;
                 rejected = false;
             } else {
-                let shrink = if error.is_finite() { (0.9 * error.powf(-0.125)).max(0.333) } else { 0.1 };
+                let shrink =
+                    if error.is_finite() { (0.9 * elementary::powf(error, -0.125)).max(0.333) } else { 0.1 };
                 trial = k * shrink;
                 rejected = true;
             }
