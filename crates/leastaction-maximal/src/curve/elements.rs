@@ -1,11 +1,11 @@
 //! Dampers, armature, stiff springs and drag: impulses at the nodes of what depends on several of them. (8.9), (8.10)
 
 use super::CurveMemory;
-use super::body::spin;
+use super::body::{increment, spin};
 use super::rows::{add_joint_wrench, is_ball_rate, relative_spin};
 use super::table::{NODES, PerNode, Table};
 use crate::constraint::coordinate_row;
-use crate::coordinate::increments;
+use crate::coordinate::increments_by;
 use crate::forces::add_row;
 use crate::geometry::{Geometry, Side};
 use crate::layout::{CoordinateRows, Layout, LinkJoint};
@@ -32,8 +32,8 @@ pub(super) fn coupling(
         - k * h * table.gauss[al][ga]
 }
 
-/// Impulses along the coordinates of one joint at all nodes, from its geometry at all nodes. `y` are the start's
-/// coordinates.
+/// Impulses along the coordinates of one joint at all nodes, from its geometry at all nodes and the changes of its
+/// coordinates since the start, which has the coordinates `y`.
 pub(super) fn impulses<'a, T: Real>(
     table: &Table,
     joint: &LinkJoint,
@@ -41,12 +41,13 @@ pub(super) fn impulses<'a, T: Real>(
     y: &[T],
     stiff: impl Fn(usize) -> bool,
     at: impl Fn(usize) -> &'a Geometry<T>,
+    change: impl Fn(usize, &mut [T; 6]),
 ) -> [[T; 6]; NODES] {
     let (kind, rows, s) = (joint.kind, &joint.rows, table.s);
     let mut out = [[T::zero(); 6]; NODES];
     let mut dy = out;
     for ga in 1..=s {
-        increments(kind, at(0), at(ga), &mut dy[ga]);
+        change(ga, &mut dy[ga]);
     }
     for c in 0..kind.nv() {
         if is_ball_rate(kind, c) {
@@ -91,7 +92,10 @@ impl CurveMemory {
             let y = &state.q[link.q..link.q + kind.nq()];
             let geometry =
                 |al: usize| if al == 0 { &state.side.joints[i] } else { &self.nodes[al - 1].side.joints[i] };
-            let impulse = impulses(&self.table, joint, step.h, y, |c| step.implicit[link.v + c], geometry);
+            let change =
+                |ga: usize, out: &mut [f64; 6]| self.change(state, joint, geometry(0), geometry(ga), ga, out);
+            let stiff = |c: usize| step.implicit[link.v + c];
+            let impulse = impulses(&self.table, joint, step.h, y, stiff, geometry, change);
             for al in 0..=self.table.s {
                 let side = if al == 0 { &state.side } else { &self.nodes[al - 1].side };
                 let (mut ang, mut lin) = (Vec3::zero(), Vec3::zero());
@@ -111,7 +115,9 @@ impl CurveMemory {
             let geometry =
                 |al: usize| if al == 0 { &state.side.loops[l] } else { &self.nodes[al - 1].side.loops[l] };
             let stiff = |c: usize| c < 3 && step.implicit_loop[l][c];
-            let impulse = impulses(&self.table, joint, step.h, &state.q_loop[l], stiff, geometry);
+            let change =
+                |ga: usize, out: &mut [f64; 6]| self.change(state, joint, geometry(0), geometry(ga), ga, out);
+            let impulse = impulses(&self.table, joint, step.h, &state.q_loop[l], stiff, geometry, change);
             for al in 0..=self.table.s {
                 let side = if al == 0 { &state.side } else { &self.nodes[al - 1].side };
                 let out = &mut self.given[al * n..(al + 1) * n];
@@ -121,6 +127,37 @@ impl CurveMemory {
                 }
             }
         }
+    }
+
+    /// Changes of a joint's coordinates from the start to node γ, made of the links' increments: as differences of coordinates
+    /// they would carry the rounding `ε`, and rates `ε/h`.
+    #[inline(always)]
+    fn change(
+        &self,
+        state: &MaximalState,
+        joint: &LinkJoint,
+        from: &Geometry,
+        to: &Geometry,
+        ga: usize,
+        out: &mut [f64; 6],
+    ) {
+        let n = state.poses.len();
+        let turn = |link: Option<usize>| link.map_or(Quat::identity(), |i| self.rho(n, ga, i));
+        let (a, b) = (turn(joint.a.link), turn(joint.b.link));
+        let moved = a.conj() * b;
+        let rel = Quat { w: moved.w, v: from.frame_b.tr_mul(moved.v) };
+        // How far a joint's origin moves with its link, by the arm from the centre of mass.
+        let travel = |link: Option<usize>, rho: Quat, lever: Vec3| {
+            link.map_or(Vec3::zero(), |i| {
+                self.x.dx[(ga - 1) * n + i] + increment(rho) * (state.side.arm[i] + lever)
+            })
+        };
+        let slide = |k: usize| {
+            let apart = travel(joint.b.link, b, from.lever_b) - travel(joint.a.link, a, from.lever_a);
+            let axis = from.frame_a.column(k);
+            axis.dot(apart) + (increment(a) * axis).dot(to.gap)
+        };
+        increments_by(joint.kind, from, to, rel, slide, out);
     }
 
     /// Adds drag: forces at points by their velocities along the curve, torques by the angular velocity.

@@ -9,6 +9,7 @@ use super::body::{Curve, spin};
 use super::elements::impulses;
 use super::table::{NODES, Table};
 use crate::constraint::{Row, coordinate_row, directions};
+use crate::coordinate::increments;
 use crate::derivative::blocks::{BlockMap, InputMap};
 use crate::derivative::varied::{CHILD, D, NIL, PARENT, unwrapped};
 use crate::forces::{joint_forces, public_row};
@@ -308,7 +309,8 @@ impl Slopes {
         for by in (1..=s).map(By::Node).chain([By::All]) {
             let here = |k: usize| if by.includes(k) { &varied[k] } else { &still[k] };
             let y = unwrapped(kind, &here(0).g, near);
-            let impulse = impulses(table, joint, h, &y, stiff, |k| &here(k).g);
+            let change = |k: usize, out: &mut [D; 6]| increments(kind, &here(0).g, &here(k).g, out);
+            let impulse = impulses(table, joint, h, &y, stiff, |k| &here(k).g, change);
             for al in 0..=s {
                 let (mut on, place) = (Pair::zero(), here(al));
                 for c in 0..kind.nv() {
