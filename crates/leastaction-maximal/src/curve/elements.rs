@@ -10,7 +10,9 @@ use crate::forces::add_row;
 use crate::geometry::{Geometry, Side};
 use crate::layout::{CoordinateRows, Layout, LinkJoint};
 use crate::ldu::{Six, six};
+use crate::mechanism::cut;
 use crate::scalar::Real;
+use crate::servo::Servo;
 use crate::spatial::{Quat, Vec3};
 use crate::state::MaximalState;
 use crate::workspace::StepData;
@@ -42,6 +44,7 @@ pub(super) fn impulses<'a, T: Real>(
     stiff: impl Fn(usize) -> bool,
     at: impl Fn(usize) -> &'a Geometry<T>,
     change: impl Fn(usize, &mut [T; 6]),
+    u: &[f64],
 ) -> [[T; 6]; NODES] {
     let (kind, rows, s) = (joint.kind, &joint.rows, table.s);
     let mut out = [[T::zero(); 6]; NODES];
@@ -66,6 +69,12 @@ pub(super) fn impulses<'a, T: Real>(
             out[al][c] = sum;
         }
     }
+    for_each_servo(table, joint, h, y, &dy, |c, g, y, rate| {
+        let f = joint.servo_force(c, y, rate, u);
+        for al in 0..=s {
+            out[al][c] += f * (h * table.gauss_share[g] * table.gauss_value[g][al]);
+        }
+    });
     if is_ball_rate(kind, 0) && rows.damping[..3] != [0.0; 3] {
         for al in 0..=s {
             let spin = relative_spin(table, |be| at(be).r, al);
@@ -77,10 +86,67 @@ pub(super) fn impulses<'a, T: Real>(
     out
 }
 
+/// Coordinates with servos at the Gauss points of the curve: coordinate, point, value, rate. (8.23)
+pub(super) fn for_each_servo<T: Real>(
+    table: &Table,
+    joint: &LinkJoint,
+    h: f64,
+    y: &[T],
+    dy: &[[T; 6]; NODES],
+    mut each: impl FnMut(usize, usize, T, T),
+) {
+    if joint.servos.is_empty() {
+        return;
+    }
+    for c in (0..joint.kind.nv()).filter(|c| joint.servos_of(*c).next().is_some()) {
+        for g in 0..table.s {
+            let (mut at, mut rate) = (y[c], T::zero());
+            for ga in 1..=table.s {
+                at += dy[ga][c] * table.gauss_value[g][ga];
+                rate += dy[ga][c] * (table.gauss_rate[g][ga] / h);
+            }
+            each(c, g, at, rate);
+        }
+    }
+}
+
 impl CurveMemory {
+    /// Adds the impulse of every servo over the step, as it acted, and gives their work: what an effort limit cuts off is taken
+    /// from the inputs of that coordinate in proportion.
+    pub(super) fn add_servo_work(
+        &self,
+        layout: &Layout,
+        state: &MaximalState,
+        step: &StepData,
+        out: &mut [f64],
+    ) -> f64 {
+        let (mut work, h) = (0.0, step.h);
+        for (i, link) in layout.links.iter().enumerate().filter(|(_, l)| !l.joint.servos.is_empty()) {
+            let joint = &link.joint;
+            let mut dy = [[0.0; 6]; NODES];
+            for ga in 1..=self.table.s {
+                let (from, to) = (&state.side.joints[i], &self.nodes[ga - 1].side.joints[i]);
+                self.change(state, joint, from, to, ga, &mut dy[ga]);
+            }
+            let y = &state.q[link.q..link.q + joint.kind.nq()];
+            for_each_servo(&self.table, joint, h, y, &dy, |c, g, y, rate| {
+                let t = h * self.table.gauss_share[g];
+                let force = |s: &Servo| s.law.force(step.known[s.input], y * s.gear, rate * s.gear);
+                let asked: f64 = joint.servos_of(c).map(|s| s.gear * force(s)).sum();
+                let (held, free) = cut(asked, joint.effort);
+                let left = if free || asked == 0.0 { 1.0 } else { held / asked };
+                work += held * rate * t;
+                for s in joint.servos_of(c).filter(|s| layout.places[s.input] == 1) {
+                    out[s.input] += force(s) * left * t;
+                }
+            });
+        }
+        work
+    }
+
     /// Adds the impulses of all elements at all nodes to `given`.
     #[inline(always)]
-    pub(super) fn add_elements(&mut self, layout: &Layout, state: &MaximalState, step: &StepData) {
+    pub(super) fn add_elements(&mut self, layout: &Layout, state: &MaximalState, step: &StepData, u: &[f64]) {
         let n = layout.links.len();
         for (i, link) in layout.links.iter().enumerate() {
             let joint = &link.joint;
@@ -95,7 +161,7 @@ impl CurveMemory {
             let change =
                 |ga: usize, out: &mut [f64; 6]| self.change(state, joint, geometry(0), geometry(ga), ga, out);
             let stiff = |c: usize| step.implicit[link.v + c];
-            let impulse = impulses(&self.table, joint, step.h, y, stiff, geometry, change);
+            let impulse = impulses(&self.table, joint, step.h, y, stiff, geometry, change, u);
             for al in 0..=self.table.s {
                 let side = if al == 0 { &state.side } else { &self.nodes[al - 1].side };
                 let (mut ang, mut lin) = (Vec3::zero(), Vec3::zero());
@@ -117,7 +183,7 @@ impl CurveMemory {
             let stiff = |c: usize| c < 3 && step.implicit_loop[l][c];
             let change =
                 |ga: usize, out: &mut [f64; 6]| self.change(state, joint, geometry(0), geometry(ga), ga, out);
-            let impulse = impulses(&self.table, joint, step.h, &state.q_loop[l], stiff, geometry, change);
+            let impulse = impulses(&self.table, joint, step.h, &state.q_loop[l], stiff, geometry, change, u);
             for al in 0..=self.table.s {
                 let side = if al == 0 { &state.side } else { &self.nodes[al - 1].side };
                 let out = &mut self.given[al * n..(al + 1) * n];
@@ -132,7 +198,7 @@ impl CurveMemory {
     /// Changes of a joint's coordinates from the start to node γ, made of the links' increments: as differences of coordinates
     /// they would carry the rounding `ε`, and rates `ε/h`.
     #[inline(always)]
-    fn change(
+    pub(super) fn change(
         &self,
         state: &MaximalState,
         joint: &LinkJoint,

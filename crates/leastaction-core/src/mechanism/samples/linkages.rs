@@ -216,7 +216,7 @@ pub fn platform() -> ModelDescription {
         linkage.rod(&lower, base, knee);
         linkage.rod(&upper, knee, top);
         // Springs carry the weight, so that the plate swings about where it starts.
-        linkage.hinge(&format!("base{k}"), (WORLD, &lower), base, X).spring = spring(40.0, 0.0);
+        linkage.hinge(&format!("base{k}"), (WORLD, &lower), base, X).spring = spring(20.0, 0.0);
         linkage.hinge(&format!("knee{k}"), (&lower, &upper), knee, X);
         if k == 0 {
             linkage.hinge("top0", (&upper, "plate"), top, X);
@@ -257,7 +257,7 @@ pub fn stewart() -> ModelDescription {
             Some(along),
         );
         // Stiff enough to carry the plate with a few centimetres of play.
-        slide.spring = spring(400.0, 0.02);
+        slide.spring = spring(150.0, 0.05);
         if k == 0 {
             linkage.joint("top0", JointType::Spherical, (&piston, "plate"), top, None);
         } else {
