@@ -140,10 +140,10 @@ fn work(context: &Context, out: &mut Outcome) -> Result<(), Failure> {
         context.pick(2.0, 1.0),
     ));
     for (label, at) in cost_fine.iter().filter_map(|(label, at)| at.map(|at| (label, at))) {
-        out.number(&format!("us per simulated second to 1e-9 rad, {label}"), serde_json::json!(at));
+        out.number(format!("us per simulated second to 1e-9 rad, {label}"), serde_json::json!(at));
     }
     for (label, at) in cost_at.iter().filter_map(|(label, at)| at.map(|at| (label, at))) {
-        out.number(&format!("us per simulated second to 1e-6 rad, {label}"), serde_json::json!(at));
+        out.number(format!("us per simulated second to 1e-6 rad, {label}"), serde_json::json!(at));
     }
     out.tables.push(table);
     out.figures.push(figure);
