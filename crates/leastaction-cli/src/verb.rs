@@ -17,7 +17,7 @@ pub(crate) const MODEL: Field = Field::argument(
     "MODEL",
     Kind::Text,
     "URDF, MJCF or JSON file, or a built-in: @double-pendulum, @chain/N, @chain-xy/N, @ball-chain/N, @star/N, @binary-tree/N, @ball-tree/N, @four-bar, \
-     @four-bars/K, @rhombus-chain/K",
+     @four-bars/K, @rhombus-chain/K, @slider-crank, @rssr, @bennett, @platform, @stewart, @delta",
 );
 
 /// Folder of a problem's results.

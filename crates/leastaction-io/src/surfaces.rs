@@ -1,5 +1,6 @@
 //! Shapes of files as surfaces that touch.
 
+use leastaction_core::scalar::elementary;
 use std::path::Path;
 
 use crate::mechanism::{Shape, SurfaceShape};
@@ -36,7 +37,7 @@ fn extreme_points(vertices: &[[f64; 3]]) -> Vec<[f64; 3]> {
     let mut chosen: Vec<usize> = Vec::new();
     for k in 0..DIRECTIONS {
         let z = 1.0 - (2 * k + 1) as f64 / DIRECTIONS as f64;
-        let (r, (s, c)) = ((1.0 - z * z).sqrt(), (golden * k as f64).sin_cos());
+        let (r, (s, c)) = ((1.0 - z * z).sqrt(), elementary::sin_cos(golden * k as f64));
         let along = |v: &[f64; 3]| r * c * v[0] + r * s * v[1] + z * v[2];
         let best = (0..vertices.len()).max_by(|a, b| along(&vertices[*a]).total_cmp(&along(&vertices[*b])));
         if let Some(best) = best.filter(|best| !chosen.contains(best)) {

@@ -94,9 +94,21 @@ pub(crate) fn joint_displacement(kind: JointType, q: &[f64]) -> Vec3 {
 ///
 /// Angles take the shortest way; a ball's increment is `2 vec(r⁻¹r')`, odd under exchange of the ends.
 pub(crate) fn increments<T: Real>(kind: JointType, from: &Geometry<T>, to: &Geometry<T>, out: &mut [T; 6]) {
-    let rel = from.r.conj() * to.r;
-    let rel = if rel.w.value() < 0.0 { Quat { w: -rel.w, v: -rel.v } } else { rel };
     let slide = |i: usize| to.frame_a.column(i).dot(to.gap) - from.frame_a.column(i).dot(from.gap);
+    increments_by(kind, from, to, from.r.conj() * to.r, slide, out);
+}
+
+/// As [`increments`], with the relative turn `r⁻¹r'` and the slides along the parent's axes given.
+#[inline(always)]
+pub(crate) fn increments_by<T: Real>(
+    kind: JointType,
+    from: &Geometry<T>,
+    to: &Geometry<T>,
+    rel: Quat<T>,
+    slide: impl Fn(usize) -> T,
+    out: &mut [T; 6],
+) {
+    let rel = if rel.w.value() < 0.0 { Quat { w: -rel.w, v: -rel.v } } else { rel };
     match kind {
         JointType::Revolute | JointType::Continuous => out[0] = hinge_angle(rel),
         JointType::Prismatic => out[0] = slide(2),

@@ -63,7 +63,19 @@ pub(crate) fn is_stiff(
     c: usize,
     h: f64,
 ) -> bool {
-    let k = joint.rows.stiffness[c];
+    is_stiff_by(layout, side, joint, g, c, joint.rows.stiffness[c], h)
+}
+
+/// The same for a spring constant that is not the joint's own.
+pub(crate) fn is_stiff_by(
+    layout: &Layout,
+    side: &Side,
+    joint: &LinkJoint,
+    g: &Geometry,
+    c: usize,
+    k: f64,
+    h: f64,
+) -> bool {
     if k <= 0.0 || matches!(joint.kind, JointType::Spherical | JointType::Floating) {
         return false;
     }

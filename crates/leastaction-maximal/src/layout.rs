@@ -185,6 +185,8 @@ pub(crate) struct Layout {
     /// By input: the number of tree coordinates it acts on.
     pub(crate) places: Vec<usize>,
     pub(crate) limited: bool,
+    /// Velocity coordinates, where the driver of friction and limits may hold some of them; zero where there is none.
+    pub(crate) held: usize,
     /// Number of inputs.
     pub(crate) inputs: usize,
     /// Pivot of a closure's row, against its own size, below which it follows from others: by the precision of the data. (3.20)
@@ -455,6 +457,7 @@ impl Layout {
                 let rows = &j.rows;
                 rows.lower.iter().chain(&rows.upper).any(|limit| limit.is_finite())
             }),
+            held: 0,
             inputs: mechanism.nu(),
             row_tolerance: super::ldu::RANK_TOLERANCE,
             links,

@@ -343,15 +343,16 @@ impl Maximal {
                 remedy: "give a finite number of seconds that is not zero".into(),
             });
         }
-        if ws.curve.is_some() {
-            return self.advance_curve(mechanism, ws, state, input, h, derivative);
-        }
         let mut known = std::mem::take(&mut ws.inputs);
         servo::known_forces(mechanism, input.u, &mut known, &mut ws.step.input_slopes);
         ws.step.known.copy_from_slice(&known);
         ws.actuation.fill(0.0);
         ws.work = 0.0;
-        let outcome = self.composed(ws, state, &known, h, derivative);
+        let outcome = if ws.curve.is_some() {
+            self.advance_curve(mechanism, ws, state, Input { u: &known }, h, derivative)
+        } else {
+            self.composed(ws, state, &known, h, derivative)
+        };
         ws.inputs = known;
         outcome
     }
@@ -421,15 +422,28 @@ impl Maximal {
         let Some(mut driven) = ws.driven.take() else { return Ok(StepReport::default()) };
         ws.saved = false;
         ws.save(state);
-        if tension::matters(&ws.layout, state, h) {
-            tension::resolve(&ws.layout, state, &mut ws.scratch_rows, h);
+        if let Some(memory) = &mut ws.curve {
+            memory.started.take_node(state);
+            memory.input.copy_from_slice(input.u);
+        } else {
+            if tension::matters(&ws.layout, state, h) {
+                tension::resolve(&ws.layout, state, &mut ws.scratch_rows, h);
+            }
+            state.inertia_step = h.abs();
         }
-        state.inertia_step = h.abs();
         let (time, mut rows) = (state.t, std::mem::take(&mut state.rows));
         ws.step.set_modes(mechanism, &rows.list, &state.q);
+        let mut known = std::mem::take(&mut ws.inputs);
+        servo::known_forces(mechanism, input.u, &mut known, &mut ws.step.input_slopes);
+        ws.step.known.copy_from_slice(&known);
         let parts::Driven { driver, memory } = &mut *driven;
-        let mut parts = parts::MaximalParts { engine: self, mechanism, ws, start: state, memory, u: input.u };
+        memory.actuation.fill(0.0);
+        memory.work = 0.0;
+        let mut parts = parts::MaximalParts { engine: self, mechanism, ws, start: state, memory, u: &known };
         let outcome = driver.step(mechanism, &mut parts, &mut rows, input.u, h, time);
+        ws.actuation.copy_from_slice(&memory.actuation);
+        ws.work = memory.work;
+        ws.inputs = known;
         match &outcome {
             Ok(_) => {
                 state.t = time + h;
@@ -500,7 +514,8 @@ impl Maximal {
             state.momentum[i] = ldu::six(ang, lin);
         }
         read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
-        ws.work += servo::add_actuation(layout, step, &state.side, trial, &state.q, &mut ws.actuation);
+        ws.work +=
+            servo::add_actuation(layout, step, &state.side, &trial.side, &state.q, true, &mut ws.actuation);
         std::mem::swap(&mut state.side, &mut trial.side);
         std::mem::swap(&mut state.poses, &mut trial.poses);
         let first = ws.accepted == 0;
@@ -622,7 +637,7 @@ impl Integrator for Maximal {
                 remedy: "contact is stepped at order 2; use order 2, or `--contact off`".into(),
             });
         }
-        let driven = if touches { None } else { parts::Driven::new(mechanism, &layout) };
+        let driven = if touches { None } else { parts::Driven::new(mechanism, &mut layout, self.shape()) };
         if composed && driven.is_some() {
             return Err(StepError::BadOption {
                 option: "order",
@@ -632,22 +647,6 @@ impl Integrator for Maximal {
                          order 2, or `--friction off --limits monitor`"
                         .into(),
             });
-        }
-        if self.shape().1 > 0 {
-            let only_order_2 = |what: &str| {
-                let remedy =
-                    format!("{what} are stepped at order 2 in poses; use order 2 or the minimal integrator");
-                Err(StepError::BadOption { option: "order", value: self.order.to_string(), remedy })
-            };
-            if driven.is_some() {
-                return only_order_2("friction and limits of joints");
-            }
-            if mechanism.drives().iter().any(|drive| !drive.plain) {
-                return only_order_2("servos and inputs with a law of their own");
-            }
-            if layout.links.iter().any(|link| !link.pushes.is_empty()) {
-                return only_order_2("pushes along world axes");
-            }
         }
         let enforce = self.enforce_limits && driven.is_none() && !touches;
         let (nq, nv) = (mechanism.nq(), mechanism.nv());

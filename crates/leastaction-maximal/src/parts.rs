@@ -5,6 +5,7 @@
 //! rows among the constraints, with multipliers ν; the row's impulse over a part is `γ` and what ν gained (7.7).
 
 use super::constraint::coordinate_row;
+use super::forces::unwrapped;
 use super::layout::Layout;
 use super::ldu::{Six, angular, dot, linear, six};
 use super::read_out::project;
@@ -14,7 +15,7 @@ use super::workspace::{MaximalWorkspace, StepData};
 use super::{Maximal, newton};
 use crate::integrator::rows::{Parts, RowDriver, RowState};
 use crate::integrator::{StepError, StepReport};
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, Row};
 
 /// The driver and its memory.
 #[derive(Clone, Debug)]
@@ -29,14 +30,29 @@ pub(crate) struct PartMemory {
     end: MaximalState,
     before: Vec<f64>,
     after: Vec<f64>,
+    /// What the inputs have done in the accepted parts of the step: impulses and work.
+    pub(crate) actuation: Vec<f64>,
+    pub(crate) work: f64,
 }
 
 impl Driven {
-    pub(crate) fn new(mechanism: &Mechanism, layout: &Layout) -> Option<Box<Self>> {
+    /// Makes room in the layout for coordinates that are held.
+    pub(crate) fn new(
+        mechanism: &Mechanism,
+        layout: &mut Layout,
+        shape: (usize, usize),
+    ) -> Option<Box<Self>> {
         let driver = RowDriver::new(mechanism).filter(|_| layout.closures.is_empty())?;
         let rows = mechanism.rows().len();
-        let end = MaximalState::new(layout, (1, 0), mechanism.nq(), mechanism.nv());
-        let memory = PartMemory { end, before: vec![0.0; rows], after: vec![0.0; rows] };
+        layout.held = mechanism.nv();
+        let end = MaximalState::new(layout, shape, mechanism.nq(), mechanism.nv());
+        let memory = PartMemory {
+            end,
+            before: vec![0.0; rows],
+            after: vec![0.0; rows],
+            actuation: vec![0.0; layout.places.len()],
+            work: 0.0,
+        };
         Some(Box::new(Self { driver: *driver, memory }))
     }
 }
@@ -91,13 +107,62 @@ impl MaximalParts<'_> {
     }
 }
 
+impl MaximalParts<'_> {
+    /// A trial of an order above 2: the same equations at all nodes.
+    fn curve_trial(&mut self, states: &[RowState], t: f64, report: &mut StepReport) -> Result<(), StepError> {
+        let Self { engine, ws, start, memory, u, .. } = self;
+        memory.end.restore(&ws.layout, start);
+        let end = &mut memory.end;
+        // A long part is not foreseen from a short one.
+        if t > 4.0 * end.curve.h {
+            end.curve.forget();
+        }
+        ws.accepted = 0;
+        let Some(mut curve) = ws.curve.take() else { return Ok(()) };
+        let outcome = engine.solve_interval(ws, &mut curve, end, u, t, report);
+        report.iterations += outcome.iterations;
+        if !outcome.converged {
+            ws.curve = Some(curve);
+            return Err(StepError::NotConverged {
+                time: end.t,
+                step: t,
+                iterations: outcome.iterations,
+                residual: outcome.residual,
+                tolerance: engine.tolerance,
+            });
+        }
+        report.residual = report.residual.max(outcome.residual);
+        ws.work += curve.add_actuation(&ws.layout, end, &ws.step, &mut ws.actuation);
+        crate::curve::accept(&ws.layout, &mut curve, end, t, report);
+        end.t += t;
+        ws.curve = Some(curve);
+        self.keep_held(states);
+        Ok(())
+    }
+
+    /// What is held stays where it is, to the bit.
+    fn keep_held(&mut self, states: &[RowState]) {
+        for (row, state) in self.mechanism.rows().iter().zip(states) {
+            if let (true, Some(at)) = (state.locked, row.coordinate()) {
+                self.memory.end.q[at.q] = state.hold;
+            }
+        }
+    }
+}
+
 impl Parts for MaximalParts<'_> {
     fn trial(&mut self, states: &[RowState], t: f64, report: &mut StepReport) -> Result<(), StepError> {
         if self.ws.step.set_modes(self.mechanism, states, &self.start.q) {
             self.start.history.count = self.start.history.count.min(1);
             self.start.history.limit.fill(0.0);
+            self.start.curve.forget();
             project(self.ws, self.start);
             self.read_multipliers(false);
+        }
+        self.ws.actuation.copy_from_slice(&self.memory.actuation);
+        self.ws.work = self.memory.work;
+        if self.ws.curve.is_some() {
+            return self.curve_trial(states, t, report);
         }
         let Self { engine, ws, start, memory, u, .. } = self;
         memory.end.restore(&ws.layout, start);
@@ -124,13 +189,27 @@ impl Parts for MaximalParts<'_> {
         history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
         history.newest = (history.newest + 1) % HISTORY;
         history.h = t;
-        // What is held stays where it is, to the bit.
-        for (row, state) in self.mechanism.rows().iter().zip(states) {
-            if let (true, Some(at)) = (state.locked, row.coordinate()) {
-                memory.end.q[at.q] = state.hold;
-            }
-        }
+        self.keep_held(states);
         Ok(())
+    }
+
+    fn inner_nodes(&self) -> usize {
+        self.ws.curve.as_ref().map_or(0, |curve| curve.table.s - 1)
+    }
+
+    fn inner_value(&self, node: usize, row: &Row) -> (f64, f64) {
+        let Some(curve) = &self.ws.curve else { return (0.0, 0.0) };
+        let value = row.coordinate().and_then(|at| {
+            let i =
+                self.ws.layout.links.iter().position(|l| (l.v..l.v + l.joint.kind.nv()).contains(&at.v))?;
+            let link = &self.ws.layout.links[i];
+            let nq = link.joint.kind.nq();
+            let mut y = [0.0; 7];
+            let near = &self.start.q[link.q..link.q + nq];
+            unwrapped(link.joint.kind, &curve.nodes[node].side.joints[i], near, &mut y[..nq]);
+            Some(y[at.q - link.q])
+        });
+        (curve.table.c[node + 1], value.unwrap_or_else(|| row.value(&self.start.q)))
     }
 
     fn read(&mut self, states: &[RowState], at_end: bool, q: &mut [f64], v: &mut [f64]) {
@@ -147,7 +226,13 @@ impl Parts for MaximalParts<'_> {
         for (k, (row, state)) in self.mechanism.rows().iter().zip(states).enumerate() {
             out[k] = match (state.locked, row.coordinate()) {
                 (true, Some(at)) => {
-                    self.memory.end.history.limit[at.v] + self.memory.after[k] - self.memory.before[k]
+                    let end = &self.memory.end;
+                    let held = &end.curve.last.held;
+                    let own: f64 = match self.ws.layout.held {
+                        nv if self.ws.curve.is_some() => held.iter().skip(at.v).step_by(nv).sum(),
+                        _ => end.history.limit[at.v],
+                    };
+                    own + self.memory.after[k] - self.memory.before[k]
                 }
                 _ => 0.0,
             };
@@ -155,6 +240,8 @@ impl Parts for MaximalParts<'_> {
     }
 
     fn accept(&mut self) {
+        self.memory.actuation.copy_from_slice(&self.ws.actuation);
+        self.memory.work = self.ws.work;
         std::mem::swap(self.start, &mut self.memory.end);
         std::mem::swap(&mut self.memory.before, &mut self.memory.after);
     }
@@ -174,6 +261,10 @@ impl Parts for MaximalParts<'_> {
         let history = &mut made.history;
         (history.count, history.h) = (1, 0.0);
         history.limit.fill(0.0);
+        made.curve.forget();
+        if ws.curve.is_some() {
+            made.interval = 0.0;
+        }
         let newest = history.range(0, 0, w.len());
         for (i, target) in history.w[newest].iter_mut().enumerate() {
             let (ang, lin) = (angular(&w[i]), linear(&w[i]));

@@ -10,7 +10,7 @@
 use super::coordinate::increments;
 use super::geometry::Side;
 use super::layout::{Layout, LinkJoint};
-use super::workspace::{StepData, Trial};
+use super::workspace::StepData;
 use crate::mechanism::{InputLaw, Mechanism, cut};
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Vec3, Wrench};
@@ -63,13 +63,15 @@ pub(crate) fn known_forces(mechanism: &Mechanism, u: &[f64], forces: &mut [f64],
 }
 
 /// Adds the impulse of every input over the interval, as it acted, and gives their work: what an effort limit cuts off is taken
-/// from the inputs of that coordinate in proportion. Does not allocate.
+/// from the inputs of that coordinate in proportion. Servos are counted where they act as over one interval of order 2.
+/// Does not allocate.
 pub(crate) fn add_actuation(
     layout: &Layout,
     step: &StepData,
     start: &Side,
-    trial: &Trial,
+    end: &Side,
     q: &[f64],
+    with_servos: bool,
     out: &mut [f64],
 ) -> f64 {
     let mut work = 0.0;
@@ -81,17 +83,18 @@ pub(crate) fn add_actuation(
     }
     for (i, link) in layout.links.iter().enumerate() {
         for (input, point, wrench) in &link.pushes {
-            work += step.known[*input] * push_travel(start, trial, i, *point, wrench);
+            work += step.known[*input] * push_travel(start, end, i, *point, wrench);
         }
         for (input, wrench) in &link.thrusters {
-            work += step.known[*input] * thruster_travel(start, trial, i, wrench);
+            work += step.known[*input] * thruster_travel(start, end, i, wrench);
         }
         let joint = &link.joint;
-        if joint.actuators.is_empty() && joint.servos.is_empty() {
+        let skipped = if with_servos { joint.servos.is_empty() } else { true };
+        if joint.actuators.is_empty() && skipped {
             continue;
         }
         let mut travel = [0.0; 6];
-        increments(joint.kind, &start.joints[i], &trial.side.joints[i], &mut travel);
+        increments(joint.kind, &start.joints[i], &end.joints[i], &mut travel);
         for c in 0..joint.kind.nv() {
             let (y, rate) = (q[link.q + c] + 0.5 * travel[c], travel[c] / step.h);
             let servo = |s: &Servo| s.law.force(step.known[s.input], y * s.gear, rate * s.gear);
@@ -108,7 +111,7 @@ pub(crate) fn add_actuation(
     }
     for (l, joint) in layout.loops.iter().enumerate().filter(|(_, joint)| !joint.actuators.is_empty()) {
         let mut travel = [0.0; 6];
-        increments(joint.kind, &start.loops[l], &trial.side.loops[l], &mut travel);
+        increments(joint.kind, &start.loops[l], &end.loops[l], &mut travel);
         for c in 0..joint.kind.nv() {
             let asked: f64 = joint.actuators.iter().filter(|a| a.1 == c).map(|a| a.2 * step.known[a.0]).sum();
             work += cut(asked, joint.effort).0 * travel[c];
@@ -118,18 +121,18 @@ pub(crate) fn add_actuation(
 }
 
 /// How far a link moves along a push, to second order.
-fn push_travel(start: &Side, trial: &Trial, i: usize, point: Vec3, wrench: &Wrench) -> f64 {
-    let (from, to) = (&start.rot[i], &trial.side.rot[i]);
+fn push_travel(start: &Side, end: &Side, i: usize, point: Vec3, wrench: &Wrench) -> f64 {
+    let (from, to) = (&start.rot[i], &end.rot[i]);
     let place = |side: &Side, rot: &Mat3| side.point[i] - side.arm[i] + *rot * point;
     let turn = (*to * from.transpose()).vee();
-    turn.dot(wrench.ang) + (place(&trial.side, to) - place(start, from)).dot(wrench.lin)
+    turn.dot(wrench.ang) + (place(end, to) - place(start, from)).dot(wrench.lin)
 }
 
 /// How far a link moves along a wrench fixed in it, to second order.
-fn thruster_travel(start: &Side, trial: &Trial, i: usize, wrench: &Wrench) -> f64 {
-    let (from, to) = (&start.rot[i], &trial.side.rot[i]);
+fn thruster_travel(start: &Side, end: &Side, i: usize, wrench: &Wrench) -> f64 {
+    let (from, to) = (&start.rot[i], &end.rot[i]);
     let turn = (from.transpose() * *to).vee();
-    let slide = (trial.side.point[i] - trial.side.arm[i]) - (start.point[i] - start.arm[i]);
+    let slide = (end.point[i] - end.arm[i]) - (start.point[i] - start.arm[i]);
     let force = (*from * wrench.lin + *to * wrench.lin) * 0.5;
     turn.dot(wrench.ang) + slide.dot(force)
 }

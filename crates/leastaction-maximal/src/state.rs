@@ -105,7 +105,7 @@ impl MaximalState {
     pub(crate) fn new(layout: &Layout, (stages, degree): (usize, usize), nq: usize, nv: usize) -> Self {
         let n = layout.links.len();
         Self {
-            curve: Past::new(degree, n, layout.closures.len()),
+            curve: Past::new(degree, n, layout.closures.len(), layout.held),
             t: 0.0,
             poses: vec![LinkPose::identity(); n],
             momentum: vec![[0.0; 6]; n],
@@ -159,8 +159,7 @@ impl MaximalState {
         out.extend(self.q_loop.iter().flatten());
         out.extend(self.history.numbers());
         if !self.curve.last.rho.is_empty() {
-            out.extend([self.curve.h, self.curve.before]);
-            out.extend(self.curve.last.numbers());
+            out.extend(self.curve.numbers());
         }
         if self.stiffened {
             out.extend(self.inertia.iter().flat_map(|j| j.0).flatten());
@@ -216,9 +215,8 @@ impl MaximalState {
         w.iter_mut().chain(wrench).chain(lam).flatten().for_each(|x| *x = next());
         history.limit.iter_mut().for_each(|x| *x = next());
         self.inertia_step = history.h.abs();
-        if !self.curve.last.rho.is_empty() {
-            (self.curve.h, self.curve.before) = (next(), next());
-            self.curve.last.read(&mut next);
+        if !self.curve.last.rho.is_empty() && !self.curve.read(&mut next) {
+            return false;
         }
         self.stiffened = stiffened;
         if stiffened {

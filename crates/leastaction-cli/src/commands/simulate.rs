@@ -28,7 +28,8 @@ pub(crate) const VERB: Verb = Verb {
             "MODEL",
             Kind::Text,
             "Model or scenario file (.toml), or a built-in: @double-pendulum, @chain/N, @chain-xy/N, @ball-chain/N, @star/N, @binary-tree/N, @ball-tree/N, \
-             @four-bar, @four-bars/K, @rhombus-chain/K",
+             @four-bar, @four-bars/K, @rhombus-chain/K, @slider-crank, @rssr, \
+             @bennett, @platform, @stewart, @delta",
         )
         .unless("scenario"),
         Field::flag("scenario", "FILE.toml", Kind::Path, "Scenario file; flags win over its keys"),

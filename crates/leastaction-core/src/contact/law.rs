@@ -8,6 +8,8 @@
 //! The first component is normal. The smoothed law is the central path: `g_n u_n = kappa = rho v_s^2`,
 //! `u_t = -2 kappa g_t/(mu^2 g_n^2 - |g_t|^2)`.
 
+use crate::scalar::elementary;
+
 /// A law with its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
@@ -58,7 +60,7 @@ impl Law {
             (p[1], p[2]) = (-mu * pn * d1, -mu * pn * d2);
             (dp[1][0], dp[2][0]) = (-mu * slope_n * d1, -mu * slope_n * d2);
         } else if mu > 0.0 {
-            let (size, bound) = (zt1.hypot(zt2), mu * pn);
+            let (size, bound) = (elementary::hypot(zt1, zt2), mu * pn);
             let cut = cut_at(size, bound, k);
             let (d1, d2) = if size > 0.0 { (zt1 / size, zt2 / size) } else { (1.0, 0.0) };
             // s/|z|; its limit at zero is the slope.
@@ -88,7 +90,7 @@ impl Law {
     #[must_use]
     pub fn is_active(&self, u: &[f64; 3], g: &[f64; 3]) -> (bool, bool) {
         let zn = g[0] - self.rho * (u[0] + self.shift);
-        let size = (g[1] - self.rho * u[1]).hypot(g[2] - self.rho * u[2]);
+        let size = elementary::hypot(g[1] - self.rho * u[1], g[2] - self.rho * u[2]);
         (zn > 0.0, self.direction.is_some() || size > self.mu * zn.max(0.0))
     }
 }

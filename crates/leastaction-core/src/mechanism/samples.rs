@@ -4,6 +4,8 @@
 //! 1e-4 about the axis; motion of planar samples is in the y–z plane, hinges about x. Each sample has a state
 //! named [`START`].
 
+mod linkages;
+
 use crate::scalar::elementary;
 use std::f64::consts::{FRAC_PI_4, PI};
 
@@ -11,6 +13,8 @@ use super::description::{
     BodyDescription, Coordinates, JointDescription, JointRole, JointType, ModelDescription, Placement, Shape,
     StateDescription, Visual, WORLD,
 };
+
+pub use linkages::{bennett, delta, platform, rssr, slider_crank, stewart};
 
 /// Name of the state that simulations start from by default.
 pub const START: &str = "start";
@@ -23,7 +27,7 @@ const Y: [f64; 3] = [0.0, 1.0, 0.0];
 const MAX_SIZE: usize = 100_000;
 
 /// What can follow `@`.
-pub const BUILT_IN: [&str; 10] = [
+pub const BUILT_IN: [&str; 16] = [
     "@double-pendulum",
     "@chain/N",
     "@chain-xy/N",
@@ -34,6 +38,12 @@ pub const BUILT_IN: [&str; 10] = [
     "@four-bar",
     "@four-bars/K",
     "@rhombus-chain/K",
+    "@slider-crank",
+    "@rssr",
+    "@bennett",
+    "@platform",
+    "@stewart",
+    "@delta",
 ];
 
 /// The built-in model of a name such as `@chain/10`.
@@ -67,6 +77,12 @@ pub fn built_in(name: &str) -> Result<ModelDescription, String> {
         ("four-bar", None) => Ok(four_bar()),
         ("four-bars", Some(k)) => Ok(four_bars(k)),
         ("rhombus-chain", Some(k)) => Ok(rhombus_chain(k)),
+        ("slider-crank", None) => Ok(slider_crank()),
+        ("rssr", None) => Ok(rssr()),
+        ("bennett", None) => Ok(bennett()),
+        ("platform", None) => Ok(platform()),
+        ("stewart", None) => Ok(stewart()),
+        ("delta", None) => Ok(delta()),
         _ => Err(format!("`{name}` is not a built-in model; there are {}", BUILT_IN.join(", "))),
     }
 }

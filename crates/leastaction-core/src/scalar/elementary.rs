@@ -129,6 +129,8 @@ macro_rules! of_libm {
 of_libm! {
     /// Tangent.
     tan(x) = tan;
+    /// Arc tangent.
+    atan(x) = atan;
     /// Arc sine.
     asin(x) = asin;
     /// Arc cosine.
@@ -176,7 +178,7 @@ mod tests {
             sum(q, ((a.0 - p) - e + a.1) / n)
         }
         // π/2 to 160 bits.
-        const P: [f64; 3] = [1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33];
+        const P: [f64; 3] = [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17, -1.4973849048591833e-33];
         let k = (x / P[0]).round();
         let mut r = sum(x, 0.0);
         for part in P {

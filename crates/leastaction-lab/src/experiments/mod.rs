@@ -38,6 +38,7 @@ mod ours_agreement;
 mod ours_energy;
 mod ours_jerk_cost;
 mod ours_loop_gap;
+mod ours_loop_order;
 mod ours_subjects;
 mod ours_weights;
 mod ours_work_precision;

@@ -3,7 +3,7 @@
 use super::Experiment;
 
 /// Those that time: they run alone, the others two at a time.
-pub(crate) const TIMED: [&str; 10] = [
+pub(crate) const TIMED: [&str; 11] = [
     "bruedigam-4c",
     "bruedigam-5a",
     "bruedigam-5b",
@@ -13,6 +13,7 @@ pub(crate) const TIMED: [&str; 10] = [
     "ishigaki-5",
     "ishigaki-table7",
     "ours-jerk-cost",
+    "ours-loop-order",
     "ours-work-precision",
 ];
 
@@ -44,6 +45,7 @@ experiments! {
     ishigaki_7::SEVEN,
     ours_work_precision::EXPERIMENT,
     ours_loop_gap::EXPERIMENT,
+    ours_loop_order::EXPERIMENT,
     ours_agreement::EXPERIMENT,
     ours_jerk_cost::EXPERIMENT,
     ours_energy::EXPERIMENT,

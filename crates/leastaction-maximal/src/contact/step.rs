@@ -17,6 +17,7 @@ use super::solve::{Solved, newton as plain_newton, solve};
 use crate::contact_law::{Impacts, Law, Sliding, Turns, frame_of};
 use crate::integrator::{Input, StepError, StepReport, expect_length};
 use crate::mechanism::Mechanism;
+use leastaction_core::scalar::elementary;
 
 /// Deepest recursive halving of a step.
 const MAX_DEPTH: u32 = 6;
@@ -269,7 +270,7 @@ impl Driver<'_> {
                     probe.active = !probe.was_open || (!located && now.gap <= margin);
                     if options.sliding == Sliding::Symmetric && item.mu > 0.0 && !probe.was_open {
                         let u = probe.rates(item, &state.contact.w);
-                        let size = u[1].hypot(u[2]);
+                        let size = elementary::hypot(u[1], u[2]);
                         if size > options.slide_speed {
                             probe.law.direction = Some([u[1] / size, u[2] / size]);
                         }
@@ -386,7 +387,7 @@ impl Driver<'_> {
                 continue;
             };
             let u = probe.rates(item, &state.contact.w);
-            let size = u[1].hypot(u[2]);
+            let size = elementary::hypot(u[1], u[2]);
             if probe.gam[0] > 0.0 && probe.u[1] * d[0] + probe.u[2] * d[1] < 0.5 * size {
                 probe.law.direction = None;
                 freed = true;
@@ -417,7 +418,7 @@ impl Driver<'_> {
             let group = |j: usize, mem: &ContactMemory| mem.items[j].links == links && closed(j, mem);
             let number = (k..mem.items.len()).filter(|j| group(*j, mem)).count();
             let sliding = (k..mem.items.len())
-                .any(|j| group(j, mem) && mem.probes[j].u[1].hypot(mem.probes[j].u[2]) > slides);
+                .any(|j| group(j, mem) && elementary::hypot(mem.probes[j].u[1], mem.probes[j].u[2]) > slides);
             if number > 3 && sliding {
                 any = true;
                 for j in k..mem.items.len() {
@@ -805,9 +806,9 @@ impl Driver<'_> {
         for (k, item) in self.mem.items.iter().enumerate() {
             let (from, to, probe) = (starts[k], ends[k], &self.mem.probes[k]);
             let rubs = item.is_friction() || (item.mu > 0.0 && !probe.was_open);
-            let size = from[1].hypot(from[2]);
+            let size = elementary::hypot(from[1], from[2]);
             if rubs && size * item.arm > slides {
-                let stopped = to[1].hypot(to[2]) * item.arm <= slides;
+                let stopped = elementary::hypot(to[1], to[2]) * item.arm <= slides;
                 if stopped || from[1] * to[1] + from[2] * to[2] < 0.0 {
                     turning.push(k);
                 }
@@ -824,7 +825,7 @@ impl Driver<'_> {
         }
         for &k in &turning {
             let [_, a, b] = starts[k];
-            let size = a.hypot(b);
+            let size = elementary::hypot(a, b);
             let probe = &mut self.mem.probes[k];
             if self.mem.items[k].is_friction() {
                 probe.sign = Some(a.signum());
@@ -840,7 +841,7 @@ impl Driver<'_> {
                 let trial = self.row_rates(&self.state.contact.w, &self.state.contact.rate);
                 for &k in &turning {
                     let [_, a, b] = starts[k];
-                    let v0 = a.hypot(b);
+                    let v0 = elementary::hypot(a, b);
                     let v1 = (trial[k][1] * a + trial[k][2] * b) / v0;
                     if v1 < 0.0 {
                         fraction = fraction.min(v0 / (v0 - v1));

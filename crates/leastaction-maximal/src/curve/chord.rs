@@ -1,14 +1,15 @@
 //! The iteration with one mass matrix: `s` solves with the factors of `[M̂ Ĝᵀ; Ĝ 0]` per iteration. (8.11) to (8.15)
 
 use super::CurveMemory;
+use super::held::held;
 use super::rows::larger;
 use super::unknowns::normalised;
-use crate::constraint::{multipliers, particular};
+use crate::constraint::{coordinate_row, multipliers, particular};
 use crate::forces::{about_point, node_block};
 use crate::geometry::LinkPose;
 use crate::graph::Graph;
-use crate::layout::{ClosureKind, Layout};
-use crate::ldu::{Ldu, Rank, Six, angular, linear, six};
+use crate::layout::{ClosureKind, Layout, Link};
+use crate::ldu::{Ldu, Rank, Six, angular, dot, linear, six};
 use crate::residual::closure_rows;
 use crate::scalar::by_entry;
 use crate::spatial::{Quat, Vec3};
@@ -19,6 +20,8 @@ use crate::workspace::{Scales, StepData, Worst};
 const MAX_ITERATIONS: u32 = 30;
 /// Largest last direction of a solved step, radians or lengths of the mechanism.
 const SETTLED: f64 = 1e-10;
+/// Largest next direction, foreseen by the pace of the last two.
+const FORESEEN: f64 = 2e-13;
 /// Largest turn per step by the torques left, radians.
 pub(super) const LOOSE: f64 = 2e-12;
 /// Iterations spent on thin bodies beyond what the equations ask for.
@@ -28,11 +31,11 @@ const SLOW: f64 = 0.5;
 
 /// How a solve ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) converged: bool,
-    pub(super) iterations: u32,
+pub(crate) struct Outcome {
+    pub(crate) converged: bool,
+    pub(crate) iterations: u32,
     /// Largest equation, relative to its scale.
-    pub(super) residual: f64,
+    pub(crate) residual: f64,
 }
 
 /// Largest residuals that count as solved.
@@ -64,6 +67,16 @@ impl Targets {
     }
 }
 
+/// How a joint's servos damp it, where it is at the start of the step.
+#[inline(always)]
+fn servo_damping(link: &Link, state: &MaximalState, step: &StepData, c: usize) -> f64 {
+    if link.joint.servos.is_empty() {
+        return 0.0;
+    }
+    let [_, by_rate] = link.joint.servo_slopes(c, state.q[link.q + c], 0.0, &step.known);
+    (-by_rate).max(0.0)
+}
+
 impl CurveMemory {
     /// The matrix of the iteration at the middle of the guess, factored. (8.12)
     #[inline(always)]
@@ -72,24 +85,30 @@ impl CurveMemory {
         layout: &Layout,
         graph: &Graph,
         state: &MaximalState,
-        h: f64,
+        step: &StepData,
         ldu: &mut Ldu,
     ) {
         self.place_middle(layout, state);
-        let share = self.table.damping_share * h;
+        let share = self.table.damping_share * step.h;
+        let holds = self.holds(step);
         let side = &self.middle.side;
         for (i, link) in layout.links.iter().enumerate() {
             ldu.diagonal[i] = node_block(&side.rot[i], &link.inertia, link.mass, side.arm[i]);
             let rows = &link.joint.rows;
-            if rows.has_rows {
+            if rows.has_rows || holds {
                 for c in 0..link.joint.kind.nv() {
                     ldu.stiffness[link.v + c] = [0.0; 6];
-                    ldu.stiffness[link.v + c][c] = rows.armature[c] + share * rows.damping[c];
+                    let damping = rows.damping[c] + servo_damping(link, state, step, c);
+                    ldu.stiffness[link.v + c][c] = rows.armature[c] + share * damping;
                     ldu.limit[link.v + c] = [0.0, 1.0];
+                }
+                // What is held moves by what it is off.
+                for c in held(link, step) {
+                    ldu.limit[link.v + c] = [1.0, 0.0];
                 }
             }
         }
-        ldu.limits_active = false;
+        ldu.limits_active = holds;
         if !layout.closures.is_empty() {
             closure_rows(layout, side, &self.middle.poses, &mut self.rows);
             ldu.clear();
@@ -158,8 +177,9 @@ impl CurveMemory {
 
     /// One direction from the equations last evaluated, taken; returns its largest parts.
     #[inline(always)]
-    pub(super) fn improve(&mut self, layout: &Layout, graph: &Graph, h: f64, ldu: &Ldu) -> Worst {
-        let (n, nc, s) = (layout.links.len(), layout.closures.len(), self.table.s);
+    pub(super) fn improve(&mut self, layout: &Layout, graph: &Graph, step: &StepData, ldu: &Ldu) -> Worst {
+        let (n, nc, s, h) = (layout.links.len(), layout.closures.len(), self.table.s, step.h);
+        let holds = self.holds(step);
         let side = &self.middle.side;
         for (k, system) in self.systems.iter_mut().enumerate() {
             let weights = &self.table.mass_inverse[k + 1];
@@ -176,6 +196,11 @@ impl CurveMemory {
                 system.body[i] = about_point(&r, side.arm[i]);
                 let beta = by_entry(|m| -node.values[i][m]);
                 system.particular[i] = particular(link.joint.kind, &side.joints[i], &beta);
+                if holds {
+                    for c in held(link, step) {
+                        system.limit[link.v + c] = -node.held[link.v + c];
+                    }
+                }
             }
             for (c, closure) in layout.closures.iter().enumerate() {
                 let inert = matches!(closure.kind, ClosureKind::Coordinates);
@@ -204,6 +229,12 @@ impl CurveMemory {
                 let mut lam: Six = [0.0; 6];
                 multipliers(link.joint.kind, &side.joints[i], &wrench, &mut lam);
                 system.wrench[i] = lam;
+                if holds {
+                    for c in held(link, step) {
+                        let row = coordinate_row(link.joint.kind, &side.joints[i], c);
+                        system.limit[link.v + c] = dot(&six(row.ang_b, row.lin), &wrench);
+                    }
+                }
             }
         }
         // The solver's multipliers have the opposite sign: M w − Gᵀλ.
@@ -218,6 +249,13 @@ impl CurveMemory {
                 for i in 0..nc {
                     for m in 0..6 {
                         self.x.closure[al * nc + i][m] += c * system.closure[i][m];
+                    }
+                }
+                if holds {
+                    for link in &layout.links {
+                        for k in held(link, step) {
+                            self.x.held[al * layout.held + link.v + k] += c * system.limit[link.v + k];
+                        }
                     }
                 }
             }
@@ -239,9 +277,9 @@ impl CurveMemory {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let targets = Targets::new(&step.scales, tolerance);
-        self.factor_middle(layout, graph, state, step.h, ldu);
+        self.factor_middle(layout, graph, state, step, ldu);
         let (mut last, mut best, mut stalled, mut extra) = (f64::INFINITY, f64::INFINITY, 0, 0);
-        let mut last_step = f64::INFINITY;
+        let (mut last_step, mut pace) = (f64::INFINITY, 1.0);
         for iteration in 0..=MAX_ITERATIONS {
             outcome.iterations = iteration;
             if !self.evaluate(layout, state, step, u) {
@@ -249,8 +287,9 @@ impl CurveMemory {
             }
             let excess = targets.excess(self);
             outcome.residual = excess * tolerance;
-            // A thin body hides a wide turn behind a small torque: what is left must not turn it either.
-            let settled = last_step <= SETTLED && self.loose <= LOOSE;
+            // A thin body hides a wide turn behind a small torque: what is left must not turn it either. The next direction
+            // will be as much smaller as the last one was.
+            let settled = (last_step <= SETTLED || last_step * pace <= FORESEEN) && self.loose <= LOOSE;
             if excess <= 0.1 || (excess <= 1.0 && last <= 1.0) {
                 // Rounding may leave a turn of a thin body for ever.
                 extra += 1;
@@ -270,11 +309,12 @@ impl CurveMemory {
                 return outcome;
             }
             last = excess;
-            let change = self.improve(layout, graph, step.h, ldu);
+            let change = self.improve(layout, graph, step, ldu);
             let size = larger(change.ang, change.lin / step.scales.length);
             if !size.is_finite() || (iteration > 1 && excess > 1.0 && size > 2.0 * last_step) {
                 return outcome;
             }
+            pace = if last_step.is_finite() { (size / last_step).min(1.0) } else { 1.0 };
             last_step = size;
         }
         outcome

@@ -91,7 +91,7 @@ impl CurveSlope {
             }
         }
         for (k, side) in sides.iter().enumerate() {
-            for_each_row(layout, side, kept, |node, count, r, ends| {
+            for_each_row(layout, side, kept, None, |node, count, r, ends| {
                 let sum: f64 = ends.iter().flatten().map(|(i, row)| dot(row, &z[*i])).sum();
                 x[ldu.range(node).start + k * count + r] = -sum;
             });
@@ -167,7 +167,7 @@ impl CurveSlope {
             slopes.by_input(al).apply_transposed(&out[..n], u);
         }
         for (k, side) in sides.iter().enumerate() {
-            for_each_row(layout, side, kept, |node, count, r, ends| {
+            for_each_row(layout, side, kept, None, |node, count, r, ends| {
                 let kappa = x[ldu.range(node).start + k * count + r];
                 for (i, row) in ends.iter().flatten() {
                     let row = in_link_axes(&rot[*i], row);

@@ -6,12 +6,13 @@
 use super::CurveMemory;
 use super::block_ldu::BlockLdu;
 use super::chord::{LOOSE, Outcome, Targets};
+use super::held::held;
 use super::slopes::{At, Slopes, in_link_axes};
 use super::unknowns::{Unknowns, normalised};
-use crate::constraint::{Row, directions};
+use crate::constraint::{Row, coordinate_row, directions};
 use crate::geometry::Side;
 use crate::graph::{Graph, Op};
-use crate::layout::{ClosureKind, Layout, row_count};
+use crate::layout::{ClosureKind, Layout, Link, row_count};
 use crate::ldu::{Six, angular, linear};
 use crate::spatial::{Quat, Vec3};
 use crate::state::MaximalState;
@@ -50,14 +51,20 @@ pub(super) fn for_each_row(
     layout: &Layout,
     side: &Side,
     kept: &[[bool; 6]],
+    step: Option<&StepData>,
     mut each: impl FnMut(usize, usize, usize, [Option<(usize, Six)>; 2]),
 ) {
     let n = layout.links.len();
     let mut rows = [Row::default(); 6];
     for (i, link) in layout.links.iter().enumerate() {
         let count = directions(link.joint.kind, &side.joints[i], &mut rows);
+        let places = places(layout, link);
         for r in 0..count {
-            each(n + i, count, r, about_centres(side, link.parent, Some(i), &rows[r]));
+            each(n + i, places, r, about_centres(side, link.parent, Some(i), &rows[r]));
+        }
+        for c in step.into_iter().flat_map(|step| held(link, step)) {
+            let row = coordinate_row(link.joint.kind, &side.joints[i], c);
+            each(n + i, places, count + c, about_centres(side, link.parent, Some(i), &row));
         }
     }
     for (c, closure) in layout.closures.iter().enumerate() {
@@ -71,11 +78,17 @@ pub(super) fn for_each_row(
     }
 }
 
+/// Rows of a tree joint in the matrix: its own, and one for every coordinate that may be held.
+fn places(layout: &Layout, link: &Link) -> usize {
+    let held = if layout.held > 0 && link.joint.rows.has_limits { link.joint.kind.nv() } else { 0 };
+    row_count(link.joint.kind) + held
+}
+
 impl Exact {
     pub(super) fn new(layout: &Layout, graph: &Graph, s: usize) -> Self {
         let (n, nc) = (layout.links.len(), layout.closures.len());
         let mut sizes = vec![6 * s; n];
-        sizes.extend(layout.links.iter().map(|l| s * row_count(l.joint.kind)));
+        sizes.extend(layout.links.iter().map(|l| s * places(layout, l)));
         sizes.extend(layout.closures.iter().map(|c| match c.kind {
             ClosureKind::Coordinates => 0,
             _ => s * c.rows,
@@ -108,7 +121,12 @@ impl Exact {
             })
             .collect();
         let ldu = BlockLdu::new(sizes, edges.into_iter(), &order);
-        Self { z: vec![0.0; ldu.len()], ldu, slopes: Slopes::default(), base: Unknowns::new(s, n, nc) }
+        Self {
+            z: vec![0.0; ldu.len()],
+            ldu,
+            slopes: Slopes::default(),
+            base: Unknowns::new(s, n, nc, layout.held),
+        }
     }
 
     /// The matrix at an evaluated iterate, factored; false if it is singular.
@@ -131,7 +149,7 @@ impl Exact {
         for al in 0..=s {
             let side = if al == 0 { &at.state.side } else { &at.memory.nodes[al - 1].side };
             let ldu = &mut self.ldu;
-            for_each_row(layout, side, &at.memory.kept, |node, count, r, ends| {
+            for_each_row(layout, side, &at.memory.kept, Some(at.step), |node, count, r, ends| {
                 for (link, row) in ends.into_iter().flatten() {
                     let row = in_link_axes(&at.state.side.rot[link], &row);
                     for k in 0..6 {
@@ -144,6 +162,12 @@ impl Exact {
                     }
                 }
             });
+        }
+        for (i, link) in layout.links.iter().enumerate() {
+            let (first, places) = (row_count(link.joint.kind), places(layout, link));
+            for r in (first..places).filter(|r| held(link, at.step).all(|c| first + c != *r)) {
+                (0..s).for_each(|k| self.ldu.add((n + i, n + i), k * places + r, k * places + r, 1.0));
+            }
         }
         for (c, closure) in layout.closures.iter().enumerate() {
             let node = 2 * n + c;
@@ -219,7 +243,7 @@ impl CurveMemory {
             if !exact.factor(&At { layout, state, step, memory: self, u, first: None }) {
                 return outcome;
             }
-            self.right_hand_side(exact, layout, state);
+            self.right_hand_side(exact, layout, state, step);
             exact.ldu.solve(&mut exact.z);
             if exact.z.iter().any(|x| !x.is_finite()) {
                 return outcome;
@@ -257,7 +281,7 @@ impl CurveMemory {
     }
 
     /// Minus the equations last evaluated, torques in the links' axes at the start.
-    fn right_hand_side(&self, exact: &mut Exact, layout: &Layout, state: &MaximalState) {
+    fn right_hand_side(&self, exact: &mut Exact, layout: &Layout, state: &MaximalState, step: &StepData) {
         let (n, s) = (layout.links.len(), self.table.s);
         let Exact { ldu, z, .. } = exact;
         for i in 0..n {
@@ -272,9 +296,14 @@ impl CurveMemory {
                 }
             }
             let joint = ldu.range(n + i);
-            let rows = joint.len() / s;
+            let (rows, link) = (joint.len() / s, &layout.links[i]);
+            let own = row_count(link.joint.kind);
             for (k, node) in self.nodes.iter().enumerate() {
-                (0..rows).for_each(|r| z[joint.start + k * rows + r] = -node.values[i][r]);
+                (0..own).for_each(|r| z[joint.start + k * rows + r] = -node.values[i][r]);
+                z[joint.start + k * rows + own..joint.start + (k + 1) * rows].fill(0.0);
+                for c in held(link, step) {
+                    z[joint.start + k * rows + own + c] = -node.held[link.v + c];
+                }
             }
         }
         for c in 0..layout.closures.len() {
@@ -301,9 +330,14 @@ impl CurveMemory {
                 let eta = state.side.rot[i] * Vec3([z[at], z[at + 1], z[at + 2]]) * length;
                 self.x.rho[k * n + i] = normalised(Quat { w: 1.0, v: eta * 0.5 } * base.rho[k * n + i]);
                 self.x.dx[k * n + i] = base.dx[k * n + i] + Vec3([z[at + 3], z[at + 4], z[at + 5]]) * length;
-                for r in 0..rows {
+                let (own, v) = (row_count(layout.links[i].joint.kind), layout.links[i].v);
+                for r in 0..own {
                     self.x.lam[k * n + i][r] =
                         base.lam[k * n + i][r] + length * z[joint.start + k * rows + r];
+                }
+                for r in own..rows {
+                    let at = k * layout.held + v + r - own;
+                    self.x.held[at] = base.held[at] + length * z[joint.start + k * rows + r];
                 }
             }
         }

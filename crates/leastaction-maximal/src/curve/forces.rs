@@ -162,6 +162,13 @@ impl MaximalWorkspace {
                     add_row(&mut out, &side.arm, link.parent, Some(i), &row, s);
                 }
             }
+            if !joint.servos.is_empty() {
+                for c in 0..joint.kind.nv() {
+                    let row = coordinate_row(joint.kind, &side.joints[i], c);
+                    let f = joint.servo_force(c, state.q[link.q + c], rate[link.v + c], u);
+                    add_row(&mut out, &side.arm, link.parent, Some(i), &row, f);
+                }
+            }
             let (turn, v) = (angular(&w[i]), linear(&w[i]) - angular(&w[i]).cross(side.arm[i]));
             for (point, c) in &link.drags {
                 let arm = side.rot[i] * *point;

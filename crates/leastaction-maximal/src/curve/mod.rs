@@ -20,6 +20,7 @@ mod derivative;
 mod elements;
 mod exact;
 mod forces;
+mod held;
 mod residual;
 mod rows;
 mod slopes;
@@ -30,6 +31,7 @@ mod unknowns;
 pub(crate) use derivative::CurveSlope;
 pub(crate) use exact::Exact;
 pub use forces::StepNode;
+pub(crate) use step::accept;
 pub(crate) use table::{NODES, Table};
 pub(crate) use unknowns::Past;
 
@@ -53,9 +55,10 @@ pub(crate) struct Node {
     /// Position coordinates, angles unwrapped against the start; only where springs need them.
     pub(crate) q: Vec<f64>,
     pub(crate) q_loop: Vec<[f64; 7]>,
-    /// Values of the tree joints' rows by link, of the closures' rows by closure.
+    /// Values of the tree joints' rows by link, of the closures' rows by closure, of held coordinates by coordinate.
     pub(crate) values: Vec<Six>,
     pub(crate) closure: Vec<Six>,
+    pub(crate) held: Vec<f64>,
 }
 
 /// Memory of a step of degree s. Holds no truth.
@@ -103,6 +106,7 @@ impl Node {
             q_loop: vec![[0.0; 7]; layout.loops.len()],
             values: vec![[0.0; 6]; n],
             closure: vec![[0.0; 6]; layout.closures.len()],
+            held: vec![0.0; layout.held],
         }
     }
 }
@@ -114,7 +118,7 @@ impl CurveMemory {
         let joints = || layout.links.iter().map(|l| &l.joint).chain(&layout.loops);
         Self {
             table: Table::new(s),
-            x: Unknowns::new(s, n, nc),
+            x: Unknowns::new(s, n, nc, layout.held),
             nodes: vec![Node::new(layout, nq); s],
             given: vec![[0.0; 6]; (s + 1) * n],
             residual: vec![[0.0; 6]; s * n],
@@ -131,7 +135,7 @@ impl CurveMemory {
             started: MaximalState::new(layout, (1, 0), nq, nv),
             input: vec![0.0; inputs],
             exact: None,
-            loaded: layout.links.iter().any(|l| !l.thrusters.is_empty())
+            loaded: layout.links.iter().any(|l| !(l.thrusters.is_empty() && l.pushes.is_empty()))
                 || joints().any(|j| j.rows.has_springs || !j.actuators.is_empty()),
         }
     }

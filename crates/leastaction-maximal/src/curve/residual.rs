@@ -5,7 +5,7 @@ use super::body::{Curve, spin};
 use super::rows::{add_joint_wrench, joint_wrench, larger};
 use super::slopes::weak;
 use crate::constraint::{Row, angular_rows, directions, values};
-use crate::forces::{add_half_kick, add_row, unwrapped};
+use crate::forces::{add_friction, add_half_kick, add_row, unwrapped};
 use crate::layout::{ClosureKind, Layout, LinkJoint};
 use crate::ldu::{Six, angular, linear, six};
 use crate::mechanism::JointType;
@@ -32,6 +32,10 @@ impl CurveMemory {
         self.load(layout, state, step, u);
         self.add_constraints(layout, state);
         self.close(layout, state);
+        if self.holds(step) {
+            self.add_held(layout, state, step);
+            self.measure_held(layout, state, step);
+        }
         self.balance(layout, state, step.h)
     }
 
@@ -99,8 +103,15 @@ impl CurveMemory {
             };
             add_half_kick(layout, side, q, q_loop, u, weight, &step.implicit, &step.implicit_loop, given);
         }
-        self.add_elements(layout, state, step);
+        self.add_elements(layout, state, step, u);
         self.add_drag(layout, state, h);
+        if step.driven {
+            for al in 0..=self.table.s {
+                let side = if al == 0 { &state.side } else { &self.nodes[al - 1].side };
+                let given = &mut self.given[al * n..(al + 1) * n];
+                add_friction(layout, side, &step.friction, self.table.w[al] * h, given);
+            }
+        }
     }
 
     /// Impulses of joints and closures at nodes 0 to s − 1.

@@ -6,17 +6,21 @@
 
 use super::CurveMemory;
 use super::body::{Curve, spin};
-use super::elements::impulses;
+use super::elements::{for_each_servo, impulses};
+use super::held::held;
 use super::table::{NODES, Table};
 use crate::constraint::{Row, coordinate_row, directions};
+use crate::coordinate::increments;
 use crate::derivative::blocks::{BlockMap, InputMap};
 use crate::derivative::varied::{CHILD, D, NIL, PARENT, unwrapped};
 use crate::forces::{joint_forces, public_row};
 use crate::geometry::{Geometry, LinkPose, joint_geometry};
 use crate::layout::{ClosureKind, Layout, LinkJoint};
 use crate::ldu::{Block, Six, angular, linear, six};
+use crate::mechanism::cut;
 use crate::nonholonomic::Rolling;
 use crate::scalar::Real;
+use crate::servo::Servo;
 use crate::spatial::{Mat3, Quat, Vec3};
 use crate::state::MaximalState;
 use crate::workspace::StepData;
@@ -176,6 +180,7 @@ impl Slopes {
             let near = &at.state.q[link.q..link.q + link.joint.kind.nq()];
             self.fill_joint(at, &link.joint, false, near, |c| at.step.implicit[link.v + c], Some(&lam), None);
             self.fill_drag(at, i);
+            self.fill_held(at, i);
         }
         for (c, closure) in layout.closures.iter().enumerate() {
             let lam = |al: usize| match at.first {
@@ -301,6 +306,9 @@ impl Slopes {
         if has_kick {
             self.fill_inputs(at, joint, &varied);
         }
+        if coordinates && !joint.servos.is_empty() {
+            self.fill_servo_inputs(at, joint, near, &varied);
+        }
         if !has_rows {
             return;
         }
@@ -308,7 +316,8 @@ impl Slopes {
         for by in (1..=s).map(By::Node).chain([By::All]) {
             let here = |k: usize| if by.includes(k) { &varied[k] } else { &still[k] };
             let y = unwrapped(kind, &here(0).g, near);
-            let impulse = impulses(table, joint, h, &y, stiff, |k| &here(k).g);
+            let change = |k: usize, out: &mut [D; 6]| increments(kind, &here(0).g, &here(k).g, out);
+            let impulse = impulses(table, joint, h, &y, stiff, |k| &here(k).g, change, at.u);
             for al in 0..=s {
                 let (mut on, place) = (Pair::zero(), here(al));
                 for c in 0..kind.nv() {
@@ -332,7 +341,8 @@ impl Slopes {
             for al in 0..=table.s {
                 let mut on = Pair::zero();
                 let row = public_row(joint.kind, &places[al].g, c);
-                on.add(&places[al], &row, D::from_f64(gear * table.w[al] * h));
+                let share = gear * table.w[al] * h * at.step.input_slopes[input];
+                on.add(&places[al], &row, D::from_f64(share));
                 for (link, wrench) in [(joint.a.link, &on.a), (joint.b.link, &on.b)] {
                     if let Some(link) = link {
                         let unit = in_link_axes(&self.rot[link], &wrench.map(|x| x.re));
@@ -343,10 +353,69 @@ impl Slopes {
         }
     }
 
+    /// What the inputs of servos add to the impulses. (8.23)
+    fn fill_servo_inputs(&mut self, at: &At<'_>, joint: &LinkJoint, near: &[f64], places: &[Place; NODES]) {
+        let (table, h, s) = (&at.memory.table, at.step.h, at.memory.table.s);
+        let still = |k: usize| at.place(joint, false, k, false).g;
+        let (start, mut dy) = (still(0), [[D::zero(); 6]; NODES]);
+        for ga in 1..=s {
+            increments(joint.kind, &start, &still(ga), &mut dy[ga]);
+        }
+        let y: Vec<D> = near.iter().map(|y| D::from_f64(*y)).collect();
+        for_each_servo(table, joint, h, &y, &dy, |c, g, y, rate| {
+            let (y, rate) = (y.re, rate.re);
+            let force = |v: &Servo| v.law.force(at.u[v.input], y * v.gear, rate * v.gear) * v.gear;
+            if !cut(joint.servos_of(c).map(force).sum::<f64>(), joint.effort).1 {
+                return;
+            }
+            for servo in joint.servos_of(c) {
+                let by = servo.law.slopes(at.u[servo.input], y * servo.gear, rate * servo.gear).by_input;
+                for al in 0..=s {
+                    let mut on = Pair::zero();
+                    let share = h * table.gauss_share[g] * table.gauss_value[g][al];
+                    let unit = servo.gear * by * share * at.step.input_slopes[servo.input];
+                    on.add(&places[al], &coordinate_row(joint.kind, &places[al].g, c), D::from_f64(unit));
+                    for (link, wrench) in [(joint.a.link, &on.a), (joint.b.link, &on.b)] {
+                        if let Some(link) = link {
+                            let unit = in_link_axes(&self.rot[link], &wrench.map(|x| x.re));
+                            self.by_input[al].entries.push((link, servo.input, unit));
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Impulses of held coordinates, along directions that change with the pose; friction of the others.
+    fn fill_held(&mut self, at: &At<'_>, i: usize) {
+        let (link, table) = (&at.layout.links[i], &at.memory.table);
+        let kind = link.joint.kind;
+        let friction = |c: usize| if at.step.driven { at.step.friction[link.v + c] } else { 0.0 };
+        if !(held(link, at.step).next().is_some() || (0..kind.nv()).any(|c| friction(c) != 0.0)) {
+            return;
+        }
+        for al in 0..=table.s {
+            let (place, mut on) = (at.place(&link.joint, false, al, true), Pair::zero());
+            for c in held(link, at.step).filter(|_| al < table.s) {
+                let lam = at.memory.x.held[al * at.layout.held + link.v + c];
+                on.add(&place, &coordinate_row(kind, &place.g, c), D::from_f64(lam));
+            }
+            for c in (0..kind.nv()).filter(|c| friction(*c) != 0.0) {
+                let impulse = friction(c) * table.w[al] * at.step.h;
+                on.add(&place, &public_row(kind, &place.g, c), D::from_f64(impulse));
+            }
+            if al > 0 {
+                self.push_pair(al, By::Node(al), &on, link.parent, Some(i));
+            }
+            self.push_pair(al, By::All, &on, link.parent, Some(i));
+        }
+    }
+
     /// Drag and thrusters of one link.
     fn fill_drag(&mut self, at: &At<'_>, i: usize) {
         let (table, h, s, link) = (&at.memory.table, at.step.h, at.memory.table.s, &at.layout.links[i]);
-        if link.drags.is_empty() && link.spin_drag == 0.0 && link.thrusters.is_empty() {
+        let pushed = !(link.thrusters.is_empty() && link.pushes.is_empty());
+        if link.drags.is_empty() && link.spin_drag == 0.0 && !pushed {
             return;
         }
         for by in (1..=s).map(By::Node).chain([By::All]) {
@@ -374,6 +443,15 @@ impl Slopes {
                         ang += (rot * Vec3::constant(wrench.ang)).scale(t);
                         lin += (rot * Vec3::constant(wrench.lin)).scale(t);
                     }
+                    for (input, point, wrench) in &link.pushes {
+                        let (arm, t) = (
+                            poses[al].q.to_matrix() * Vec3::<D>::constant(*point),
+                            at.u[*input] * table.w[al] * h,
+                        );
+                        let force = Vec3::constant(wrench.lin * t);
+                        ang += arm.cross(force) + Vec3::constant(wrench.ang * t);
+                        lin += force;
+                    }
                 }
                 let on = Pair { a: NIL, b: [ang[0], ang[1], ang[2], lin[0], lin[1], lin[2]] };
                 self.push_pair(al, by, &on, None, Some(i));
@@ -382,8 +460,14 @@ impl Slopes {
         for al in 0..=s {
             let rot = at.poses(al)[i].q.to_matrix();
             for (input, wrench) in &link.thrusters {
-                let t = table.w[al] * h;
+                let t = table.w[al] * h * at.step.input_slopes[*input];
                 let unit = six(rot * wrench.ang * t, rot * wrench.lin * t);
+                self.by_input[al].entries.push((i, *input, in_link_axes(&self.rot[i], &unit)));
+            }
+            for (input, point, wrench) in &link.pushes {
+                let t = table.w[al] * h * at.step.input_slopes[*input];
+                let torque = (rot * *point).cross(wrench.lin) + wrench.ang;
+                let unit = six(torque * t, wrench.lin * t);
                 self.by_input[al].entries.push((i, *input, in_link_axes(&self.rot[i], &unit)));
             }
         }

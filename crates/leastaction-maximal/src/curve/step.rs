@@ -9,7 +9,7 @@ use crate::ldu::{Rank, angular, linear, six};
 use crate::mechanism::Mechanism;
 use crate::read_out::{assemble_node, project};
 use crate::state::MaximalState;
-use crate::workspace::{MaximalWorkspace, Worst};
+use crate::workspace::{MaximalWorkspace, StepData, Worst};
 use crate::{Maximal, forces, newton};
 
 /// Rows open by less than this, in lengths of the mechanism, are closed.
@@ -102,6 +102,7 @@ impl Maximal {
             if open > CLOSED * ws.layout.length {
                 report.inconsistency = report.inconsistency.max(open);
             }
+            ws.work += memory.add_actuation(&ws.layout, state, &ws.step, &mut ws.actuation);
             accept(&ws.layout, &mut memory, state, h, report);
             ws.accepted += 1;
             ws.curve = Some(memory);
@@ -125,7 +126,7 @@ impl Maximal {
     }
 
     /// Tries one way after the other.
-    fn solve_interval(
+    pub(crate) fn solve_interval(
         &self,
         ws: &mut MaximalWorkspace,
         memory: &mut CurveMemory,
@@ -135,8 +136,9 @@ impl Maximal {
         report: &mut StepReport,
     ) -> Outcome {
         self.prepare_curve(ws, memory, state, u, h);
-        let stiff =
-            self.exact || ws.step.implicit.iter().chain(ws.step.implicit_loop.iter().flatten()).any(|x| *x);
+        let stiff = self.exact
+            || ws.step.implicit.iter().chain(ws.step.implicit_loop.iter().flatten()).any(|x| *x)
+            || has_stiff_servo(&ws.layout, state, &ws.step, h);
         let (mut outcome, mut iterations) = (Outcome::default(), 0);
         for rung in [Rung::Continued, Rung::Afresh, Rung::Exact] {
             // Stiff springs are not in the mass matrix.
@@ -152,7 +154,12 @@ impl Maximal {
                 report.retries += 1;
             }
             if rung == Rung::Continued || (stiff && state.curve.h != 0.0) {
-                memory.x.extrapolate(&memory.table, &state.curve, h);
+                // Beyond degree 6 what is extrapolated over two steps is rounding.
+                if state.curve.h == h && state.curve.count > 1 && memory.table.s <= 3 {
+                    memory.x.continue_steps(&memory.table, &state.curve);
+                } else {
+                    memory.x.extrapolate(&memory.table, &state.curve, h);
+                }
                 memory.drop_impulses(&ws.layout);
             } else {
                 project(ws, state);
@@ -224,7 +231,31 @@ impl Maximal {
     }
 }
 
+/// True if a servo is too stiff for the mass matrix.
+fn has_stiff_servo(layout: &Layout, state: &MaximalState, step: &StepData, h: f64) -> bool {
+    layout.links.iter().enumerate().filter(|(_, link)| !link.joint.servos.is_empty()).any(|(i, link)| {
+        (0..link.joint.kind.nv()).any(|c| {
+            let [by_length, _] = link.joint.servo_slopes(c, state.q[link.q + c], 0.0, &step.known);
+            let g = &state.side.joints[i];
+            forces::is_stiff_by(layout, &state.side, &link.joint, g, c, -by_length, h)
+        })
+    })
+}
+
 impl CurveMemory {
+    /// Impulses of all inputs over the solved interval, added, and their work.
+    pub(crate) fn add_actuation(
+        &self,
+        layout: &Layout,
+        state: &MaximalState,
+        step: &StepData,
+        out: &mut [f64],
+    ) -> f64 {
+        let end = &self.nodes[self.table.s - 1].side;
+        crate::servo::add_actuation(layout, step, &state.side, end, &state.q, false, out)
+            + self.add_servo_work(layout, state, step, out)
+    }
+
     /// Rows out of use have no impulse, in the guess either: a self-stress would grow from step to step.
     fn drop_impulses(&mut self, layout: &Layout) {
         let nc = layout.closures.len();
@@ -315,7 +346,7 @@ fn start_history(ws: &mut MaximalWorkspace, state: &mut MaximalState) {
 }
 
 /// Moves the state to the end of the solved interval.
-fn accept(
+pub(crate) fn accept(
     layout: &Layout,
     memory: &mut CurveMemory,
     state: &mut MaximalState,
@@ -333,9 +364,7 @@ fn accept(
     let end = &mut memory.nodes[s - 1];
     state.poses.copy_from_slice(&end.poses);
     std::mem::swap(&mut state.side, &mut end.side);
-    let past = &mut state.curve;
-    (past.before, past.h) = (state.interval, h);
-    std::mem::swap(&mut past.last, &mut memory.x);
+    state.curve.take(&mut memory.x, h, state.interval);
     state.interval = h;
     state.unwrap_coordinates(layout);
 }

@@ -28,11 +28,18 @@ pub(crate) struct Table {
     /// Stiff springs, summed at Gauss points: `Q^{αγ}` and `m^α`. (8.10)
     pub(crate) gauss: [PerNode; NODES],
     pub(crate) gauss_weight: PerNode,
+    /// Values and rates (times `h`) of the Lagrange polynomials at the Gauss points by `[g][γ]`, and their weights.
+    pub(crate) gauss_value: [PerNode; NODES],
+    pub(crate) gauss_rate: [PerNode; NODES],
+    pub(crate) gauss_share: PerNode,
     /// `w^α ℓ_i(c^α)` by `[i][α]`, and `h Ψ⁻¹` by `[γ][i]`, of velocity rows. (8.20)
     pub(crate) weak: [PerNode; NODES],
     pub(crate) weak_inverse: [PerNode; NODES],
     /// Lagrange basis at the middle of the step.
     pub(crate) middle: PerNode,
+    /// `ahead[γ]`: the polynomials through the nodes of the last two steps of the same length, `c − 2` and `c − 1`, at the
+    /// nodes of the next one. (8.14)
+    pub(crate) ahead: [[f64; 2 * MAX_DEGREE + 1]; NODES],
 }
 
 /// Minimises the largest `|1 − μ/θ|` over the eigenvalues `μ` of `−(hC)⁻¹(w b)`, for degrees 1 to 6.
@@ -64,6 +71,8 @@ impl Table {
         let (places, weights) = gauss(s);
         let value = |al: usize, g: usize| lagrange(&t.nodes, al, places[g]);
         let middle = t.basis_at(0.5);
+        let past: Vec<f64> =
+            t.nodes[..s].iter().map(|c| c - 2.0).chain(t.nodes.iter().map(|c| c - 1.0)).collect();
         let all = 0..s + 1;
         Self {
             s,
@@ -77,9 +86,19 @@ impl Table {
                 (0..s).map(|g| weights[g] * value(al, g) * value(ga, g)).sum()
             }),
             gauss_weight: lanes(0, s + 1, &|al| (0..s).map(|g| weights[g] * value(al, g)).sum()),
+            gauss_value: square(0..s, all.clone(), &|g, ga| value(ga, g)),
+            gauss_rate: square(0..s, all.clone(), &|g, ga| {
+                (0..=s).map(|al| value(al, g) * t.b[al][ga]).sum::<f64>()
+            }),
+            gauss_share: lanes(0, s, &|g| weights[g]),
             weak: square(0..s, all, &test),
             weak_inverse: square(1..s + 1, 0..s, &|ga, i| weak_inverse[ga - 1][i]),
             middle: lanes(0, s + 1, &|i| middle[i]),
+            ahead: std::array::from_fn(|ga| {
+                std::array::from_fn(|k| {
+                    if ga <= s && k < past.len() { lagrange(&past, k, t.nodes[ga]) } else { 0.0 }
+                })
+            }),
         }
     }
 

@@ -15,12 +15,17 @@ pub(crate) struct Unknowns {
     /// Multipliers of nodes 0 to s − 1: of tree joints by node and link, of closures by node and closure.
     pub(crate) lam: Vec<Six>,
     pub(crate) closure: Vec<Six>,
+    /// Those of coordinates that are held, by node and velocity coordinate; empty where none ever is.
+    pub(crate) held: Vec<f64>,
 }
 
-/// The last step: what the next one's guess is extrapolated from.
+/// The last steps: what the next one's guess is extrapolated from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Past {
     pub(crate) last: Unknowns,
+    /// The two steps before it, newest first, of which the impulses are used; and how many of the three are of one length.
+    pub(crate) older: [Unknowns; 2],
+    pub(crate) count: usize,
     /// Its length; zero if there is none to extrapolate from.
     pub(crate) h: f64,
     /// Length of the step before it, zero if it was a fresh start: its first impulse belongs to both.
@@ -28,8 +33,9 @@ pub(crate) struct Past {
 }
 
 impl Unknowns {
-    pub(crate) fn new(s: usize, links: usize, closures: usize) -> Self {
+    pub(crate) fn new(s: usize, links: usize, closures: usize, held: usize) -> Self {
         Self {
+            held: vec![0.0; s * held],
             rho: vec![Quat::identity(); s * links],
             dx: vec![Vec3::zero(); s * links],
             lam: vec![[0.0; 6]; s * links],
@@ -42,11 +48,12 @@ impl Unknowns {
         self.dx.copy_from_slice(&o.dx);
         self.lam.copy_from_slice(&o.lam);
         self.closure.copy_from_slice(&o.closure);
+        self.held.copy_from_slice(&o.held);
     }
 
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
         let poses = self.rho.iter().flat_map(|q| q.to_array()).chain(self.dx.iter().flat_map(|x| x.0));
-        poses.chain(self.lam.iter().chain(&self.closure).flatten().copied())
+        poses.chain(self.lam.iter().chain(&self.closure).flatten().copied()).chain(self.held.iter().copied())
     }
 
     pub(crate) fn read(&mut self, mut next: impl FnMut() -> f64) {
@@ -55,6 +62,7 @@ impl Unknowns {
         }
         self.dx.iter_mut().for_each(|x| *x = Vec3(std::array::from_fn(|_| next())));
         self.lam.iter_mut().chain(&mut self.closure).flatten().for_each(|x| *x = next());
+        self.held.iter_mut().for_each(|x| *x = next());
     }
 
     /// Rotation and translation at the constant velocity `[Ω; v]` (world axes, centre of mass) of every link; no impulses.
@@ -74,6 +82,59 @@ impl Unknowns {
         }
         self.lam.fill([0.0; 6]);
         self.closure.fill([0.0; 6]);
+        self.held.fill(0.0);
+    }
+
+    /// The polynomials of the last two steps, continued, and the impulses of every node over the last three. (8.14)
+    ///
+    /// Impulses of different nodes of a step are of different accuracy, so that each is followed from step to step.
+    #[inline(always)]
+    pub(crate) fn continue_steps(&mut self, table: &Table, past: &Past) {
+        let s = table.s;
+        let n = self.rho.len() / s;
+        // Nodes of the step before the last, then of the last, seen from its end; both ends of the last are among them.
+        let (last, older) = (&past.last, &past.older[0]);
+        for i in 0..n {
+            let end = (s - 1) * n + i;
+            let (back, away) = (last.rho[end].conj(), last.dx[end]);
+            let (back_older, away_older) = (older.rho[end].conj(), older.dx[end]);
+            // From the end of the step before to the end of the last one.
+            let turn = back;
+            for ga in 1..=s {
+                let e = &table.ahead[ga];
+                let mut q = Quat { w: 0.0, v: Vec3::zero() };
+                let mut x = Vec3::zero();
+                let mut add = |weight: f64, r: Quat, d: Vec3| {
+                    q = Quat { w: q.w + weight * r.w, v: q.v + r.v * weight };
+                    x += d * weight;
+                };
+                add(e[0], back_older * turn, -away_older - away);
+                for be in 1..s {
+                    let at = (be - 1) * n + i;
+                    add(e[be], older.rho[at] * back_older * turn, older.dx[at] - away_older - away);
+                }
+                add(e[s], back, -away);
+                for be in 1..s {
+                    let at = (be - 1) * n + i;
+                    add(e[s + be], last.rho[at] * back, last.dx[at] - away);
+                }
+                q.w += e[2 * s];
+                self.rho[(ga - 1) * n + i] = normalised(q);
+                self.dx[(ga - 1) * n + i] = x;
+            }
+        }
+        let (a, b, c) = if past.count > 2 { (3.0, -3.0, 1.0) } else { (2.0, -1.0, 0.0) };
+        let oldest = &past.older[1];
+        let mix = |to: &mut [Six], x: &[Six], y: &[Six], z: &[Six]| {
+            for (k, to) in to.iter_mut().enumerate() {
+                *to = crate::scalar::by_entry(|m| a * x[k][m] + b * y[k][m] + c * z[k][m]);
+            }
+        };
+        mix(&mut self.lam, &last.lam, &older.lam, &oldest.lam);
+        mix(&mut self.closure, &last.closure, &older.closure, &oldest.closure);
+        for (k, to) in self.held.iter_mut().enumerate() {
+            *to = a * last.held[k] + b * older.held[k] + c * oldest.held[k];
+        }
     }
 
     /// The polynomials of the last step, continued; impulses by their densities. (8.14)
@@ -132,6 +193,12 @@ impl Unknowns {
         };
         mix(&last.lam, &mut self.lam);
         mix(&last.closure, &mut self.closure);
+        let held = self.held.len() / s;
+        for al in 0..s {
+            for c in 0..held {
+                self.held[al * held + c] = (0..s).map(|be| weights[al][be] * last.held[be * held + c]).sum();
+            }
+        }
     }
 
     /// Pose of link `i` at node `γ ≥ 1`.
@@ -146,13 +213,44 @@ impl Unknowns {
 }
 
 impl Past {
-    pub(crate) fn new(s: usize, links: usize, closures: usize) -> Self {
-        Self { last: Unknowns::new(s, links, closures), h: 0.0, before: 0.0 }
+    pub(crate) fn new(s: usize, links: usize, closures: usize, held: usize) -> Self {
+        let unknowns = || Unknowns::new(s, links, closures, held);
+        Self { last: unknowns(), older: [unknowns(), unknowns()], count: 0, h: 0.0, before: 0.0 }
     }
 
     pub(crate) fn copy_from(&mut self, o: &Self) {
         self.last.copy_from(&o.last);
-        (self.h, self.before) = (o.h, o.before);
+        for (x, o) in self.older.iter_mut().zip(&o.older) {
+            x.copy_from(o);
+        }
+        (self.count, self.h, self.before) = (o.count, o.h, o.before);
+    }
+
+    /// Takes in a step of length `h` that was just solved, in exchange for memory.
+    pub(crate) fn take(&mut self, x: &mut Unknowns, h: f64, before: f64) {
+        self.count = if self.h == h { (self.count + 1).min(3) } else { 1 };
+        (self.h, self.before) = (h, before);
+        let [older, oldest] = &mut self.older;
+        std::mem::swap(older, oldest);
+        std::mem::swap(&mut self.last, older);
+        std::mem::swap(&mut self.last, x);
+    }
+
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
+        let steps = std::iter::once(&self.last).chain(&self.older);
+        [self.h, self.before, self.count as f64].into_iter().chain(steps.flat_map(Unknowns::numbers))
+    }
+
+    /// Reads what [`numbers`](Self::numbers) gave; false if it cannot be.
+    pub(crate) fn read(&mut self, mut next: impl FnMut() -> f64) -> bool {
+        (self.h, self.before) = (next(), next());
+        let count = next();
+        self.last.read(&mut next);
+        for x in &mut self.older {
+            x.read(&mut next);
+        }
+        self.count = count as usize;
+        (0.0..=3.0).contains(&count)
     }
 
     /// `[ω; v]` of link `i` over the last step, link and world axes: the turn from its start to its end, as by the sine map.
@@ -167,7 +265,7 @@ impl Past {
 
     /// The next step starts from velocities alone.
     pub(crate) fn forget(&mut self) {
-        self.h = 0.0;
+        (self.h, self.count) = (0.0, 0);
     }
 }
 

@@ -369,6 +369,12 @@ impl StartNode {
                 }
             }
         }
+        // A fresh start carries the momenta of its velocities and nothing else; a projection would find the rounding of a thin
+        // body's mass matrix in its place.
+        if state.interval == 0.0 {
+            self.gauge.fill([0.0; 6]);
+            self.gauge_lam.fill([0.0; 6]);
+        }
     }
 
     /// Adds a pair of momenta with their slopes.

@@ -17,6 +17,7 @@ use crate::segments::{GROUND, Motion, Segments};
 use crate::six::add_dual;
 use crate::spatial::{Inertia, Mat3, Pose, Twist, Vec3, Wrench};
 use crate::state::split_position;
+use leastaction_core::scalar::elementary;
 
 /// Second derivatives of the energies, `nv × nv` by rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,7 +105,7 @@ pub fn energy_hessians(mechanism: &Mechanism, q: &[f64], v: &[f64]) -> Result<En
         };
         let axis = before.rot.column(2);
         if segment.motion == Motion::Turn {
-            let (s, co) = base[c].sin_cos();
+            let (s, co) = elementary::sin_cos(base[c]);
             let row = |r: [f64; 3]| [r[0] * co + r[1] * s, r[1] * co - r[0] * s, r[2]];
             poses[i] = Pose::new(Mat3(before.rot.0.map(row)), before.pos);
             columns[c] = Twist::new(axis, before.pos.cross(axis));

@@ -1,0 +1,177 @@
+//! Long runs of loops at orders above 2, folded poses, and linkages whose data is off by its last digits.
+
+use leastaction::integrator::maximal::{Maximal, MaximalState, MaximalWorkspace};
+use leastaction::integrator::{Input, Integrator};
+use leastaction::mechanism::samples::{bennett, four_bar, platform, rhombus_chain, slider_crank};
+use leastaction::mechanism::{
+    Coordinates, JointType, Mechanism, MechanismBuilder, ModelDescription, PerCoordinate,
+};
+
+fn build(model: ModelDescription) -> Mechanism {
+    MechanismBuilder::from(model).build().expect("valid")
+}
+
+fn started(mechanism: &Mechanism, order: u32) -> (Maximal, MaximalWorkspace, MaximalState) {
+    let engine = Maximal { order, ..Maximal::default() };
+    let mut ws = engine.workspace(mechanism).expect("served");
+    let state = engine.start(mechanism, &mut ws, &mechanism.start_state()).expect("closed");
+    (engine, ws, state)
+}
+
+fn total((kinetic, potential): (f64, f64)) -> f64 {
+    kinetic + potential
+}
+
+#[test]
+fn the_redundant_four_bar_takes_a_million_steps_of_order_4() {
+    let mechanism = build(four_bar());
+    let (engine, mut ws, mut state) = started(&mechanism, 4);
+    const STEPS: u32 = 1_000_000;
+    let (mut first, mut gap) = ((f64::INFINITY, f64::NEG_INFINITY), 0.0f64);
+    for step in 0..STEPS {
+        let report = engine.step(&mechanism, &mut ws, &mut state, Input { u: &[] }, 0.02).expect("step");
+        assert_eq!(report.splits + report.fallbacks, 0, "step {step}");
+        // Not every step: reading out costs as much as a step.
+        if step % 7 == 0 {
+            gap = gap.max(engine.gap(&mechanism, &mut ws, &state));
+            let energy = total(ws.energy(&state));
+            if step < STEPS / 10 {
+                first = (first.0.min(energy), first.1.max(energy));
+            }
+            let within = first.0 - 1e-3 <= energy && energy <= first.1 + 1e-3;
+            assert!(within, "step {step}: {energy} beyond {first:?}");
+        }
+    }
+    println!("gap {gap:.1e} m, energy of the first tenth {first:?}");
+    assert!(gap <= 1e-12, "{gap:e}");
+}
+
+#[test]
+fn the_bennett_linkage_takes_a_hundred_thousand_steps_of_order_6_without_halving() {
+    let mechanism = build(bennett());
+    let (engine, mut ws, mut state) = started(&mechanism, 6);
+    let start = total(ws.energy(&state));
+    let mut band = 0.0f64;
+    for step in 0..100_000 {
+        let report = engine.step(&mechanism, &mut ws, &mut state, Input { u: &[] }, 0.03).expect("step");
+        assert_eq!((report.splits, report.fallbacks, report.dropped_rank), (0, 0, 3), "step {step}");
+        band = band.max((total(ws.energy(&state)) - start).abs());
+    }
+    println!("energy within {band:.1e} J");
+    assert!(band < 1e-5, "{band:e}");
+}
+
+#[test]
+fn chains_of_rhombi_pass_through_folded_poses() {
+    for k in 1..=10 {
+        for order in [4, 6] {
+            let mechanism = build(rhombus_chain(k));
+            let (engine, mut ws, mut state) = started(&mechanism, order);
+            let (start, mut band, mut most) = (total(ws.energy(&state)), 0.0f64, 0.0f64);
+            for step in 0..300 {
+                engine
+                    .step(&mechanism, &mut ws, &mut state, Input { u: &[] }, 0.01)
+                    .unwrap_or_else(|e| panic!("{k} rhombi, order {order}, step {step}: {e}"));
+                let gap = engine.gap(&mechanism, &mut ws, &state);
+                assert!(gap < 1e-11, "{k} rhombi, order {order}, step {step}: {gap:e}");
+                let energy = ws.energy(&state);
+                most = most.max(energy.0);
+                band = band.max((total(energy) - start).abs());
+            }
+            println!("{k} rhombi, order {order}: energy within {:.1e} of the kinetic", band / most);
+            assert!(band < 1e-2 * most, "{k} rhombi, order {order}: {band:e} of {most:e}");
+        }
+    }
+}
+
+/// The model in another size, so that it moves alike in times that go with the root of the size, every placement off by `eps`
+/// of it in length and angle.
+fn misaligned(mut model: ModelDescription, eps: f64, size: f64) -> Mechanism {
+    let mut seed = 7u64;
+    let mut off = || {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        eps * ((seed >> 33) as f64 / f64::from(1u32 << 30) - 1.0)
+    };
+    for body in &mut model.bodies {
+        body.com = body.com.map(|x| x * size);
+        body.mass *= size.powi(3);
+        body.inertia = body.inertia.map(|x| x * size.powi(5));
+    }
+    for joint in &mut model.joints {
+        for placement in [&mut joint.parent_placement, &mut joint.child_placement] {
+            placement.p = placement.p.map(|x| (x + off()) * size);
+            let [w, x, y, z] = placement.q;
+            let q = [w, x + off(), y + off(), z + off()];
+            let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+            placement.q = q.map(|x| x / norm);
+        }
+        if let Some(PerCoordinate::One(k)) = joint.spring.as_mut().map(|s| &mut s.stiffness) {
+            *k *= size.powi(4);
+        }
+        let slides = joint.kind == JointType::Prismatic;
+        for state in model.states.values_mut() {
+            if let Some(Coordinates::One(v)) = state.v.get_mut(&joint.name) {
+                *v *= if slides { size.sqrt() } else { 1.0 / size.sqrt() };
+            }
+        }
+    }
+    build(model)
+}
+
+/// Largest change of the energy in 60 s of the metre-sized machine, of the largest kinetic energy; and the largest gap of rows
+/// out of use, in sizes.
+fn energy_band(model: ModelDescription, eps: f64, size: f64, order: u32) -> (f64, f64) {
+    let mechanism = misaligned(model, eps, size);
+    let (engine, mut ws, mut state) = started(&mechanism, order);
+    let start = total(ws.energy(&state));
+    let (mut band, mut most, mut open) = (0.0f64, 0.0f64, 0.0f64);
+    for step in 0..6000 {
+        let h = 0.01 * size.sqrt();
+        let report = engine
+            .step(&mechanism, &mut ws, &mut state, Input { u: &[] }, h)
+            .unwrap_or_else(|e| panic!("{} {eps:e} order {order}, step {step}: {e}", mechanism.name()));
+        let energy = ws.energy(&state);
+        most = most.max(energy.0);
+        band = band.max((total(energy) - start).abs());
+        open = open.max(report.inconsistency);
+    }
+    (band / most, open / size)
+}
+
+fn check_misaligned(model: fn() -> ModelDescription, orders: &[u32]) {
+    for &order in orders {
+        for size in [1e-3, 1.0, 10.0] {
+            let (aligned, open) = energy_band(model(), 0.0, size, order);
+            assert_eq!(open, 0.0, "aligned data is closed");
+            for eps in [1e-7, 1e-6, 1e-5, 1e-4] {
+                let (band, open) = energy_band(model(), eps, size, order);
+                println!(
+                    "order {order}, {size} m, off by {eps:.0e}: {band:.1e} ({aligned:.1e}), open by {open:.1e}"
+                );
+                assert!(band <= 3.0 * aligned, "order {order}, {size} m, {eps:e}: {band:e} {aligned:e}");
+                assert!((0.1 * eps..30.0 * eps).contains(&open), "what is left open is told: {open:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn four_bars_of_rounded_data_move_as_aligned_ones() {
+    check_misaligned(four_bar, &[2, 4, 6]);
+}
+
+#[test]
+fn slider_cranks_of_rounded_data_move_as_aligned_ones() {
+    check_misaligned(slider_crank, &[2, 4, 6]);
+}
+
+#[test]
+fn platforms_of_rounded_data_move_as_aligned_ones() {
+    check_misaligned(platform, &[2, 4, 6]);
+}
+
+/// Which rows of a Bennett linkage are in use changes as it moves; at order 2 its energy does not show it.
+#[test]
+fn bennett_linkages_of_rounded_data_move_as_aligned_ones_at_order_2() {
+    check_misaligned(bennett, &[2]);
+}
