@@ -263,7 +263,7 @@ pub fn stewart() -> ModelDescription {
             Some(along),
         );
         // Stiff enough to carry the plate with a few centimetres of play.
-        slide.spring = spring(150.0, 0.05);
+        slide.spring = spring(400.0, 0.02);
         if k == 0 {
             linkage.joint("top0", JointType::Spherical, (&piston, "plate"), top, None);
         } else {
