@@ -111,31 +111,8 @@ pub fn prepare(
         }
     }
     notes.extend(served.notes.iter().cloned());
-    let nobody_said = settings.start.is_none() && settings.state.is_none() && settings.q.is_empty();
-    if nobody_said && given.start.is_none() && settings.limits == Some(LimitMode::Enforce) {
-        notes.extend(release_where_loops_hold(&mut served.mechanism));
-    }
     complete(&mut settings, &model, &served);
     Ok(Prepared { model, model_hash, served, settings, given, targets, notes })
-}
-
-/// Loops hold a mechanism where its file puts it. Joints that are outside their limits there can't be put inside without opening a
-/// loop: their limits are released, and that is said.
-fn release_where_loops_hold(mechanism: &mut Mechanism) -> Option<String> {
-    mechanism.loop_joints().next()?;
-    let start = mechanism.start_state();
-    let outside = |row: &Row| {
-        let value = row.value(&start.q);
-        value < row.lower - HELD || value > row.upper + HELD
-    };
-    let names: Vec<String> =
-        mechanism.rows().iter().filter(|row| outside(row)).map(|row| row.name.clone()).collect();
-    let first = names.first()?;
-    let more = if names.len() > 1 { format!(" and {} more", names.len() - 1) } else { String::new() };
-    let note =
-        format!("`{first}`{more}: outside the limits where loops hold the start; these limits are not held");
-    mechanism.release_limits_of(outside);
-    Some(note)
 }
 
 impl Prepared {

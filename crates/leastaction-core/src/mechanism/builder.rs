@@ -186,11 +186,14 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
     let rows = super::row::rows(&joints, &followers, &tendons, true);
     let scene = super::scene::build(model, &bodies, &joints, &mut checker);
     let tree = Tree::new(&bodies, &joints);
-    let bad = |body: &Body| !is_semidefinite(body.about_com.0, body.mass);
-    for (i, node) in tree.nodes.iter().enumerate() {
-        let mut parts = bodies.iter().zip(&tree.bodies).filter(|(_, at)| at.node == Some(i));
+    // Nodes with a body whose own inertia no body has: what is welded to it may make up for it.
+    let bad =
+        bodies.iter().zip(&tree.bodies).filter(|(body, _)| !is_semidefinite(body.about_com.0, body.mass));
+    let mut suspects: Vec<usize> = bad.filter_map(|(_, at)| at.node).collect();
+    suspects.dedup();
+    for node in suspects.into_iter().map(|i| &tree.nodes[i]) {
         let inertia = node.inertia.about_com().0;
-        if parts.any(|(body, _)| bad(body)) && !is_semidefinite(inertia, node.inertia.mass) {
+        if !is_semidefinite(inertia, node.inertia.mass) {
             let body = &bodies[node.body.index()];
             let (element, message) = (
                 format!("body `{}`", body.name),
