@@ -39,7 +39,7 @@ import sys
 from pathlib import Path
 for path in sys.argv[1:]:
     page = Path(path).read_text(encoding="utf-8")
-    assert "no-viewer" not in page and "<canvas" in page, f"{path} has no 3-D view"
+    assert "no-viewer" not in page and "WebGL" in page, f"{path} has no 3-D view"
 PY
     )
     ls -l "$wheel"
