@@ -180,24 +180,26 @@ impl Driver<'_> {
             self.back();
             return self.split(h, depth, node);
         }
-        if self.mem.options.turns == Turns::Located && !new && self.cuts < MAX_CUTS {
-            if let Some(fraction) = self.turn(used) {
-                self.cuts += 1;
-                self.mem.counts.turns += 1;
-                self.back();
-                self.open(fraction * used, located);
-                let solved = self.interval(fraction * used, located, &[]);
-                if !solved.converged {
-                    return self.split(h, depth, solved);
-                }
-                self.accept(fraction * used);
-                let (node, _) = self.settle(fraction * used, &[]);
-                if !node.converged {
-                    self.back();
-                    return self.split(h, depth, node);
-                }
-                return Ok(fraction * used);
+        if self.mem.options.turns == Turns::Located
+            && !new
+            && self.cuts < MAX_CUTS
+            && let Some(fraction) = self.turn(used)
+        {
+            self.cuts += 1;
+            self.mem.counts.turns += 1;
+            self.back();
+            self.open(fraction * used, located);
+            let solved = self.interval(fraction * used, located, &[]);
+            if !solved.converged {
+                return self.split(h, depth, solved);
             }
+            self.accept(fraction * used);
+            let (node, _) = self.settle(fraction * used, &[]);
+            if !node.converged {
+                self.back();
+                return self.split(h, depth, node);
+            }
+            return Ok(fraction * used);
         }
         if new {
             self.events += 1;
@@ -532,13 +534,11 @@ impl Driver<'_> {
             let closed = item.is_friction() || now.gap <= closed_gap / item.arm;
             any_new |= closed && probe.was_open;
             probe.active = closed;
-            if let Kind::Pair { .. } = item.kind {
-                if closed {
-                    probe.frame = frame_of(now.normal);
-                    let mut rows = [[[0.0; 6]; 3]; 2];
-                    node_rows(&item, &now, &probe.frame, &state.side, &mut rows);
-                    probe.force_rows = rows;
-                }
+            if closed && let Kind::Pair { .. } = item.kind {
+                probe.frame = frame_of(now.normal);
+                let mut rows = [[[0.0; 6]; 3]; 2];
+                node_rows(&item, &now, &probe.frame, &state.side, &mut rows);
+                probe.force_rows = rows;
             }
             if !prescribed.contains(&k) {
                 probe.law = Law::new(item.mu, item.rho);
