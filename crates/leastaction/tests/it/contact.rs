@@ -311,12 +311,18 @@ fn a_run_that_is_saved_and_continued_has_the_same_bits() {
     let start = mechanism.start_state();
     let mut whole = Simulator::with(&mechanism, Maximal::default(), &start).expect("a start");
     let mut first = Simulator::with(&mechanism, Maximal::default(), &start).expect("a start");
-    (0..80).for_each(|_| drop(whole.step(&[], 0.005).expect("a step")));
-    (0..37).for_each(|_| drop(first.step(&[], 0.005).expect("a step")));
+    for _ in 0..80 {
+        whole.step(&[], 0.005).expect("a step");
+    }
+    for _ in 0..37 {
+        first.step(&[], 0.005).expect("a step");
+    }
     let saved = first.checkpoint();
     let mut second = Simulator::with(&mechanism, Maximal::default(), &saved).expect("a start");
     assert!(!second.warm_start_dropped());
-    (37..80).for_each(|_| drop(second.step(&[], 0.005).expect("a step")));
+    for _ in 37..80 {
+        second.step(&[], 0.005).expect("a step");
+    }
     assert_eq!(whole.state().q, second.state().q);
     assert_eq!(whole.state().v, second.state().v);
 }
@@ -344,7 +350,9 @@ impl Dice {
 /// Random boxes, capsules, balls and chains above the ground and above each other.
 fn random_scene(seed: u64, most: usize) -> Mechanism {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    (0..8).for_each(|_| drop(dice.next()));
+    for _ in 0..8 {
+        dice.next();
+    }
     let friction = [0.0, 0.3, 1.0, dice.between(0.0, 3.0), 10.0][(dice.next() * 5.0) as usize % 5];
     let mut scene = Scene::new(Some(level(friction)));
     let count = 1 + (dice.next() * most as f64) as usize;

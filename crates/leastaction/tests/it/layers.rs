@@ -5,7 +5,7 @@ use std::path::Path;
 /// Modules from the bottom up; a module may use those on lines above its own, and itself.
 const LAYERS: &[&[&str]] = &[
     &["scalar", "sabotage"],
-    &["simd"],
+    &["simd", "lobatto"],
     &["lie", "linalg", "spatial"],
     &["contact"],
     &["mechanism"],

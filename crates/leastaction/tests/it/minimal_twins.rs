@@ -56,7 +56,8 @@ fn block_newton_direction_is_the_dense_one_on_every_joint_kind() {
                     // The condition of these matrices reaches 1e5, that of one 1e6: what a change of the point in its last
                     // digit does to the twin is no error.
                     let (mut near, last) = (at.clone(), 1.0 + f64::EPSILON);
-                    near.increments.iter_mut().flatten().for_each(|x| *x *= last);
+                    let numbers = near.increments.iter_mut().flatten().chain(&mut near.q).chain(&mut near.p);
+                    numbers.enumerate().for_each(|(i, x)| if i % 2 == 0 { *x *= last } else { *x /= last });
                     let moved = dense_newton_direction(&mechanism, &near, quadrature).expect("served");
                     let error = relative(&fast, &dense);
                     let allowed = (30.0 * relative(&moved, &dense)).max(1e-10);

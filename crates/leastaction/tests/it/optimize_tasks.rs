@@ -170,7 +170,7 @@ fn a_free_duration_is_the_one_of_the_textbook() {
         let options = SolveOptions { time_weight: Some(second), ..SolveOptions::default() };
         let solution = solve(&mut tr, &[jerk], None, &options, &mut |_| Wish::Continue).expect("valid");
         assert_eq!(solution.status, SolveStatus::Solved);
-        let best = (2160.0 * jerk * distance * distance / second as f64).powf(1.0 / 7.0);
+        let best = (2160.0 * jerk * distance * distance / second).powf(1.0 / 7.0);
         assert!((solution.duration / best - 1.0).abs() < 1e-7, "{} {best}", solution.duration);
         let cost = 360.0 * jerk * distance * distance / best.powi(6);
         assert!((solution.objective / cost - 1.0).abs() < 1e-6, "{} {cost}", solution.objective);

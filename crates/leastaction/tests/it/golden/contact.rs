@@ -110,7 +110,7 @@ pub(super) fn check(golden: &mut Golden) {
         let gaps = workspace.contact_gaps();
         let gaps: Vec<f64> = order.iter().map(|i| gaps[*i]).collect();
         golden.compare("gaps", &here("gap"), &gaps, GAP);
-        golden.compare("events", &here("events_so_far"), &[events.len() as f64], 0.1);
+        golden.compare("events", &here("events_so_far"), &[events.len() as f64], 1e-9);
         let has = |key: &str| golden.value["states"][k].get(key).is_some();
         if has("omega_interval") {
             let omega = flat(&|l| l.omega_interval.0.to_vec());
@@ -141,6 +141,6 @@ pub(super) fn check(golden: &mut Golden) {
             }
         }
     }
-    golden.compare("steps with an impact", "/event_steps", &events, 0.1);
+    golden.compare("steps with an impact", "/event_steps", &events, 1e-9);
     assert_eq!(done, case.case.steps, "the last state is that of the last step");
 }
