@@ -131,6 +131,7 @@ pub fn change(model: &Model, built: Mechanism, settings: &Settings) -> Result<Ch
 pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
     let Changed { description, mut mechanism, ignored } = change(model, built, settings)?;
     let mut notes = Vec::new();
+    notes.extend(let_geoms_pass(model, settings, &mut mechanism));
     let method = choose(settings, &mut mechanism, &mut notes)?;
     refuse(&description, &mechanism, method, &model.reading.sources)?;
     let mut order = settings.order.or((method == Method::Minimal).then_some(4));
@@ -172,6 +173,22 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
             .help("use `--integrator maximal`, or leave the flag out"));
     }
     Ok(Served { mechanism, method, options, ignored, notes })
+}
+
+/// Geoms of MJCF touch only if that is asked for: many of these models start inside each other, and their contacts are not
+/// solved. What was left out is said.
+fn let_geoms_pass(model: &Model, settings: &Settings, mechanism: &mut Mechanism) -> Option<String> {
+    let asked = settings.contact.is_some() || settings.ground == Some(true);
+    let mut surfaces = model.description.surfaces.iter();
+    let at = surfaces.find_map(|surface| model.reading.sources.locate(surface.origin))?;
+    let is_mjcf = at.file.extension().is_some_and(|e| e.eq_ignore_ascii_case("xml") || e == "mjcf");
+    if asked || !is_mjcf || mechanism.contacts().is_empty() {
+        return None;
+    }
+    let pairs = mechanism.contact_pairs().len();
+    mechanism.set_contacts(Vec::new());
+    let pairs = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
+    Some(format!("{pairs} of geoms could touch and pass through each other; `--contact on` lets them touch"))
 }
 
 /// The integrator: what the user names, or for surfaces that touch the one that knows contact.

@@ -142,7 +142,7 @@ settings! {
     Change:
     /// Whether surfaces touch: geoms of an MJCF, surfaces of a JSON model, collisions of a URDF with --ground
     contact: Option<ContactMode> =
-        field("contact", "contact", "CONTACT", Kind::Word(ContactMode::WORDS)).default("on");
+        field("contact", "contact", "CONTACT", Kind::Word(ContactMode::WORDS));
     Change:
     /// Add level ground at height zero, for what touches
     ground: Option<bool> = field("ground", "ground", "", Kind::Switch);

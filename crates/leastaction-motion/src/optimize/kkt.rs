@@ -64,12 +64,16 @@ impl Kkt {
         }
         self.border = None;
         let schur = self.schur.clone();
-        cholesky(&mut self.schur, m).or_else(|_| {
-            // Goals that repeat each other: a hair of softness tells who carries what.
-            self.schur = schur;
-            (0..m).for_each(|i| self.schur[i * m + i] *= 1.0 + REDUNDANT);
-            cholesky(&mut self.schur, m)
-        })
+        let whole = cholesky(&mut self.schur, m);
+        // A pivot that is left by rounding alone would carry anything.
+        let weak = |i: usize| self.schur[i * m + i].powi(2) <= REDUNDANT * schur[i * m + i];
+        if whole.is_ok() && !(0..m).any(weak) {
+            return Ok(());
+        }
+        // Goals that repeat each other: a hair of softness tells who carries what.
+        self.schur = schur;
+        (0..m).for_each(|i| self.schur[i * m + i] *= 1.0 + REDUNDANT);
+        cholesky(&mut self.schur, m)
     }
 
     /// As [`factor`](Self::factor), with one more unknown beside the band; an error also if the whole is not positive

@@ -417,8 +417,8 @@ fn the_schema_holds_the_keys_of_the_format_and_no_others() {
         let met = &seen[structure];
         assert!(met == keys, "not the same: {:?}", met.symmetric_difference(keys));
     }
-    // 19 structures, and one for each kind of shape and constraint.
-    assert_eq!(known.len(), 19 + 6 + 2);
+    // Structures, and one for each kind of shape, of surface and of constraint.
+    assert_eq!(known.len(), 34);
 }
 
 #[test]
