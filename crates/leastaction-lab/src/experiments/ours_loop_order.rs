@@ -15,7 +15,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ours-loop-order",
     source: "ours; the four-bar of the peers' benchmark",
     statement: "Mechanisms with closed loops, redundant ones too, are integrated at any even order, and at equal error order 4 costs \
-                less than half of the composition of order-2 steps.",
+                less than the composition of order-2 steps.",
     parameters: "Maximal engine, tolerance 1e-14: @four-bar, @slider-crank, @bennett, @platform (redundant loops), @rssr, @stewart, @delta; \
                  0.4 s (Bennett 1.2 s) from the model's start, 6, 8, 10, 12, 16, … steps. Errors: largest joint coordinate at the end, against \
                  order 12 at 4 ms. Orders: median of the slopes between neighbours among the last four errors above 30 times what two such references \
