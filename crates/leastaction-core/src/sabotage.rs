@@ -15,6 +15,12 @@ pub enum Fault {
     LoopRow,
     /// `force-turn`: the term `N(F) s` of torque Jacobians is missing.
     ForceTurn,
+    /// `weak-friction`: the friction cone of contacts is a millionth too narrow.
+    WeakFriction,
+    /// `one-stage`: an impact's node problem does not complete the half step first.
+    OneStage,
+    /// `late-direction`: friction of sliding contacts has the direction of the interval's end.
+    LateDirection,
 }
 
 /// True if this fault was chosen.
@@ -25,6 +31,9 @@ pub fn chosen(fault: Fault) -> bool {
         Ok("frozen-anchor") => Some(Fault::FrozenAnchor),
         Ok("loop-row") => Some(Fault::LoopRow),
         Ok("force-turn") => Some(Fault::ForceTurn),
+        Ok("weak-friction") => Some(Fault::WeakFriction),
+        Ok("one-stage") => Some(Fault::OneStage),
+        Ok("late-direction") => Some(Fault::LateDirection),
         _ => None,
     });
     *chosen == Some(fault)

@@ -36,6 +36,20 @@ pub trait Simd: Real {
     fn yzx(self) -> Self;
     /// Rows to columns of a 4×4 block.
     fn transpose(rows: [Self; LANES]) -> [Self; LANES];
+    /// Magnitudes.
+    fn magnitude(self) -> Self;
+    /// The larger of the two; `self` where `b` is not a number.
+    fn larger(self, b: Self) -> Self;
+    /// Square roots.
+    fn root(self) -> Self;
+    /// `b` in the lanes where `sign` has its sign bit set, else `self`.
+    fn blend(self, b: Self, sign: Self) -> Self;
+    /// The bits as whole numbers plus `n`.
+    fn plus_bits(self, n: u64) -> Self;
+    /// The bits moved up by 62 or 63 places.
+    fn last_bit_up<const PLACES: i32>(self) -> Self;
+    /// `self` with its sign changed where `sign` has its sign bit set.
+    fn flip(self, sign: Self) -> Self;
 }
 
 /// Work that can run on any lane type.
@@ -98,11 +112,32 @@ pub fn run_wide<K: Task>(task: K) -> K::Output {
     task.run()
 }
 
+/// As [`run_wide`], for kernels of several states. They have a name of their own in the machine code, by which a test finds
+/// them: none may call anything on its way.
+#[inline]
+pub fn run_states<K: Task>(task: K) -> K::Output {
+    assert!(has_wide(), "wide lanes are used where the processor has them");
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the processor has the features.
+    return unsafe { run_states_avx2(task) };
+    #[cfg(not(target_arch = "x86_64"))]
+    task.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_states_avx2<K: Task>(task: K) -> K::Output {
+    task.run()
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn run_task_avx2<K: Task>(task: K) -> K::Output {
     task.run()
 }
+
+mod exact;
+pub use exact::Exact;
 
 /// Lanes as a plain array.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -146,6 +181,34 @@ impl Simd for Portable {
     #[inline(always)]
     fn transpose(rows: [Self; LANES]) -> [Self; LANES] {
         std::array::from_fn(|i| Self(std::array::from_fn(|j| rows[j].0[i])))
+    }
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        Self(self.0.map(f64::abs))
+    }
+    #[inline(always)]
+    fn larger(self, b: Self) -> Self {
+        Self(std::array::from_fn(|i| if b.0[i] > self.0[i] { b.0[i] } else { self.0[i] }))
+    }
+    #[inline(always)]
+    fn root(self) -> Self {
+        Self(self.0.map(f64::sqrt))
+    }
+    #[inline(always)]
+    fn blend(self, b: Self, sign: Self) -> Self {
+        Self(std::array::from_fn(|i| if sign.0[i].is_sign_negative() { b.0[i] } else { self.0[i] }))
+    }
+    #[inline(always)]
+    fn plus_bits(self, n: u64) -> Self {
+        Self(self.0.map(|x| f64::from_bits(x.to_bits().wrapping_add(n))))
+    }
+    #[inline(always)]
+    fn last_bit_up<const PLACES: i32>(self) -> Self {
+        Self(self.0.map(|x| f64::from_bits(x.to_bits() << PLACES)))
+    }
+    #[inline(always)]
+    fn flip(self, sign: Self) -> Self {
+        Self(std::array::from_fn(|i| if sign.0[i].is_sign_negative() { -self.0[i] } else { self.0[i] }))
     }
 }
 
@@ -199,8 +262,16 @@ macro_rules! real_by_lanes {
                 self.lanes() == [0.0; LANES]
             }
             #[inline(always)]
+            fn abs(self) -> Self {
+                self.magnitude()
+            }
+            #[inline(always)]
+            fn maximum(self, b: Self) -> Self {
+                self.larger(b)
+            }
+            #[inline(always)]
             fn sqrt(self) -> Self {
-                Self::from_lanes(self.lanes().map(f64::sqrt))
+                self.root()
             }
             #[inline(always)]
             fn sin_cos(self) -> (Self, Self) {
@@ -243,8 +314,10 @@ real_by_lanes!(Portable);
 #[cfg(target_arch = "x86_64")]
 mod avx {
     use std::arch::x86_64::{
-        __m256d, _mm256_add_pd, _mm256_div_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_loadu_pd,
-        _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_permute4x64_pd, _mm256_set1_pd, _mm256_storeu_pd,
+        __m256d, _mm256_add_epi64, _mm256_add_pd, _mm256_and_pd, _mm256_andnot_pd, _mm256_blendv_pd,
+        _mm256_castpd_si256, _mm256_castsi256_pd, _mm256_div_pd, _mm256_fmadd_pd, _mm256_fmsub_pd,
+        _mm256_loadu_pd, _mm256_max_pd, _mm256_mul_pd, _mm256_permute2f128_pd, _mm256_permute4x64_pd,
+        _mm256_set1_epi64x, _mm256_set1_pd, _mm256_slli_epi64, _mm256_sqrt_pd, _mm256_storeu_pd,
         _mm256_sub_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd, _mm256_xor_pd,
     };
 
@@ -270,15 +343,13 @@ mod avx {
     impl Simd for Avx {
         #[inline(always)]
         fn from_lanes(x: [f64; LANES]) -> Self {
-            // SAFETY: four readable numbers; the instruction exists (see `Avx`).
-            Self(unsafe { _mm256_loadu_pd(x.as_ptr()) })
+            // SAFETY: both are four numbers.
+            Self(unsafe { std::mem::transmute::<[f64; LANES], __m256d>(x) })
         }
         #[inline(always)]
         fn lanes(self) -> [f64; LANES] {
-            let mut out = [0.0; LANES];
-            // SAFETY: four writable numbers; the instruction exists (see `Avx`).
-            unsafe { _mm256_storeu_pd(out.as_mut_ptr(), self.0) };
-            out
+            // SAFETY: both are four numbers.
+            unsafe { std::mem::transmute::<__m256d, [f64; LANES]>(self.0) }
         }
         #[inline(always)]
         fn splat(x: f64) -> Self {
@@ -325,6 +396,46 @@ mod avx {
                     Self(_mm256_permute2f128_pd::<0x31>(ab_high, cd_high)),
                 ]
             }
+        }
+        #[inline(always)]
+        fn magnitude(self) -> Self {
+            // SAFETY: the instructions exist (see `Avx`).
+            Self(unsafe { _mm256_andnot_pd(_mm256_set1_pd(-0.0), self.0) })
+        }
+        #[inline(always)]
+        fn larger(self, b: Self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`). It gives its second operand where one is not a number.
+            Self(unsafe { _mm256_max_pd(b.0, self.0) })
+        }
+        #[inline(always)]
+        fn root(self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_sqrt_pd(self.0) })
+        }
+        #[inline(always)]
+        fn blend(self, b: Self, sign: Self) -> Self {
+            // SAFETY: the instruction exists (see `Avx`).
+            Self(unsafe { _mm256_blendv_pd(self.0, b.0, sign.0) })
+        }
+        #[inline(always)]
+        fn plus_bits(self, n: u64) -> Self {
+            // SAFETY: the instructions exist (see `Avx`).
+            Self(unsafe {
+                _mm256_castsi256_pd(_mm256_add_epi64(
+                    _mm256_castpd_si256(self.0),
+                    _mm256_set1_epi64x(n.cast_signed()),
+                ))
+            })
+        }
+        #[inline(always)]
+        fn last_bit_up<const PLACES: i32>(self) -> Self {
+            // SAFETY: the instructions exist (see `Avx`).
+            Self(unsafe { _mm256_castsi256_pd(_mm256_slli_epi64::<PLACES>(_mm256_castpd_si256(self.0))) })
+        }
+        #[inline(always)]
+        fn flip(self, sign: Self) -> Self {
+            // SAFETY: the instructions exist (see `Avx`).
+            Self(unsafe { _mm256_xor_pd(self.0, _mm256_and_pd(sign.0, _mm256_set1_pd(-0.0))) })
         }
     }
 

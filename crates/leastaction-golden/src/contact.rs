@@ -13,6 +13,8 @@ use leastaction_core::contact::{Against, ContactSettings, Impacts, Sliding, Tip}
 
 /// The schema key.
 pub const SCHEMA: &str = "leastaction/contact/1";
+/// That of derivatives of single steps.
+pub const DERIVATIVE_SCHEMA: &str = "leastaction/contact_derivative/1";
 
 /// A reference run with contact.
 #[derive(Clone, Debug)]
@@ -31,8 +33,66 @@ pub fn read(value: &Value) -> Result<ContactCase, Diagnostic> {
     let mut model = model(value)?;
     let start = maximal::start(value, &model)?;
     model.states.insert(samples::START.into(), start);
+    let settings = settings(value)?;
+    let case = GoldenCase {
+        model,
+        integrator: "maximal",
+        order: 2,
+        rotation_map: None,
+        composition: None,
+        step: at(value, "/dt")?.as_f64().unwrap_or(0.0),
+        steps: at(value, "/steps")?.as_u64().unwrap_or(0) as usize,
+        inputs: Vec::new(),
+    };
+    Ok(ContactCase { case, settings })
+}
+
+/// One case of a file of derivatives: a single step. The start is a node of a run, lengths and speeds are those of the runs.
+///
+/// # Errors
+/// A diagnostic naming what is missing or wrong.
+pub fn read_derivative(case: &Value) -> Result<ContactCase, Diagnostic> {
+    let mut value = case.clone();
+    value["initial"] = at(case, "/start")?.clone();
+    let mut model = model(&value)?;
+    if value.get("extras").is_some() {
+        maximal::add_extras(&value, &mut model)?;
+    }
+    let start = maximal::start(&value, &model)?;
+    model.states.insert(samples::START.into(), start);
+    let settings = if value.get("options").is_some() {
+        settings(&value)?
+    } else {
+        ContactSettings {
+            closed_gap: Some(1e-9),
+            rest_speed: Some(1e-2),
+            slide_speed: Some(1e-7),
+            recovery_speed: Some(0.1),
+            ..ContactSettings::default()
+        }
+    };
+    let rotation_map = match at(&value, "/rotation_map")?.as_str() {
+        Some("sine") => "sine",
+        Some("cayley") => "cayley",
+        _ => return Err(wrong("/rotation_map", "it is neither `sine` nor `cayley`")),
+    };
+    let case = GoldenCase {
+        model,
+        integrator: "maximal",
+        order: 2,
+        rotation_map: Some(rotation_map),
+        composition: None,
+        step: at(&value, "/dt")?.as_f64().unwrap_or(0.0),
+        steps: 1,
+        inputs: Vec::new(),
+    };
+    Ok(ContactCase { case, settings })
+}
+
+/// How contacts are stepped.
+fn settings(value: &Value) -> Result<ContactSettings, Diagnostic> {
     let option = |key: &str| at(value, &format!("/options/{key}")).map(|v| v.as_f64());
-    let settings = ContactSettings {
+    Ok(ContactSettings {
         impacts: Some(match at(value, "/options/impacts")?.as_str() {
             Some("located") => Impacts::Located,
             _ => Impacts::Stepped,
@@ -48,18 +108,7 @@ pub fn read(value: &Value) -> Result<ContactCase, Diagnostic> {
         recovery_speed: option("recovery_speed")?,
         located_gap: option("located_gap")?,
         max_events: option("max_events")?.map(|x| x as u32),
-    };
-    let case = GoldenCase {
-        model,
-        integrator: "maximal",
-        order: 2,
-        rotation_map: None,
-        composition: None,
-        step: at(value, "/dt")?.as_f64().unwrap_or(0.0),
-        steps: at(value, "/steps")?.as_u64().unwrap_or(0) as usize,
-        inputs: Vec::new(),
-    };
-    Ok(ContactCase { case, settings })
+    })
 }
 
 /// The model of a file or of a case of the derivative file, with its joint limits.

@@ -182,6 +182,22 @@ pub(crate) fn add_friction(layout: &Layout, side: &Side, friction: &[f64], half:
     }
 }
 
+/// The same for loop joints.
+pub(crate) fn add_loop_friction(
+    layout: &Layout,
+    side: &Side,
+    friction: &[[f64; 3]],
+    half: f64,
+    out: &mut [Six],
+) {
+    for (l, joint) in layout.loops.iter().enumerate() {
+        for c in (0..joint.kind.nv().min(3)).filter(|c| friction[l][*c] != 0.0) {
+            let row = public_row(joint.kind, &side.loops[l], c);
+            add_row(out, &side.arm, joint.a.link, joint.b.link, &row, friction[l][c] * half);
+        }
+    }
+}
+
 /// The impulse law of one coordinate: start impulse `s = f0 − α dy`, end impulse `e = f0 + β dy`. (3.22)
 ///
 /// Damper c, armature a and a stiff spring k are one row: `α = c/2 + a/h + kh/4`, `β = a/h − c/2 − kh/4`,

@@ -7,7 +7,8 @@
 use super::StepError;
 use super::nonholonomic::{Rolling, RollingKind};
 use super::servo::Servo;
-use crate::mechanism::{Actuator, Body, InputLaw, Joint, JointRole, JointType, Mechanism};
+use super::ties::{JointAt, Part, Tie};
+use crate::mechanism::{Actuator, Body, InputLaw, Joint, JointRole, JointType, Mechanism, RowOf};
 use crate::spatial::{Inertia, Mat3, Pose, Quat, Sym3, Vec3, Wrench};
 
 /// One end of a joint: a link (or the ground) and the aligned joint frame in its centre-of-mass frame.
@@ -78,13 +79,18 @@ pub(crate) struct LinkJoint {
     pub(crate) servos: Vec<Servo>,
     /// Range of the sum of the inputs on a coordinate.
     pub(crate) effort: [f64; 2],
+    /// True if the whole turn of a ball is limited.
+    pub(crate) turn_limited: bool,
 }
 
 impl LinkJoint {
     /// A ball joint without forces of its own: its rows and null space need no joint frame.
     #[inline(always)]
     pub(crate) fn is_plain_ball(&self) -> bool {
-        self.kind == JointType::Spherical && !self.rows.has_rows && self.actuators.is_empty()
+        self.kind == JointType::Spherical
+            && !self.rows.has_rows
+            && !self.turn_limited
+            && self.actuators.is_empty()
     }
 }
 
@@ -191,6 +197,19 @@ pub(crate) struct Layout {
     pub(crate) inputs: usize,
     /// Pivot of a closure's row, against its own size, below which it follows from others: by the precision of the data. (3.20)
     pub(crate) row_tolerance: f64,
+    /// Rows over several joints.
+    pub(crate) ties: Vec<Tie>,
+    /// Springs and dampers of sums of coordinates.
+    pub(crate) tendons: Vec<Sum>,
+}
+
+/// A spring with a damper along a sum of coordinates.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    pub(crate) parts: Vec<(Part, f64)>,
+    pub(crate) stiffness: f64,
+    pub(crate) rest: f64,
+    pub(crate) damping: f64,
 }
 
 fn is_regular(mass: f64, about_com: &Sym3) -> bool {
@@ -331,6 +350,10 @@ impl Layout {
                 actuators,
                 servos,
                 effort: j.limits.map_or(UNLIMITED, |l| l.effort_range),
+                turn_limited: mechanism
+                    .rows()
+                    .iter()
+                    .any(|row| matches!(row.of, RowOf::Turn { joint, .. } if joint.index() == index)),
             }
         };
         for link in &mut links {
@@ -443,7 +466,7 @@ impl Layout {
             }
         }
         let (length, stiffness_per_force) = sizes(&links, &loops);
-        let layout = Self {
+        let mut layout = Self {
             max_mass: links.iter().map(|l| l.mass).reduce(f64::max).unwrap_or(1.0),
             length,
             stiffness_per_force,
@@ -460,14 +483,44 @@ impl Layout {
             held: 0,
             inputs: mechanism.nu(),
             row_tolerance: super::ldu::RANK_TOLERANCE,
+            ties: Vec::new(),
+            tendons: Vec::new(),
             links,
             loops,
             closures,
             bodies: attachments,
         };
+        layout.ties = Tie::all(mechanism, &layout);
+        layout.tendons = layout.sums(mechanism);
+        if !layout.ties.is_empty() {
+            layout.held = mechanism.nv() + layout.ties.len();
+        }
         layout.refuse_armature(mechanism)?;
         layout.refuse_servos(mechanism)?;
         Ok(layout)
+    }
+
+    /// Number of slopes of all ties.
+    pub(crate) fn tie_parts(&self) -> usize {
+        self.ties.iter().map(|tie| tie.parts.len()).sum()
+    }
+
+    fn sums(&self, mechanism: &Mechanism) -> Vec<Sum> {
+        let place = |v: usize| {
+            let i = self.links.iter().position(|l| (l.v..l.v + l.joint.kind.nv()).contains(&v))?;
+            Some(Part { joint: JointAt::Link(i), c: v - self.links[i].v })
+        };
+        mechanism
+            .tendons()
+            .iter()
+            .filter(|tendon| tendon.stiffness != 0.0 || tendon.damping != 0.0)
+            .map(|tendon| Sum {
+                parts: tendon.terms.iter().filter_map(|(at, a)| Some((place(at.v)?, *a))).collect(),
+                stiffness: tendon.stiffness,
+                rest: tendon.rest,
+                damping: tendon.damping,
+            })
+            .collect()
     }
 
     /// A servo couples the joints it acts on, which the elimination along the tree has no place for.
@@ -543,6 +596,7 @@ impl Link {
                 actuators: Vec::new(),
                 servos: Vec::new(),
                 effort: UNLIMITED,
+                turn_limited: false,
             },
             q: 0,
             v: 0,

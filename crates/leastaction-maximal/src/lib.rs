@@ -47,13 +47,20 @@ mod servo;
 mod start;
 mod state;
 mod tension;
+mod ties;
 pub(crate) mod workspace;
 
 use std::sync::Arc;
 
 pub use constraint_forces::JointImpulse;
+#[doc(hidden)]
+pub use contact::ClosedContact;
+pub use contact::ContactDerivative;
 pub use curve::StepNode;
 pub use derivative::StepDerivative;
+pub use derivative::contact::ContactSwitch;
+#[doc(hidden)]
+pub use derivative::contact::RelaxedLink;
 pub use direction::NewtonDirection;
 pub use nonholonomic::{Interval, IntervalSlope, VelocityConstraint};
 pub use read_out::LinkSnapshot;
@@ -149,6 +156,8 @@ pub struct Maximal {
     pub spin_drag: Vec<(String, f64)>,
     /// How contacts are stepped; what is not given here comes from the mechanism.
     pub contact: ContactSettings,
+    /// Which derivative steps with contact have.
+    pub contact_derivative: ContactDerivative,
     /// Joint limits and friction as rows of the contact problem even where the mechanism has no contacts.
     #[doc(hidden)]
     pub limits_as_rows: bool,
@@ -171,6 +180,7 @@ impl Default for Maximal {
             tolerance: 1e-12,
             spin_drag: Vec::new(),
             contact: ContactSettings::default(),
+            contact_derivative: ContactDerivative::default(),
             limits_as_rows: false,
             explicit_springs: false,
             custom: Vec::new(),
@@ -190,6 +200,8 @@ pub struct MaximalOptions {
     pub enforce_limits: bool,
     /// How contacts are stepped.
     pub contact: ContactSettings,
+    /// Which derivative steps with contact have.
+    pub contact_derivative: ContactDerivative,
 }
 
 /// Deepest recursive halving of a step.
@@ -225,6 +237,7 @@ impl Maximal {
             composition,
             enforce_limits: more.enforce_limits,
             contact: more.contact,
+            contact_derivative: more.contact_derivative,
             tolerance: tolerance.unwrap_or(Self::default().tolerance),
             ..Self::default()
         })
@@ -432,7 +445,7 @@ impl Maximal {
             state.inertia_step = h.abs();
         }
         let (time, mut rows) = (state.t, std::mem::take(&mut state.rows));
-        ws.step.set_modes(mechanism, &rows.list, &state.q);
+        ws.step.set_modes(mechanism, &ws.layout, &rows.list, &state.q);
         let mut known = std::mem::take(&mut ws.inputs);
         servo::known_forces(mechanism, input.u, &mut known, &mut ws.step.input_slopes);
         ws.step.known.copy_from_slice(&known);
@@ -455,6 +468,21 @@ impl Maximal {
         }
         ws.driven = Some(driven);
         outcome
+    }
+
+    /// One step without contact.
+    fn free_step(
+        &self,
+        mechanism: &Mechanism,
+        ws: &mut MaximalWorkspace,
+        state: &mut MaximalState,
+        input: Input<'_>,
+        h: f64,
+    ) -> Result<StepReport, StepError> {
+        if ws.driven.is_some() {
+            return self.step_in_parts(mechanism, ws, state, input, h);
+        }
+        self.advance(mechanism, ws, state, input, h, None)
     }
 
     /// What is constant over a step from `state`, in the workspace.
@@ -613,23 +641,24 @@ impl Integrator for Maximal {
         let refuse = |what: String, remedy: &str| {
             Err(StepError::Unsupported { integrator: "maximal", what, remedy: remedy.to_owned() })
         };
-        if let Some(follower) = mechanism.followers().first() {
+        let touches = self.limits_as_rows || !mechanism.contacts().is_empty();
+        if let Some(follower) = mechanism.followers().first().filter(|_| touches || composed) {
             let what = format!("joint `{}`, which follows others", mechanism.joint(follower.joint).name);
             return refuse(
                 what,
-                "use the minimal integrator, or leave it out with `--ignore mimic,couplings`",
+                "leave out contact with `--contact off`, or the coupling with `--ignore mimic,couplings`",
             );
         }
-        if let Some(tendon) = mechanism.tendons().first() {
+        if let Some(tendon) = mechanism.tendons().first().filter(|_| touches || composed) {
             let what = format!("tendon `{}`", tendon.name);
-            return refuse(what, "use the minimal integrator, or leave it out with `--ignore couplings`");
+            return refuse(what, "leave out contact with `--contact off`, or it with `--ignore couplings`");
         }
         let rubs = mechanism.joints().iter().find(|joint| joint.friction != [0.0; 6]);
-        if let Some(joint) = rubs.filter(|_| !layout.closures.is_empty()) {
-            let what = format!("friction of joint `{}` in a mechanism with loops or rolling", joint.name);
+        let rolls = layout.closures.iter().any(|c| matches!(c.kind, layout::ClosureKind::Rolling(_)));
+        if let Some(joint) = rubs.filter(|_| rolls) {
+            let what = format!("friction of joint `{}` in a mechanism with rolling", joint.name);
             return refuse(what, "leave it out with `--friction off` or `--ignore friction`");
         }
-        let touches = self.limits_as_rows || !mechanism.contacts().is_empty();
         if touches && (composed || self.shape().1 > 0) {
             return Err(StepError::BadOption {
                 option: "order",
@@ -637,7 +666,16 @@ impl Integrator for Maximal {
                 remedy: "contact is stepped at order 2; use order 2, or `--contact off`".into(),
             });
         }
-        let driven = if touches { None } else { parts::Driven::new(mechanism, &mut layout, self.shape()) };
+        let (stages, mut degree) = self.shape();
+        // Rows over several joints, and rows in loops, are those of the general scheme, which is this one at degree 1.
+        let general = !layout.ties.is_empty()
+            || !layout.tendons.is_empty()
+            || (!mechanism.rows().is_empty() && !layout.closures.is_empty() && !rolls);
+        if general && !touches && !composed {
+            degree = degree.max(1);
+        }
+        let shape = (stages, degree);
+        let driven = if touches { None } else { parts::Driven::new(mechanism, &mut layout, shape) };
         if composed && driven.is_some() {
             return Err(StepError::BadOption {
                 option: "order",
@@ -653,7 +691,7 @@ impl Integrator for Maximal {
         let settings = self.contact.or(mechanism.contact_settings());
         let contact =
             touches.then(|| Box::new(contact::ContactMemory::new(mechanism, &mut layout, settings, nq, nv)));
-        let mut ws = MaximalWorkspace::new(layout, self.shape(), mechanism.nq(), mechanism.nv(), enforce);
+        let mut ws = MaximalWorkspace::new(layout, shape, mechanism.nq(), mechanism.nv(), enforce);
         for (k, row) in mechanism.rows().iter().enumerate() {
             if let (Some(at), true) = (row.coordinate(), driven.is_some()) {
                 ws.row_of[at.v] = Some(k);
@@ -673,14 +711,16 @@ impl Integrator for Maximal {
         state: &State,
     ) -> Result<MaximalState, StepError> {
         expect_state(mechanism, state)?;
-        let placed = if workspace.step.driven || workspace.contact.is_some() {
+        let placed = if workspace.step.driven || workspace.contact.is_some() || workspace.ties.is_some() {
             Some(placed_start(mechanism, state)?)
         } else {
             None
         };
         let state = placed.as_ref().unwrap_or(state);
         let fresh = |workspace: &mut MaximalWorkspace| {
-            let mut made = MaximalState::new(&workspace.layout, self.shape(), mechanism.nq(), mechanism.nv());
+            let degree = workspace.curve.as_ref().map_or(0, |curve| curve.table.s);
+            let shape = (self.shape().0, degree);
+            let mut made = MaximalState::new(&workspace.layout, shape, mechanism.nq(), mechanism.nv());
             if workspace.step.driven {
                 made.rows = RowStates::new(mechanism);
             }
@@ -720,12 +760,23 @@ impl Integrator for Maximal {
         h: f64,
     ) -> Result<StepReport, StepError> {
         if ws.contact.is_some() {
-            return self.step_with_contact(mechanism, ws, state, input, h);
+            return self.step_with_contact(mechanism, ws, state, input, h, None);
         }
-        if ws.driven.is_some() {
-            return self.step_in_parts(mechanism, ws, state, input, h);
+        if ws.drives.is_empty() {
+            return self.free_step(mechanism, ws, state, input, h);
         }
-        self.advance(mechanism, ws, state, input, h, None)
+        // What drives take: their impulses at the nodes, and what the read-outs at both ends differ by. (7.12)
+        read_out::project(ws, state);
+        state.driven.fill(0.0);
+        ws.read_drives(|drive, _, eta| *drive = -eta);
+        let report = self.free_step(mechanism, ws, state, input, h)?;
+        read_out::project(ws, state);
+        ws.read_drives(|drive, o, eta| *drive += state.driven[o] + eta);
+        let motions = ws.layout.ties.iter().filter_map(|tie| tie.motion());
+        for (motion, impulse) in motions.zip(&ws.drives) {
+            ws.work += impulse * motion.increment(state.t - h, h) / h;
+        }
+        Ok(report)
     }
 
     fn rows<'a>(&self, workspace: &'a MaximalWorkspace, state: &'a MaximalState) -> RowReport<'a> {
@@ -733,6 +784,7 @@ impl Integrator for Maximal {
             states: &state.rows.list,
             impulses: &state.rows.impulses,
             events: workspace.driven.as_ref().map_or(&[], |driven| driven.driver.events()),
+            drives: &workspace.drives,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::constraint::coordinate_row;
 use super::forces::unwrapped;
-use super::layout::Layout;
+use super::layout::{Closure, ClosureKind, Layout};
 use super::ldu::{Six, angular, dot, linear, six};
 use super::read_out::project;
 use super::start::{add_armature, public_rates, velocities};
@@ -15,7 +15,7 @@ use super::workspace::{MaximalWorkspace, StepData};
 use super::{Maximal, newton};
 use crate::integrator::rows::{Parts, RowDriver, RowState};
 use crate::integrator::{StepError, StepReport};
-use crate::mechanism::{Mechanism, Row};
+use crate::mechanism::{Mechanism, Row, RowOf, turn};
 
 /// The driver and its memory.
 #[derive(Clone, Debug)]
@@ -42,9 +42,10 @@ impl Driven {
         layout: &mut Layout,
         shape: (usize, usize),
     ) -> Option<Box<Self>> {
-        let driver = RowDriver::new(mechanism).filter(|_| layout.closures.is_empty())?;
+        let rolls = |c: &Closure| matches!(c.kind, ClosureKind::Rolling(_));
+        let driver = RowDriver::new(mechanism).filter(|_| !layout.closures.iter().any(rolls))?;
         let rows = mechanism.rows().len();
-        layout.held = mechanism.nv();
+        layout.held = mechanism.nv() + layout.ties.len();
         let end = MaximalState::new(layout, shape, mechanism.nq(), mechanism.nv());
         let memory = PartMemory {
             end,
@@ -59,10 +60,28 @@ impl Driven {
 
 impl StepData {
     /// Holds the rows that are locked and gives sliding ones their friction; true if that changes anything.
-    pub(crate) fn set_modes(&mut self, mechanism: &Mechanism, states: &[RowState], q: &[f64]) -> bool {
+    pub(crate) fn set_modes(
+        &mut self,
+        mechanism: &Mechanism,
+        layout: &Layout,
+        states: &[RowState],
+        q: &[f64],
+    ) -> bool {
         let mut changed = false;
-        for (row, state) in mechanism.rows().iter().zip(states) {
+        for (k, (row, state)) in mechanism.rows().iter().zip(states).enumerate() {
             let sign = if state.locked { 0.0 } else { f64::from(state.sign) };
+            if let RowOf::Loop { joint, part, friction } = &row.of
+                && let Some(l) = layout.loops.iter().position(|l| l.joint == joint.index())
+            {
+                let torque = -sign * friction;
+                changed |= self.friction_loop[l][*part] != torque;
+                self.friction_loop[l][*part] = torque;
+            }
+            if let Some(o) = layout.ties.iter().position(|tie| tie.row == Some(k)) {
+                let hold = if state.locked { state.hold } else { f64::NAN };
+                changed |= self.tied[o].is_nan() != hold.is_nan();
+                self.tied[o] = hold;
+            }
             let friction = &mut self.friction;
             row.friction_torques(mechanism.followers(), q, sign, |at, torque| {
                 changed |= friction[at.v] != torque;
@@ -152,7 +171,7 @@ impl MaximalParts<'_> {
 
 impl Parts for MaximalParts<'_> {
     fn trial(&mut self, states: &[RowState], t: f64, report: &mut StepReport) -> Result<(), StepError> {
-        if self.ws.step.set_modes(self.mechanism, states, &self.start.q) {
+        if self.ws.step.set_modes(self.mechanism, &self.ws.layout, states, &self.start.q) {
             self.start.history.count = self.start.history.count.min(1);
             self.start.history.limit.fill(0.0);
             self.start.curve.forget();
@@ -199,23 +218,42 @@ impl Parts for MaximalParts<'_> {
 
     fn inner_value(&self, node: usize, row: &Row) -> (f64, f64) {
         let Some(curve) = &self.ws.curve else { return (0.0, 0.0) };
-        let value = row.coordinate().and_then(|at| {
-            let i =
-                self.ws.layout.links.iter().position(|l| (l.v..l.v + l.joint.kind.nv()).contains(&at.v))?;
-            let link = &self.ws.layout.links[i];
+        let (layout, side) = (&self.ws.layout, &curve.nodes[node].side);
+        let coordinate = |v: usize| {
+            let i = layout.links.iter().position(|l| (l.v..l.v + l.joint.kind.nv()).contains(&v))?;
+            let link = &layout.links[i];
             let nq = link.joint.kind.nq();
             let mut y = [0.0; 7];
             let near = &self.start.q[link.q..link.q + nq];
-            unwrapped(link.joint.kind, &curve.nodes[node].side.joints[i], near, &mut y[..nq]);
-            Some(y[at.q - link.q])
-        });
-        (curve.table.c[node + 1], value.unwrap_or_else(|| row.value(&self.start.q)))
+            unwrapped(link.joint.kind, &side.joints[i], near, &mut y[..nq]);
+            Some(y[v - link.v])
+        };
+        let value = match &row.of {
+            RowOf::Coordinate { at, .. } => coordinate(at.v),
+            RowOf::Tendon { terms, .. } => {
+                terms.iter().try_fold(0.0, |sum, (at, a)| Some(sum + a * coordinate(at.v)?))
+            }
+            RowOf::Turn { at, .. } => {
+                let i = layout.links.iter().position(|link| link.v == at.v);
+                i.map(|i| turn(&side.joints[i].r.to_array()).0)
+            }
+            RowOf::Loop { joint, part, .. } => {
+                let l = layout.loops.iter().position(|l| l.joint == joint.index());
+                l.map(|l| {
+                    let (kind, mut y) = (layout.loops[l].kind, [0.0; 7]);
+                    let nq = kind.nq();
+                    unwrapped(kind, &side.loops[l], &self.start.q_loop[l], &mut y[..nq]);
+                    y[*part]
+                })
+            }
+        };
+        (curve.table.c[node + 1], value.unwrap_or(f64::NAN))
     }
 
     fn read(&mut self, states: &[RowState], at_end: bool, q: &mut [f64], v: &mut [f64]) {
         let Self { ws, start, memory, .. } = self;
         let state: &MaximalState = if at_end { &memory.end } else { start };
-        ws.step.set_modes(self.mechanism, states, &state.q);
+        ws.step.set_modes(self.mechanism, &ws.layout, states, &state.q);
         q.copy_from_slice(&state.q);
         project(ws, state);
         rates(&ws.layout, &state.side, &ws.system.rate, v);
@@ -223,17 +261,22 @@ impl Parts for MaximalParts<'_> {
     }
 
     fn impulses(&mut self, states: &[RowState], out: &mut [f64]) {
+        // In loops rows share what they hold in ways that only the driver's own solution tells.
+        let shared = !self.ws.layout.closures.is_empty();
         for (k, (row, state)) in self.mechanism.rows().iter().zip(states).enumerate() {
-            out[k] = match (state.locked, row.coordinate()) {
+            out[k] = match (state.locked, row.coordinate().filter(|_| !shared)) {
                 (true, Some(at)) => {
                     let end = &self.memory.end;
                     let held = &end.curve.last.held;
                     let own: f64 = match self.ws.layout.held {
-                        nv if self.ws.curve.is_some() => held.iter().skip(at.v).step_by(nv).sum(),
+                        held_by_node if self.ws.curve.is_some() => {
+                            held.iter().skip(at.v).step_by(held_by_node).sum()
+                        }
                         _ => end.history.limit[at.v],
                     };
                     own + self.memory.after[k] - self.memory.before[k]
                 }
+                (true, None) => f64::NAN,
                 _ => 0.0,
             };
         }

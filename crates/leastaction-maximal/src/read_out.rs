@@ -12,6 +12,7 @@ use super::parts::rates;
 use super::residual::{closure_rows, row_size};
 use super::start::position_values;
 use super::state::MaximalState;
+use super::ties::{Still, Tie};
 use super::workspace::{MaximalWorkspace, StepData, Trial, Worst};
 use crate::integrator::RowState;
 use crate::mechanism::{BodyId, JointId, Mechanism, State};
@@ -83,6 +84,7 @@ pub(crate) fn project(ws: &mut MaximalWorkspace, state: &MaximalState) {
     }
     ws.ldu.factor(&ws.layout, &ws.graph, &state.side, &state.side);
     ws.ldu.solve(&ws.layout, &ws.graph, &state.side, &state.side, &mut ws.system);
+    ws.tie_node(state, |_, tie| tie.rate(state.t));
 }
 
 /// Public positions and velocities. Does not allocate.
@@ -153,6 +155,25 @@ impl MaximalWorkspace {
             *held = state.map_or(f64::NAN, |state| state.hold);
         }
         self.step.enforce_limits = rows.iter().any(|state| state.locked);
+        for (tied, tie) in self.step.tied.iter_mut().zip(&self.layout.ties) {
+            if let Some(k) = tie.row {
+                *tied = if rows[k].locked { rows[k].hold } else { f64::NAN };
+            }
+        }
+    }
+
+    /// Makes the solution at a node, whose matrix was just factored, obey the ties: their rates are what `target` says.
+    pub(crate) fn tie_node(&mut self, state: &MaximalState, target: impl Fn(usize, &Tie) -> f64) {
+        let Some(mut ties) = self.ties.take() else { return };
+        let (layout, side) = (&self.layout, &state.side);
+        let at = Still { layout, side, q: &state.q, q_loop: &state.q_loop, t: state.t };
+        for (o, tie) in layout.ties.iter().enumerate() {
+            let slopes = &mut self.tie_slopes[tie.first..tie.first + tie.parts.len()];
+            tie.measure(self.step.tied[o], &at, slopes);
+        }
+        ties.prepare(layout, &self.graph, side, &self.ldu, &self.step.tied, &self.tie_slopes);
+        ties.correct(&mut self.system, |o| target(o, &layout.ties[o]));
+        self.ties = Some(ties);
     }
 }
 

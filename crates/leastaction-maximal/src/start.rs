@@ -7,6 +7,7 @@ use super::ldu::{RANK_TOLERANCE, Six, angular, linear, six, transport};
 use super::read_out::{assemble_node, project};
 use super::residual::closure_rows;
 use super::state::MaximalState;
+use super::ties::{Still, Tie};
 use super::workspace::{MaximalWorkspace, Worst};
 use super::{StepError, momentum_of};
 use crate::mechanism::{Mechanism, State};
@@ -98,7 +99,7 @@ pub(crate) fn consistent_start(
         });
     }
     // On a tree every velocity is admissible, and the projection would add the rounding of a thin body's mass matrix.
-    if !ws.layout.closures.is_empty() {
+    if !ws.layout.closures.is_empty() || !ws.layout.ties.is_empty() {
         w.copy_from_slice(&ws.system.body);
         carry_momentum(&ws.layout, &made.side, &w, made.momentum.as_mut_slice());
         add_armature(ws, made, &ws.system.rate, &w);
@@ -236,6 +237,15 @@ pub(crate) fn position_values(layout: &Layout, c: usize, side: &Side, poses: &[L
     }
 }
 
+/// How far ties that always act are off.
+fn tie_values(ws: &MaximalWorkspace, made: &MaximalState) -> Vec<f64> {
+    let (layout, side) = (&ws.layout, &made.side);
+    let at = Still { layout, side, q: &made.q, q_loop: &made.q_loop, t: made.t };
+    let value = |(o, tie): (usize, &Tie)| tie.measure(ws.step.tied[o], &at, &mut vec![0.0; tie.parts.len()]);
+    let acts = |(o, _): &(usize, &Tie)| !ws.step.tied[*o].is_nan();
+    layout.ties.iter().enumerate().map(|at| if acts(&at) { value(at) } else { 0.0 }).collect()
+}
+
 /// Gauss–Newton on the joint coordinates, nearest in the metric of the masses. (3.26)
 fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(), StepError> {
     const MAX_ITERATIONS: usize = 100;
@@ -255,6 +265,7 @@ fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(),
             worst.add_rows(&ws.layout, c, &made.side, &made.poses, |r| kept[r]);
         }
         let worst = worst.as_length(ws.layout.length);
+        let worst = tie_values(ws, made).iter().fold(worst, |m, x| m.max(x.abs() * ws.layout.length));
         if worst < best {
             best = worst;
             best_q.copy_from_slice(&made.q);
@@ -274,6 +285,8 @@ fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(),
         ws.system.body.fill([0.0; 6]);
         ws.ldu.factor(&ws.layout, &ws.graph, &made.side, &made.side);
         ws.ldu.solve(&ws.layout, &ws.graph, &made.side, &made.side, &mut ws.system);
+        let away = tie_values(ws, made);
+        ws.tie_node(made, |o, _| -away[o]);
         let largest = largest_turn(&ws.layout, &ws.system.rate);
         if !largest.is_finite() {
             break;

@@ -45,6 +45,8 @@ pub struct MaximalState {
     pub(crate) rows: RowStates,
     /// What contacts left; empty without contact.
     pub(crate) contact: ContactState,
+    /// Impulses of the ties over the step at hand.
+    pub(crate) driven: Vec<f64>,
 }
 
 /// Interval velocities `[ω; v]`, joint wrenches and multipliers of past steps, per composition stage.
@@ -121,6 +123,7 @@ impl MaximalState {
             warm_start_dropped: false,
             rows: RowStates::default(),
             contact: ContactState::default(),
+            driven: vec![0.0; layout.ties.len()],
         }
     }
 
@@ -239,6 +242,7 @@ impl MaximalState {
         self.inertia.copy_from_slice(&other.inertia);
         (self.stiffened, self.inertia_step) = (other.stiffened, other.inertia_step);
         self.curve.copy_from(&other.curve);
+        self.driven.copy_from_slice(&other.driven);
         let (h, o) = (&mut self.history, &other.history);
         (h.count, h.newest, h.h) = (o.count, o.newest, o.h);
         h.w.copy_from_slice(&o.w);

@@ -11,6 +11,7 @@ use super::ldu::{Ldu, Six, System};
 use super::nonholonomic::Rows;
 use super::parts::Driven;
 use super::state::MaximalState;
+use super::ties::TieColumns;
 
 /// Memory of the maximal integrator for one mechanism. Holds no truth: dropping it loses nothing.
 #[derive(Clone, Debug)]
@@ -58,6 +59,11 @@ pub struct MaximalWorkspace {
     pub(crate) driven: Option<Box<Driven>>,
     /// What steps with contact need.
     pub(crate) contact: Option<Box<ContactMemory>>,
+    /// Ties beside the matrix of a node, and their slopes there.
+    pub(crate) ties: Option<Box<TieColumns>>,
+    pub(crate) tie_slopes: Vec<f64>,
+    /// Impulses of the drives over the last step.
+    pub(crate) drives: Vec<f64>,
     /// The row of each velocity coordinate.
     pub(crate) row_of: Vec<Option<usize>>,
 }
@@ -92,8 +98,11 @@ pub(crate) struct StepData {
     pub(crate) driven: bool,
     /// Where coordinates are held by the driver of friction and limits; not a number where they are not.
     pub(crate) held: Vec<f64>,
-    /// Friction of sliding coordinates.
+    /// Friction of sliding coordinates, of the tree and of loops.
     pub(crate) friction: Vec<f64>,
+    pub(crate) friction_loop: Vec<[f64; 3]>,
+    /// Where ties are held; not a number where they do not act.
+    pub(crate) tied: Vec<f64>,
 }
 
 /// What residuals are measured by: all of it from the model, the state and the step, so that a mechanism of another size,
@@ -209,6 +218,8 @@ impl MaximalWorkspace {
                 driven: false,
                 held: vec![f64::NAN; nv],
                 friction: vec![0.0; nv],
+                friction_loop: vec![[0.0; 3]; nl],
+                tied: layout.ties.iter().map(|tie| if tie.row.is_none() { 0.0 } else { f64::NAN }).collect(),
             },
             trial: Trial {
                 poses: vec![LinkPose::identity(); n],
@@ -250,10 +261,22 @@ impl MaximalWorkspace {
             driven: None,
             contact: None,
             row_of: vec![None; nv],
+            ties: (!layout.ties.is_empty()).then(|| Box::new(TieColumns::new(&layout, nv))),
+            tie_slopes: vec![0.0; layout.tie_parts()],
+            drives: vec![0.0; layout.ties.iter().filter(|tie| tie.motion().is_some()).count()],
             curve: (degree > 0).then(|| Box::new(CurveMemory::new(&layout, degree, nq, nv))),
             iterate,
             layout,
             graph,
+        }
+    }
+
+    /// Calls `each(drive, tie, impulse)` for every drive with its tie's impulse in the read-out just made.
+    pub(crate) fn read_drives(&mut self, each: impl Fn(&mut f64, usize, f64)) {
+        let Some(ties) = &self.ties else { return };
+        let driven = self.layout.ties.iter().enumerate().filter(|(_, tie)| tie.motion().is_some());
+        for (drive, (o, _)) in self.drives.iter_mut().zip(driven) {
+            each(drive, o, ties.eta[o]);
         }
     }
 

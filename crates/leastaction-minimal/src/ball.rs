@@ -36,7 +36,7 @@ pub(crate) struct BallNode<T, const N: usize> {
     /// `p_A`.
     pub(crate) p_anchor: Vec3<T>,
     /// Largest `|ξ₂|` over the nodes.
-    pub(crate) tilt: f64,
+    pub(crate) tilt: T,
 }
 
 impl<T: Real, const N: usize> Default for BallNode<T, N> {
@@ -49,7 +49,7 @@ impl<T: Real, const N: usize> Default for BallNode<T, N> {
             end: (Mat3::identity(), Mat3::identity()),
             torque: Vec3::zero(),
             p_anchor: Vec3::zero(),
-            tilt: 0.0,
+            tilt: T::zero(),
         }
     }
 }
@@ -58,7 +58,7 @@ impl<T: Real, const N: usize> BallNode<T, N> {
     /// `B` and `φ` at the end of the step.
     #[inline(always)]
     pub(crate) fn end(&self, scheme: &Scheme<N>) -> (Mat3<T>, Mat3<T>) {
-        if scheme.gauss {
+        if scheme.gauss && !T::STATES {
             return self.end;
         }
         (node_matrix(&self.b, scheme.s), node_matrix(&self.phi, scheme.s))
@@ -68,7 +68,7 @@ impl<T: Real, const N: usize> BallNode<T, N> {
 /// `B(ξ)`, `φ(ξ)` and `sin ξ₂`.
 #[inline(always)]
 pub(super) fn chart<T: Real>(xi: [T; 3]) -> (Mat3<T>, Mat3<T>, T) {
-    let [(s1, c1), (s2, c2), (s3, c3)] = by_entry(|a| xi[a].sin_cos());
+    let ((s1, c1), (s2, c2), (s3, c3)) = (xi[0].sin_cos(), xi[1].sin_cos(), xi[2].sin_cos());
     let (o, i) = (T::zero(), T::one());
     let b = Mat3([[i, o, s2], [o, c1, -(s1 * c2)], [o, s1, c1 * c2]]);
     let phi = Mat3([
@@ -113,6 +113,7 @@ pub(super) fn solve_transposed<T: Real>(b: &Mat3<T>, x: Vec3<T>) -> Vec3<T> {
 
 impl<T: Real, const N: usize> Residual<T, N> {
     /// The three axes in sequence, after the anchor.
+    #[inline(always)]
     pub(super) fn outward_ball(
         &mut self,
         i: usize,
@@ -129,10 +130,13 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let xi: [_; 3] = by_entry(|a| at_points(scheme, point.delta[c + a]));
         let (b, phi, _) = chart(xi);
         let ball = &mut self.balls[segment.ball];
-        if scheme.gauss {
+        if scheme.gauss && !T::STATES {
             ball.end = end_chart(by_entry(|a| point.delta[c + a].0[scheme.s]));
         }
-        ball.tilt = point.delta[c + 1].0[..=scheme.s].iter().fold(0.0, |m, x| m.max(x.value().abs()));
+        ball.tilt = T::zero();
+        for node in 0..=scheme.s.min(N - 1) {
+            ball.tilt = ball.tilt.maximum(point.delta[c + 1].0[node].abs());
+        }
         for j in 0..3 {
             let axis = frame.column(j);
             ball.axes[j] = Twist::new(axis, before.pos.cross(axis));
@@ -158,6 +162,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
     }
 
     /// `τ_A` (2.22).
+    #[inline(always)]
     fn joint_torque(&mut self, segment: &Segment, law: &Law, point: &Point<T, N>) {
         let c = segment.coordinate;
         let ball = &mut self.balls[segment.ball];
@@ -171,6 +176,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         ball.torque = ball.phi * torque;
     }
 
+    #[inline(always)]
     pub(super) fn inward_ball(
         &mut self,
         segment: &Segment,

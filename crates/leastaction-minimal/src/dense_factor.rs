@@ -75,6 +75,17 @@ impl<const N: usize> DenseFactor<N> {
         scheme: &Scheme<N>,
         residual: &Residual<f64, N>,
     ) -> Result<(), usize> {
+        self.factor_inlined(segments, scheme, residual)
+    }
+
+    /// As [`factor`](Self::factor), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn factor_inlined(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        residual: &Residual<f64, N>,
+    ) -> Result<(), usize> {
         self.assemble(segments, scheme, residual);
         if self.locked.iter().any(|locked| *locked) {
             self.hold(segments.n, scheme.s);
@@ -85,6 +96,7 @@ impl<const N: usize> DenseFactor<N> {
         })
     }
 
+    #[inline(always)]
     fn assemble(&mut self, segments: &Segments, scheme: &Scheme<N>, residual: &Residual<f64, N>) {
         let g = segments.gravity;
         self.matrix.fill(0.0);
@@ -224,6 +236,7 @@ impl<const N: usize> DenseFactor<N> {
     }
 
     /// Elimination with row pivoting, in place.
+    #[inline(always)]
     fn eliminate(&mut self, size: usize) -> Result<(), usize> {
         let m = &mut self.matrix;
         for c in 0..size {
@@ -288,6 +301,7 @@ struct Pair<const N: usize> {
 }
 
 /// Rotational inertia of one body about the origin.
+#[inline(always)]
 fn own<const N: usize>(residual: &Residual<f64, N>, segments: &Segments, i: usize) -> Sym<N> {
     let segment = &segments.list[i];
     let pose = &residual.poses[i];

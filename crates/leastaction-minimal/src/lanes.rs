@@ -7,6 +7,7 @@
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use crate::scalar::{Real, by_entry};
+use leastaction_core::simd::{Exact, Simd};
 
 /// `N` numbers that are treated alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +47,35 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         for i in 0..N {
             self.0[i] += x * w[i];
         }
+    }
+}
+
+/// Products with numbers of the kind that factors of the mass matrix are made of: plain ones, or one per state.
+pub(crate) trait Scaled<F>: Real {
+    /// `self * factor`.
+    fn times(self, factor: F) -> Self;
+}
+
+impl<T: Real> Scaled<f64> for T {
+    #[inline(always)]
+    fn times(self, factor: f64) -> Self {
+        self * factor
+    }
+}
+impl<V: Simd, const N: usize> Scaled<Exact<V>> for Lanes<Exact<V>, N> {
+    #[inline(always)]
+    fn times(self, factor: Exact<V>) -> Self {
+        let mut out = self;
+        for i in 0..N {
+            out.0[i] = self.0[i] * factor;
+        }
+        out
+    }
+}
+impl<V: Simd> Scaled<Exact<V>> for Exact<V> {
+    #[inline(always)]
+    fn times(self, factor: Exact<V>) -> Self {
+        self * factor
     }
 }
 
@@ -110,6 +140,14 @@ impl<T: Real, const N: usize> Real for Lanes<T, N> {
     #[inline(always)]
     fn is_zero(self) -> bool {
         self.0.iter().all(|x| x.is_zero())
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(by_entry(|i| self.0[i].abs()))
+    }
+    #[inline(always)]
+    fn maximum(self, b: Self) -> Self {
+        Self(by_entry(|i| self.0[i].maximum(b.0[i])))
     }
     #[inline(always)]
     fn sqrt(self) -> Self {

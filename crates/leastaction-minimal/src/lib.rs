@@ -33,7 +33,10 @@ pub(crate) mod ball;
 mod block_factor;
 mod columns;
 mod dense_factor;
+mod drives;
+mod event_slope;
 mod guess;
+mod held;
 pub(crate) mod lanes;
 mod legendre;
 mod linearize;
@@ -52,12 +55,15 @@ pub(crate) mod scheme;
 pub(crate) mod segments;
 pub(crate) mod servo;
 mod shift;
+mod single;
 pub(crate) mod six;
 pub(crate) mod state;
+mod states;
 mod step;
 mod stiffness;
 pub(crate) mod tendon;
 mod ties;
+mod wide;
 pub(crate) mod wrench;
 
 pub use leastaction_core::lobatto::{Lobatto, MAX_DEGREE};
@@ -137,9 +143,20 @@ trait Engine: std::fmt::Debug + Send {
         u: &[f64],
         h: f64,
     ) -> Result<StepReport, StepError>;
+    fn step_together(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        states: &mut [MinimalState],
+        u: &[f64],
+        h: f64,
+        failures: &mut [Option<StepError>],
+    );
+    fn has_lanes(&self) -> bool;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
     fn actuation(&self) -> Actuation<'_>;
     fn events(&self) -> &[RowEvent];
+    fn drives(&self) -> &[f64];
     fn sample(
         &mut self,
         mechanism: &Mechanism,
@@ -179,6 +196,20 @@ impl<const N: usize> Engine for Solver<N> {
     ) -> Result<StepReport, StepError> {
         Self::step(self, mechanism, options, state, u, h)
     }
+    fn step_together(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        states: &mut [MinimalState],
+        u: &[f64],
+        h: f64,
+        failures: &mut [Option<StepError>],
+    ) {
+        Self::step_together(self, mechanism, options, states, u, h, failures);
+    }
+    fn has_lanes(&self) -> bool {
+        self.wide.is_some()
+    }
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]) {
         Self::public_velocity(self, mechanism, state, v);
     }
@@ -187,6 +218,9 @@ impl<const N: usize> Engine for Solver<N> {
     }
     fn events(&self) -> &[RowEvent] {
         Self::events(self)
+    }
+    fn drives(&self) -> &[f64] {
+        &self.drives.impulses
     }
     fn sample(
         &mut self,
@@ -271,6 +305,33 @@ impl MinimalWorkspace {
     }
 }
 
+impl MinimalWorkspace {
+    /// Memory with which [`Minimal::step_together`] steps four states side by side, where that can be done: at orders 2 and 4,
+    /// on processors with AVX2, for mechanisms without servos, tendons, friction, limits, couplings or laws of the
+    /// user's own. Elsewhere it steps them one by one.
+    fn with_lanes(mechanism: &Mechanism, integrator: &Minimal) -> Result<Self, StepError> {
+        match integrator.degree() {
+            1 => {
+                let mut solver = Solver::<2>::new(mechanism, integrator)?;
+                wide::make_lanes::<2, 1>(&mut solver);
+                Ok(Self(Box::new(solver)))
+            }
+            2 => {
+                let mut solver = Solver::<3>::new(mechanism, integrator)?;
+                wide::make_lanes::<3, 2>(&mut solver);
+                Ok(Self(Box::new(solver)))
+            }
+            _ => Self::new(mechanism, integrator),
+        }
+    }
+
+    /// True if states are stepped side by side.
+    #[must_use]
+    pub fn has_lanes(&self) -> bool {
+        self.0.has_lanes()
+    }
+}
+
 impl Integrator for Minimal {
     type State = MinimalState;
     type Workspace = MinimalWorkspace;
@@ -339,7 +400,12 @@ impl Integrator for Minimal {
     }
 
     fn rows<'a>(&self, workspace: &'a MinimalWorkspace, state: &'a MinimalState) -> RowReport<'a> {
-        RowReport { states: &state.rows.list, impulses: &state.rows.impulses, events: workspace.0.events() }
+        RowReport {
+            states: &state.rows.list,
+            impulses: &state.rows.impulses,
+            events: workspace.0.events(),
+            drives: workspace.0.drives(),
+        }
     }
 
     fn warm_start_dropped(&self, state: &MinimalState) -> bool {
@@ -365,6 +431,37 @@ impl Minimal {
         workspace.0.public_velocity(mechanism, warm, &mut v);
         let largest = v.iter().chain(&state.v).fold(0.0, |m: f64, x| m.max(x.abs()));
         v.iter().zip(&state.v).all(|(a, b)| (a - b).abs() <= AGREEMENT * largest)
+    }
+
+    /// A workspace that can also step several states at once; see [`step_together`](Self::step_together).
+    ///
+    /// # Errors
+    /// As [`workspace`](Integrator::workspace).
+    pub fn workspace_with_lanes(&self, mechanism: &Mechanism) -> Result<MinimalWorkspace, StepError> {
+        MinimalWorkspace::with_lanes(mechanism, self)
+    }
+
+    /// Steps several states; `u` has the inputs of the first, then those of the second, and so on. Every state gets the
+    /// bits of [`step`](Integrator::step). States whose `failures` entry is filled are left out; the entry of a state
+    /// whose step cannot be taken is filled, and the state is where it was. Does not allocate, unless the step length makes
+    /// other points necessary.
+    ///
+    /// # Errors
+    /// If inputs or failures do not fit the states, or the step length is not possible.
+    pub fn step_together(
+        &self,
+        mechanism: &Mechanism,
+        workspace: &mut MinimalWorkspace,
+        states: &mut [MinimalState],
+        u: &[f64],
+        h: f64,
+        failures: &mut [Option<StepError>],
+    ) -> Result<(), StepError> {
+        expect_length("u", u.len(), states.len() * mechanism.nu())?;
+        expect_length("failures", failures.len(), states.len())?;
+        expect_step(h)?;
+        workspace.0.step_together(mechanism, &self.options, states, u, h, failures);
+        Ok(())
     }
 
     /// As [`start`](Integrator::start) without warm start, into a state of this engine that is already there. Does not

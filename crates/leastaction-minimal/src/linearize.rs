@@ -6,6 +6,7 @@
 
 use super::ball::BallNode;
 use super::columns::{ColumnMemory, StepSlope};
+use super::event_slope::Taken;
 use super::lanes::Lanes;
 use super::legendre::{LegendreSlope, VelocitySlope};
 use super::mass_factor::MassMemory;
@@ -84,7 +85,7 @@ pub(crate) struct LinearizeMemory {
 }
 
 /// What does not depend on the column: conversions at both ends, inputs, and `B`, `φ`, `p_A` of balls at the end.
-struct Ends {
+pub(super) struct Ends {
     frame_before: Frame,
     slope_before: Option<LegendreSlope>,
     frame_after: Frame,
@@ -113,7 +114,7 @@ pub(super) struct InputChange {
 }
 
 /// Conversion of a floating joint's tangents at one state.
-struct Frame {
+pub(super) struct Frame {
     /// First coordinate and rotation of every floating joint.
     joints: Vec<(usize, Mat3)>,
     /// The public linear part (velocity or momentum) of each.
@@ -204,6 +205,15 @@ impl<const N: usize> Solver<N> {
         let mut moved = state.clone();
         let outcome = self.slopes(mechanism, &options, &mut moved, u, h, out, &mut memory);
         let outcome = outcome.and_then(|ends| {
+            if let Some(taken) = self.taken.take() {
+                expect_no_parameters(out, time)?;
+                self.slope_in_parts(mechanism, &options, &taken, state, u, h, &mut memory, out)?;
+                if out.coordinates != Coordinates::Velocity {
+                    self.by_momenta(mechanism, &options, &taken, (state, &moved), &mut memory, out)?;
+                }
+                state.copy_from(&moved);
+                return Ok(());
+            }
             let ends = ends.map_err(|failure| self.explain(mechanism, &options, failure, time, h))?;
             self.fill(&ends, &mut memory, out);
             state.copy_from(&moved);
@@ -211,6 +221,72 @@ impl<const N: usize> Solver<N> {
         });
         self.linearized = Some(memory);
         outcome
+    }
+
+    /// Turns a derivative by velocities into one by momenta.
+    fn by_momenta(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        taken: &[Taken],
+        (start, end): (&MinimalState, &MinimalState),
+        memory: &mut LinearizeMemory,
+        out: &mut Linearization,
+    ) -> Result<(), StepError> {
+        if mechanism.tree().nodes.iter().any(|node| node.kind == JointType::Floating) {
+            return Err(StepError::Unsupported {
+                integrator: "the derivative by momenta of a step of minimal",
+                what: "a floating joint in a step in which another joint is held, starts or stops".into(),
+                remedy: "take the derivative by velocities".into(),
+            });
+        }
+        let (n, width) = (self.segments.n, 2 * self.segments.n + self.segments.nu);
+        let modes = taken.iter().find_map(|item| match item {
+            Taken::Part { modes, .. } => Some(modes),
+            Taken::Reset { .. } => None,
+        });
+        self.set_modes(mechanism, modes.map_or(&[][..], Vec::as_slice), &start.q);
+        let explain = |solver: &Self, f| solver.explain(mechanism, options, f, start.t, 0.0);
+        let before = self.end(mechanism, start, Coordinates::Velocity).map_err(|f| explain(self, f))?.1;
+        let before = before.map(|slope| slope.inverse(&self.segments, &self.mass));
+        let mut by = vec![0.0; 4 * n * n];
+        for j in 0..2 * n {
+            memory.dq.fill(Columns::default());
+            memory.ds.fill(Columns::default());
+            let to = if j < n { &mut memory.dq[j] } else { &mut memory.ds[j - n] };
+            to.0[0] = 1.0;
+            if let Some(slope) = &before {
+                slope.apply(&self.segments, &self.mass, &mut memory.mass, &memory.dq, &mut memory.ds);
+            }
+            for c in 0..n {
+                by[c * 2 * n + j] = memory.dq[c].0[0];
+                by[(n + c) * 2 * n + j] = memory.ds[c].0[0];
+            }
+        }
+        self.set_modes(mechanism, &end.rows.list, &end.q);
+        let after = self.end(mechanism, end, Coordinates::Velocity).map_err(|f| explain(self, f))?.1;
+        let old = std::mem::take(&mut out.matrix);
+        out.matrix = vec![0.0; old.len()];
+        for j in 0..width {
+            for c in 0..2 * n {
+                let x: f64 = if j < 2 * n {
+                    (0..2 * n).map(|k| old[c * width + k] * by[k * 2 * n + j]).sum()
+                } else {
+                    old[c * width + j]
+                };
+                let to = if c < n { &mut memory.dq[c] } else { &mut memory.ds[c - n] };
+                *to = Columns::default();
+                to.0[0] = x;
+            }
+            if let Some(slope) = &after {
+                slope.apply(&self.segments, &mut memory.mass, &memory.dq, &memory.ds, &mut memory.dp);
+            }
+            for c in 0..n {
+                out.matrix[c * width + j] = memory.dq[c].0[0];
+                out.matrix[(n + c) * width + j] = memory.dp[c].0[0];
+            }
+        }
+        Ok(())
     }
 
     /// Takes the step, factors its derivative into `memory`, and gives what the columns need at both ends.
@@ -232,15 +308,27 @@ impl<const N: usize> Solver<N> {
             Ok(end) => end,
             Err(failure) => return Ok(Err(failure)),
         };
-        let (time, start) = (state.t, state.q.clone());
-        let report = self.step(mechanism, options, state, u, h)?;
-        self.expect_no_event(mechanism, &report, time)?;
+        let start = state.q.clone();
+        self.record = self.driver.is_some().then(Vec::new);
+        let report = self.step(mechanism, options, state, u, h);
+        let taken = self.record.take().unwrap_or_default();
+        let report = report?;
+        let held = |item: &Taken| match item {
+            Taken::Part { modes, .. } => modes.iter().any(|row| row.locked),
+            Taken::Reset { .. } => true,
+        };
+        // By velocities a step without events is differentiated as a whole, by momenta what is held needs its own.
+        let by_momenta = wanted.coordinates != Coordinates::Velocity;
+        if report.events > 0 || report.parts > 1 || (by_momenta && taken.iter().any(held)) {
+            self.taken = Some(taken);
+            return Ok(Err(Failure::NotFinite));
+        }
         // Where rows were looked at, the positions at hand are those of the end.
         split_position(mechanism, &start, &mut self.point.base, &mut self.point.anchors);
         Ok(self.differentiate(mechanism, state, wanted, memory, before))
     }
 
-    fn differentiate(
+    pub(super) fn differentiate(
         &mut self,
         mechanism: &Mechanism,
         state: &MinimalState,
@@ -276,7 +364,7 @@ impl<const N: usize> Solver<N> {
     }
 
     /// What the conversions of one end need.
-    fn end(
+    pub(super) fn end(
         &mut self,
         mechanism: &Mechanism,
         state: &MinimalState,
@@ -341,7 +429,7 @@ impl<const N: usize> Solver<N> {
     }
 
     /// All columns, batch by batch.
-    fn fill(&self, ends: &Ends, memory: &mut LinearizeMemory, out: &mut Linearization) {
+    pub(super) fn fill(&self, ends: &Ends, memory: &mut LinearizeMemory, out: &mut Linearization) {
         let (n, nu) = (self.segments.n, self.segments.nu);
         let (inner, width) = (2 * n + nu, 2 * n + ends.inputs.len());
         for (list, columns) in [(&mut out.matrix, inner), (&mut out.by_parameters, width - inner)] {
@@ -554,6 +642,19 @@ impl<const N: usize> Solver<N> {
         }
         ends.frame_after.to_public(dq, ds);
     }
+}
+
+/// Parameters change forces of locked joints and times of events, which are not followed.
+fn expect_no_parameters(out: &Linearization, time: f64) -> Result<(), StepError> {
+    if out.parameters.is_empty() {
+        return Ok(());
+    }
+    Err(StepError::Singular {
+        time,
+        what: "derivative by parameters of a step in which a joint is held, starts, stops or reaches a limit",
+        joint: "of the mechanism".into(),
+        remedy: "differentiate another step",
+    })
 }
 
 /// `A x` with a constant 3×3 `A`.

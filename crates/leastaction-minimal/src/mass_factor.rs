@@ -10,29 +10,33 @@
 //! per step and, per iteration, one such solve for all nodes side by side.
 
 use super::ball::chart;
+use super::lanes::{Lanes, Scaled};
+use super::residual::turn_about_z;
+use super::scheme::Scheme;
 use super::segments::{GROUND, Motion, Segment, Segments};
 use crate::scalar::{Real, by_entry};
-use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
+use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Sym3, Twist, Vec3, Wrench};
 use leastaction_core::dynamics::Bulk;
-use leastaction_core::scalar::elementary;
+use leastaction_core::simd::{Exact, LANES, Simd};
 
-/// A factored mass matrix.
+/// A factored mass matrix, or one for each state in the lanes of `F`.
 #[derive(Clone, Debug)]
-pub(crate) struct MassFactor {
-    poses: Vec<Pose>,
-    columns: Vec<Twist>,
+pub(crate) struct MassFactor<F = f64> {
+    poses: Vec<Pose<F>>,
+    columns: Vec<Twist<F>>,
     /// Where the segments with an origin of their own have it, seen from the one before.
-    arms: Vec<Vec3>,
-    articulated: Vec<ArticulatedInertia>,
-    bulk: Vec<Bulk>,
+    arms: Vec<Vec3<F>>,
+    articulated: Vec<ArticulatedInertia<F>>,
+    bulk: Vec<Bulk<F>>,
     /// `U` per coordinate.
-    spread: Vec<Wrench>,
+    spread: Vec<Wrench<F>>,
     /// `U D⁻¹` per coordinate.
-    spread_scaled: Vec<Wrench>,
+    spread_scaled: Vec<Wrench<F>>,
     /// `D⁻¹` of turns and slides.
-    pivots: Vec<f64>,
-    /// `D⁻¹` of balls.
-    ball_pivots: Vec<Mat3>,
+    pivots: Vec<F>,
+    /// `D⁻¹` of balls, and the determinants of `D`.
+    ball_pivots: Vec<Mat3<F>>,
+    determinants: Vec<F>,
     /// Turns and slides that are held: they pass their inertia on, and their part of a solution is zero.
     pub(crate) locked: Vec<bool>,
 }
@@ -54,7 +58,7 @@ impl<T: Real> MassMemory<T> {
     }
 }
 
-impl MassFactor {
+impl<F: Real> MassFactor<F> {
     pub(crate) fn new(segments: &Segments) -> Self {
         let (m, n) = (segments.list.len(), segments.n);
         Self {
@@ -65,8 +69,9 @@ impl MassFactor {
             bulk: vec![Bulk::default(); m],
             spread: vec![Wrench::zero(); n],
             spread_scaled: vec![Wrench::zero(); n],
-            pivots: vec![0.0; n],
+            pivots: vec![F::zero(); n],
             ball_pivots: vec![Mat3::identity(); segments.balls],
+            determinants: vec![F::zero(); segments.balls],
             locked: vec![false; n],
         }
     }
@@ -74,17 +79,18 @@ impl MassFactor {
     /// Factors at the increments `delta(c)` from `base` and `anchors`. Does not allocate.
     ///
     /// # Errors
-    /// The segment whose pivot is not positive.
+    /// The segment whose pivot is not positive; of several states none is looked at, see [`sound`](Self::sound).
+    #[inline(always)]
     pub(crate) fn factor(
         &mut self,
         segments: &Segments,
-        base: &[f64],
-        anchors: &[Mat3],
-        delta: impl Fn(usize) -> f64,
+        base: &[F],
+        anchors: &[Mat3<F>],
+        delta: impl Fn(usize) -> F,
     ) -> Result<(), usize> {
         self.place(segments, base, anchors, delta);
-        for (bulk, rigid) in self.bulk.iter_mut().zip(&self.articulated) {
-            *bulk = Bulk::of(rigid);
+        for i in 0..self.bulk.len() {
+            self.bulk[i] = Bulk::of(&self.articulated[i]);
         }
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let c = segment.coordinate;
@@ -97,10 +103,11 @@ impl MassFactor {
                         d.0[b][a] = self.columns[c + b].dot(self.spread[c + a]);
                     }
                 }
-                let inverse = d.inverse();
-                if !(d.determinant() > 0.0 && inverse.0.iter().flatten().all(|x| x.is_finite())) {
+                let (inverse, determinant) = (d.inverse(), d.determinant());
+                if !F::STATES && !is_sound(determinant.value(), &inverse.value()) {
                     return Err(i);
                 }
+                self.determinants[segment.ball] = determinant;
                 self.ball_pivots[segment.ball] = inverse;
                 for a in 0..3 {
                     let mut w = Wrench::zero();
@@ -119,17 +126,17 @@ impl MassFactor {
             } else if self.locked[c] {
                 self.spread[c] = Wrench::zero();
                 self.spread_scaled[c] = Wrench::zero();
-                self.pivots[c] = 0.0;
+                self.pivots[c] = F::zero();
                 if parent != GROUND {
                     let whole = self.articulated[i];
                     self.pass(segment, i, &whole);
                 }
             } else {
                 let u = self.articulated[i].mul(self.columns[c]);
-                let d = self.columns[c].dot(u) + segments.laws[c].armature;
+                let d = self.columns[c].dot(u) + F::from_f64(segments.laws[c].armature);
                 let d = self.bulk[i].pivot(d, self.columns[c]);
-                let inverse = 1.0 / d;
-                if !(d > 0.0 && inverse.is_finite()) {
+                let inverse = F::one() / d;
+                if !(F::STATES || d.value() > 0.0 && inverse.value().is_finite()) {
                     return Err(i);
                 }
                 self.spread[c] = u;
@@ -146,10 +153,10 @@ impl MassFactor {
 
     /// Adds to the parent what a subtree is to it.
     #[inline(always)]
-    fn pass(&mut self, segment: &Segment, i: usize, reduced: &ArticulatedInertia) {
+    fn pass(&mut self, segment: &Segment, i: usize, reduced: &ArticulatedInertia<F>) {
         let part = self.bulk[i];
         let (parent, bulk) = (&mut self.articulated[segment.parent], &mut self.bulk[segment.parent]);
-        match segment.origin {
+        match segment.origin.filter(|_| !F::STATES) {
             None => {
                 parent.add(reduced);
                 bulk.add(&part);
@@ -162,24 +169,23 @@ impl MassFactor {
     }
 
     /// Poses, columns and rigid inertias.
-    fn place(&mut self, segments: &Segments, base: &[f64], anchors: &[Mat3], delta: impl Fn(usize) -> f64) {
+    #[inline(always)]
+    fn place(&mut self, segments: &Segments, base: &[F], anchors: &[Mat3<F>], delta: impl Fn(usize) -> F) {
         for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
             let mut before = if segment.parent == GROUND {
-                Pose::new(segment.placement.rot, Vec3::zero())
+                Pose::new(Mat3::constant(segment.placement.rot), Vec3::zero())
             } else {
-                self.poses[segment.parent] * segment.placement
+                self.poses[segment.parent] * Pose::constant(&segment.placement)
             };
-            if let Some(origin) = segment.origin {
+            if let Some(origin) = segment.origin.filter(|_| !F::STATES) {
                 self.arms[origin] = std::mem::replace(&mut before.pos, Vec3::zero());
             }
             let axis = before.rot.column(2);
             let pose = match segment.motion {
                 Motion::Turn => {
                     self.columns[c] = Twist::new(axis, before.pos.cross(axis));
-                    let (s, co) = elementary::sin_cos(base[c] + delta(c));
-                    let row = |r: [f64; 3]| [r[0] * co + r[1] * s, r[1] * co - r[0] * s, r[2]];
-                    Pose::new(Mat3(by_entry(|i| row(before.rot.0[i]))), before.pos)
+                    turn_about_z(&before, base[c] + delta(c))
                 }
                 Motion::Slide => {
                     self.columns[c] = Twist::new(Vec3::zero(), axis);
@@ -198,15 +204,95 @@ impl MassFactor {
             };
             self.poses[i] = pose;
             self.articulated[i] = if segment.massless {
-                ArticulatedInertia::default()
+                ArticulatedInertia { a: Sym3::zero(), b: Mat3::zero(), c: Sym3::zero() }
             } else {
-                let com = pose.point(segment.com);
-                let about = segment.about_com.rotated(&pose.rot);
-                ArticulatedInertia::from_rigid(&Inertia::from_com(segment.mass, com, &about))
+                let com = pose.point(Vec3::constant(segment.com));
+                let about = Sym3::constant(segment.about_com).rotated(&pose.rot);
+                ArticulatedInertia::from_rigid(&Inertia::from_com(F::from_f64(segment.mass), com, &about))
             };
         }
     }
 
+    /// `x = M⁻¹ r` (2.27), in place. Does not allocate.
+    #[inline(always)]
+    pub(crate) fn solve_inlined<T: Scaled<F>>(
+        &self,
+        segments: &Segments,
+        memory: &mut MassMemory<T>,
+        r: &mut [T],
+    ) {
+        self.solve_with(segments, memory, r, |_, _| {}, |_, _| {});
+    }
+
+    /// As [`solve`](Self::solve), where every coordinate adds a bias and a velocity of its own (2.29).
+    #[inline(always)]
+    pub(crate) fn solve_with<T: Scaled<F>>(
+        &self,
+        segments: &Segments,
+        memory: &mut MassMemory<T>,
+        r: &mut [T],
+        add_bias: impl Fn(usize, &mut Wrench<T>),
+        add_drift: impl Fn(usize, &mut Twist<T>),
+    ) {
+        for bias in &mut memory.bias {
+            *bias = Wrench::zero();
+        }
+        for (i, segment) in segments.list.iter().enumerate().rev() {
+            let c = segment.coordinate;
+            let mut bias = memory.bias[i];
+            if segment.motion == Motion::Ball {
+                for a in 0..3 {
+                    r[c + a] -= pair(&self.columns[c + a], &memory.bias[i]);
+                }
+                for a in 0..3 {
+                    bias += spread(&self.spread_scaled[c + a], r[c + a]);
+                    add_bias(c + a, &mut bias);
+                }
+            } else {
+                r[c] -= pair(&self.columns[c], &bias);
+                bias += spread(&self.spread_scaled[c], r[c]);
+                add_bias(c, &mut bias);
+            }
+            if segment.parent != GROUND {
+                if let Some(origin) = segment.origin.filter(|_| !F::STATES) {
+                    bias.ang += cross(self.arms[origin], bias.lin);
+                }
+                memory.bias[segment.parent] += bias;
+            }
+        }
+        for (i, segment) in segments.list.iter().enumerate() {
+            let c = segment.coordinate;
+            let mut v =
+                if segment.parent == GROUND { Twist::zero() } else { memory.velocity[segment.parent] };
+            if let Some(origin) = segment.origin.filter(|_| !F::STATES) {
+                v.lin -= cross(self.arms[origin], v.ang);
+            }
+            if segment.motion == Motion::Ball {
+                let inverse = &self.ball_pivots[segment.ball].0;
+                let mut rest = [T::zero(); 3];
+                for a in 0..3 {
+                    rest[a] = r[c + a] - pair_twist(&self.spread[c + a], &v);
+                }
+                for a in 0..3 {
+                    r[c + a] = rest[0].times(inverse[a][0])
+                        + rest[1].times(inverse[a][1])
+                        + rest[2].times(inverse[a][2]);
+                }
+                for a in 0..3 {
+                    v += move_along(&self.columns[c + a], r[c + a]);
+                    add_drift(c + a, &mut v);
+                }
+            } else {
+                r[c] = r[c].times(self.pivots[c]) - pair_twist(&self.spread_scaled[c], &v);
+                v += move_along(&self.columns[c], r[c]);
+                add_drift(c, &mut v);
+            }
+            memory.velocity[i] = v;
+        }
+    }
+}
+
+impl MassFactor {
     /// `p = M v` at the configuration last placed, by composite momenta; `v` and `p` by coordinate.
     pub(crate) fn momentum(
         &mut self,
@@ -271,92 +357,105 @@ impl MassFactor {
     pub(crate) fn solve<T: Real>(&self, segments: &Segments, memory: &mut MassMemory<T>, r: &mut [T]) {
         self.solve_with(segments, memory, r, |_, _| {}, |_, _| {});
     }
-
-    /// As [`solve`](Self::solve), where every coordinate adds a bias and a velocity of its own (2.29).
-    #[inline(always)]
-    pub(crate) fn solve_with<T: Real>(
-        &self,
-        segments: &Segments,
-        memory: &mut MassMemory<T>,
-        r: &mut [T],
-        add_bias: impl Fn(usize, &mut Wrench<T>),
-        add_drift: impl Fn(usize, &mut Twist<T>),
-    ) {
-        memory.bias.fill(Wrench::zero());
-        for (i, segment) in segments.list.iter().enumerate().rev() {
-            let c = segment.coordinate;
-            let mut bias = memory.bias[i];
-            if segment.motion == Motion::Ball {
-                for a in 0..3 {
-                    r[c + a] -= pair(&self.columns[c + a], &memory.bias[i]);
-                }
-                for a in 0..3 {
-                    bias += spread(&self.spread_scaled[c + a], r[c + a]);
-                    add_bias(c + a, &mut bias);
-                }
-            } else {
-                r[c] -= pair(&self.columns[c], &bias);
-                bias += spread(&self.spread_scaled[c], r[c]);
-                add_bias(c, &mut bias);
-            }
-            if segment.parent != GROUND {
-                if let Some(origin) = segment.origin {
-                    bias.ang += cross(self.arms[origin], bias.lin);
-                }
-                memory.bias[segment.parent] += bias;
-            }
-        }
-        for (i, segment) in segments.list.iter().enumerate() {
-            let c = segment.coordinate;
-            let mut v =
-                if segment.parent == GROUND { Twist::zero() } else { memory.velocity[segment.parent] };
-            if let Some(origin) = segment.origin {
-                v.lin -= cross(self.arms[origin], v.ang);
-            }
-            if segment.motion == Motion::Ball {
-                let inverse = &self.ball_pivots[segment.ball].0;
-                let rest: [T; 3] = by_entry(|a| r[c + a] - pair_twist(&self.spread[c + a], &v));
-                for a in 0..3 {
-                    r[c + a] = rest[0] * inverse[a][0] + rest[1] * inverse[a][1] + rest[2] * inverse[a][2];
-                }
-                for a in 0..3 {
-                    v += move_along(&self.columns[c + a], r[c + a]);
-                    add_drift(c + a, &mut v);
-                }
-            } else {
-                r[c] = r[c] * self.pivots[c] - pair_twist(&self.spread_scaled[c], &v);
-                v += move_along(&self.columns[c], r[c]);
-                add_drift(c, &mut v);
-            }
-            memory.velocity[i] = v;
-        }
-    }
 }
 
 /// `a × x` with a constant `a`.
 #[inline(always)]
-pub(super) fn cross<T: Real>(a: Vec3, x: Vec3<T>) -> Vec3<T> {
+pub(super) fn cross<F: Real, T: Scaled<F>>(a: Vec3<F>, x: Vec3<T>) -> Vec3<T> {
     let [x, y, z] = x.0;
-    Vec3([z * a[1] - y * a[2], x * a[2] - z * a[0], y * a[0] - x * a[1]])
+    Vec3([z.times(a[1]) - y.times(a[2]), x.times(a[2]) - z.times(a[0]), y.times(a[0]) - x.times(a[1])])
 }
 
+/// `a · b` of six numbers each.
 #[inline(always)]
-fn pair<T: Real>(a: &Twist, f: &Wrench<T>) -> T {
-    let (a, b) = (a.to_array(), f.to_array());
-    (b[0] * a[0] + b[1] * a[1] + b[2] * a[2]) + (b[3] * a[3] + b[4] * a[4] + b[5] * a[5])
+fn product<F: Real, T: Scaled<F>>(a: [F; 6], b: [T; 6]) -> T {
+    (b[0].times(a[0]) + b[1].times(a[1]) + b[2].times(a[2]))
+        + (b[3].times(a[3]) + b[4].times(a[4]) + b[5].times(a[5]))
 }
 #[inline(always)]
-fn pair_twist<T: Real>(f: &Wrench, v: &Twist<T>) -> T {
-    let (a, b) = (f.to_array(), v.to_array());
-    (b[0] * a[0] + b[1] * a[1] + b[2] * a[2]) + (b[3] * a[3] + b[4] * a[4] + b[5] * a[5])
+fn pair<F: Real, T: Scaled<F>>(a: &Twist<F>, f: &Wrench<T>) -> T {
+    product(a.to_array(), f.to_array())
 }
 #[inline(always)]
-fn spread<T: Real>(f: &Wrench, x: T) -> Wrench<T> {
-    let f = f.to_array();
-    Wrench::from_array(by_entry(|i| x * f[i]))
+fn pair_twist<F: Real, T: Scaled<F>>(f: &Wrench<F>, v: &Twist<T>) -> T {
+    product(f.to_array(), v.to_array())
+}
+/// `x` times each of six numbers.
+#[inline(always)]
+fn multiples<F: Real, T: Scaled<F>>(f: [F; 6], x: T) -> [T; 6] {
+    let mut out = [x; 6];
+    for i in 0..6 {
+        out[i] = x.times(f[i]);
+    }
+    out
 }
 #[inline(always)]
-fn move_along<T: Real>(s: &Twist, x: T) -> Twist<T> {
-    let s = s.to_array();
-    Twist::from_array(by_entry(|i| x * s[i]))
+fn spread<F: Real, T: Scaled<F>>(f: &Wrench<F>, x: T) -> Wrench<T> {
+    Wrench::from_array(multiples(f.to_array(), x))
+}
+#[inline(always)]
+fn move_along<F: Real, T: Scaled<F>>(s: &Twist<F>, x: T) -> Twist<T> {
+    Twist::from_array(multiples(s.to_array(), x))
+}
+
+/// True if a ball's pivot with this determinant and inverse is positive.
+fn is_sound(determinant: f64, inverse: &Mat3) -> bool {
+    determinant > 0.0 && inverse.0.iter().flatten().all(|x| x.is_finite())
+}
+
+impl<V: Simd> MassFactor<Exact<V>> {
+    /// In which lanes the last factorisation had positive pivots.
+    pub(crate) fn sound(&self, segments: &Segments) -> [bool; LANES] {
+        let mut sound = [true; LANES];
+        for segment in &segments.list {
+            let c = segment.coordinate;
+            for (lane, sound) in sound.iter_mut().enumerate() {
+                *sound &= if segment.motion == Motion::Ball {
+                    let inverse = &self.ball_pivots[segment.ball].0;
+                    let inverse = Mat3(by_entry(|i| by_entry(|j| inverse[i][j].lanes()[lane])));
+                    is_sound(self.determinants[segment.ball].lanes()[lane], &inverse)
+                } else {
+                    let inverse = self.pivots[c].lanes()[lane];
+                    inverse > 0.0 && inverse.is_finite()
+                };
+            }
+        }
+        sound
+    }
+}
+
+/// Row 0 of a ball is the sum of all chart rows but the last, to leading order: what the mass matrix is solved with has them
+/// taken out. Lanes beyond the unknowns are zero.
+#[inline(always)]
+pub(crate) fn balance_balls<T: Real, const S: usize>(segments: &Segments, rows: &mut [Lanes<T, S>]) {
+    for segment in &segments.list {
+        if segment.motion == Motion::Ball {
+            for c in segment.coordinate..segment.coordinate + 3 {
+                for al in 1..S {
+                    let row = rows[c].0[al];
+                    rows[c].0[0] -= row;
+                }
+            }
+        }
+    }
+}
+
+/// `−h C⁻¹ x` of one coordinate (2.30), with the unknown nodes in lanes 1 to s; `worst` becomes the largest entry.
+#[inline(always)]
+pub(crate) fn mass_increment<T: Real, const N: usize, const S: usize>(
+    scheme: &Scheme<N>,
+    h: f64,
+    x: Lanes<T, S>,
+    worst: &mut T,
+) -> Lanes<T, N> {
+    let mut delta = Lanes::<T, N>::default();
+    for ga in 1..=scheme.s.min(N - 1) {
+        let mut sum = T::zero();
+        for al in 0..S.min(N) {
+            sum += x.0[al] * scheme.c_inverse[ga][al];
+        }
+        delta.0[ga] = sum * -h;
+        *worst = worst.maximum(delta.0[ga].abs());
+    }
+    delta
 }

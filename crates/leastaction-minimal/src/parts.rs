@@ -8,12 +8,15 @@
 //! v⁺_F = M_FF⁻¹ p⁺_F,   v⁺_L = 0,   p⁺_L = (M v⁺)_L,   J = p⁺_L − p_L − impulses of all forces           (7.2)
 //! ```
 
+use super::ball::chart;
+use super::event_slope::Taken;
 use super::options::MinimalOptions;
 use super::state::{MinimalState, from_public, split_position, to_public};
 use super::step::Solver;
 use crate::integrator::rows::{Parts, RowState};
 use crate::integrator::{StepError, StepReport};
-use crate::mechanism::{Mechanism, Row};
+use crate::mechanism::{Mechanism, Row, RowOf, turn};
+use crate::spatial::Quat;
 
 /// A continued curve is a good guess for parts up to this many times the last one.
 const CONTINUED: f64 = 4.0;
@@ -26,6 +29,10 @@ pub(crate) struct MinimalParts<'a, const N: usize> {
     end: &'a mut MinimalState,
     /// True if `solver.momentum` is `M v` of the end.
     momentum_known: bool,
+    /// Modes and length of the last trial, while steps are recorded.
+    tried: Option<(Vec<RowState>, f64)>,
+    /// What inputs did in the parts taken: impulses and work.
+    acted: (&'a mut [f64], f64),
 }
 
 impl<'a, const N: usize> MinimalParts<'a, N> {
@@ -35,8 +42,35 @@ impl<'a, const N: usize> MinimalParts<'a, N> {
         options: &'a MinimalOptions,
         start: &'a mut MinimalState,
         end: &'a mut MinimalState,
+        acted: &'a mut [f64],
     ) -> Self {
-        Self { solver, mechanism, options, start, end, momentum_known: false }
+        acted.fill(0.0);
+        Self {
+            solver,
+            mechanism,
+            options,
+            start,
+            end,
+            momentum_known: false,
+            tried: None,
+            acted: (acted, 0.0),
+        }
+    }
+
+    /// Value of a row of several coordinates at an inner node of the trial.
+    fn several_at(&self, node: usize, row: &Row) -> f64 {
+        let delta = |c: usize| self.solver.point.delta[c].0[node + 1];
+        match &row.of {
+            RowOf::Tendon { terms, .. } => {
+                terms.iter().map(|(at, a)| a * (self.start.q[at.q] + delta(at.v))).sum()
+            }
+            RowOf::Turn { at, .. } => {
+                let (_, phi, _) = chart([0, 1, 2].map(|a| delta(at.v + a)));
+                let start = Quat::from_slice(&self.start.q[at.q..at.q + 4]);
+                turn(&Quat::from_matrix(&(start.to_matrix() * phi)).to_array()).0
+            }
+            RowOf::Coordinate { .. } | RowOf::Loop { .. } => f64::NAN,
+        }
     }
 
     /// `M v` of the end for the coordinates that are held, once its velocities were read.
@@ -68,6 +102,13 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
             self.start.steps = [0.0; 2];
         }
         self.end.copy_from(self.start);
+        if self.solver.record.is_some() {
+            self.tried = Some((states.to_vec(), t));
+        }
+        // Parts that are tried and not taken do not count.
+        self.solver.drives.put_back();
+        self.solver.actuation.copy_from_slice(self.acted.0);
+        self.solver.work = self.acted.1;
         let outcome = self.solver.attempt(self.mechanism, self.options, self.end, t, report);
         outcome.map_err(|failure| self.solver.explain(self.mechanism, self.options, failure, self.start.t, t))
     }
@@ -85,7 +126,9 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
     fn impulses(&mut self, states: &[RowState], out: &mut [f64]) {
         self.complete_momentum();
         for (k, (row, state)) in self.mechanism.rows().iter().zip(states).enumerate() {
+            let of_several = self.solver.held.as_ref().is_some_and(|held| held.has(k));
             out[k] = match (state.locked, row.coordinate()) {
+                (true, _) if of_several => f64::NAN,
                 (true, Some(at)) => self.solver.momentum[at.v] - self.solver.residual.carried[at.v],
                 _ => 0.0,
             };
@@ -94,6 +137,12 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
 
     fn accept(&mut self) {
         self.complete_momentum();
+        if let (Some(record), Some((modes, t))) = (&mut self.solver.record, self.tried.take()) {
+            record.push(Taken::Part { start: Box::new(self.start.clone()), modes, t });
+        }
+        self.solver.drives.keep();
+        self.acted.0.copy_from_slice(&self.solver.actuation);
+        self.acted.1 = self.solver.work;
         std::mem::swap(self.start, self.end);
         for (c, locked) in self.solver.locked.iter().enumerate() {
             if *locked {
@@ -104,6 +153,9 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
 
     fn set_velocity(&mut self, v: &[f64]) {
         let solver = &mut *self.solver;
+        if let Some(record) = &mut solver.record {
+            record.push(Taken::Reset { v: v.to_vec() });
+        }
         solver.velocity.copy_from_slice(v);
         from_public(self.mechanism, &self.start.q, &mut solver.velocity);
         split_position(self.mechanism, &self.start.q, &mut solver.point.base, &mut solver.point.anchors);
@@ -126,7 +178,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         let scheme = &self.solver.scheme;
         let value = match row.coordinate() {
             Some(at) => self.start.q[at.q] + self.solver.point.delta[at.v].0[node + 1],
-            None => row.value(&self.start.q),
+            None => self.several_at(node, row),
         };
         (scheme.c[node + 1], value)
     }
@@ -138,17 +190,19 @@ impl<const N: usize> Solver<N> {
         let mut changed = false;
         self.residual.resistance.resize(self.segments.n, 0.0);
         let resistance = &mut self.residual.resistance;
+        let follows = |v: usize| mechanism.followers().iter().any(|f| f.at.v == v);
         for (row, state) in mechanism.rows().iter().zip(states) {
             let sign = if state.locked { 0.0 } else { f64::from(state.sign) };
             row.friction_torques(mechanism.followers(), q, sign, |at, torque| {
                 changed |= resistance[at.v] != torque;
                 resistance[at.v] = torque;
             });
-            if let Some(at) = row.coordinate() {
+            if let Some(at) = row.coordinate().filter(|at| !follows(at.v)) {
                 changed |= self.locked[at.v] != state.locked;
                 self.locked[at.v] = state.locked;
             }
         }
+        changed |= self.held.as_mut().is_some_and(|held| held.set_modes(states));
         if changed {
             self.holds = self.locked.contains(&true);
             self.spread_locks();
@@ -181,7 +235,8 @@ impl<const N: usize> Solver<N> {
         let mut rows = std::mem::take(&mut state.rows);
         self.set_modes(mechanism, &rows.list, &state.q);
         let (driver, end) = &mut *memory;
-        let mut parts = MinimalParts::new(self, mechanism, options, state, end);
+        let mut acted = std::mem::take(&mut self.acted);
+        let mut parts = MinimalParts::new(self, mechanism, options, state, end, &mut acted);
         let outcome = driver.step(mechanism, &mut parts, &mut rows, u, h, time);
         match &outcome {
             Ok(_) => {
@@ -190,29 +245,10 @@ impl<const N: usize> Solver<N> {
             }
             Err(_) => state.copy_from(&backup),
         }
+        self.acted = acted;
         self.backup = Some(backup);
         self.driver = Some(memory);
         outcome
-    }
-
-    /// Refuses to differentiate a step in which a row stopped, let go or reached a limit: the map has a kink there, and the
-    /// equations at hand are those of its last part.
-    pub(crate) fn expect_no_event(
-        &self,
-        mechanism: &Mechanism,
-        report: &StepReport,
-        time: f64,
-    ) -> Result<(), StepError> {
-        if report.events == 0 && report.parts <= 1 {
-            return Ok(());
-        }
-        let row = self.events().iter().find_map(|event| mechanism.rows().get(event.row?));
-        Err(StepError::Singular {
-            time,
-            what: "derivative of a step in which a joint starts, stops or reaches a limit",
-            joint: row.map_or("of the mechanism".into(), |row| row.name.clone()),
-            remedy: "differentiate another step",
-        })
     }
 
     /// What happened in the last step.

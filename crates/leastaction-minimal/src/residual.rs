@@ -23,7 +23,7 @@ use super::segments::{GROUND, Motion, Segment, Segments};
 use super::servo::ServoForces;
 use super::wrench::{BodyForces, Impulses, WrenchDerivatives};
 use crate::mechanism::cut;
-use crate::scalar::{Real, by_entry};
+use crate::scalar::Real;
 use crate::spatial::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
 
 /// Where the residual is taken.
@@ -130,11 +130,16 @@ impl<T: Real, const N: usize> Residual<T, N> {
         }
     }
 
-    /// Sets the step length and the inputs, which do not change during a step.
-    pub(crate) fn prepare(&mut self, segments: &Segments, scheme: &Scheme<N>, h: f64, u: &[Lanes<T, N>]) {
+    /// Sets the step length.
+    pub(crate) fn set_length(&mut self, scheme: &Scheme<N>, h: f64) {
         self.h = h;
         self.weights = scheme.w.map(|w| w * h);
         self.rate_columns = std::array::from_fn(|g| std::array::from_fn(|a| scheme.b[a][g] / h));
+    }
+
+    /// Sets the step length and the inputs, which do not change during a step.
+    pub(crate) fn prepare(&mut self, segments: &Segments, scheme: &Scheme<N>, h: f64, u: &[Lanes<T, N>]) {
+        self.set_length(scheme, h);
         if !self.resistance.is_empty() {
             self.efforts.fill(Lanes::default());
         }
@@ -158,6 +163,18 @@ impl<T: Real, const N: usize> Residual<T, N> {
 
     /// Fills everything at `point`. Does not allocate.
     pub(crate) fn evaluate(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        forces: &mut impl Impulses<T, N>,
+        point: &Point<T, N>,
+    ) {
+        self.evaluate_inlined(segments, scheme, forces, point);
+    }
+
+    /// As [`evaluate`](Self::evaluate), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn evaluate_inlined(
         &mut self,
         segments: &Segments,
         scheme: &Scheme<N>,
@@ -193,6 +210,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
     }
 
     /// Poses, columns, velocities and momenta of all segments.
+    #[inline(always)]
     fn outward(&mut self, segments: &Segments, scheme: &Scheme<N>, point: &Point<T, N>) {
         for (i, segment) in segments.list.iter().enumerate() {
             let (before, v) = self.frame_before(segment, point);
@@ -211,7 +229,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
 
     /// Joint frame and velocity before the joint.
     #[inline(always)]
-    fn frame_before(
+    pub(super) fn frame_before(
         &mut self,
         segment: &Segment,
         point: &Point<T, N>,
@@ -228,7 +246,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let rot = times_constant(&parent.rot, &place.rot);
         let pos = times_vector(&parent.rot, place.pos) + parent.pos;
         let v = self.velocities[segment.parent];
-        let Some(origin) = segment.origin else { return (Pose::new(rot, pos), v) };
+        let Some(origin) = segment.origin.filter(|_| !T::STATES) else { return (Pose::new(rot, pos), v) };
         self.arms[origin] = pos;
         (Pose::new(rot, Vec3::zero()), Twist::new(v.ang, v.lin + v.ang.cross(pos)))
     }
@@ -287,7 +305,8 @@ impl<T: Real, const N: usize> Residual<T, N> {
     }
 
     /// Composite momenta and the rows.
-    fn inward(&mut self, segments: &Segments, scheme: &Scheme<N>, point: &Point<T, N>) {
+    #[inline(always)]
+    pub(crate) fn inward(&mut self, segments: &Segments, scheme: &Scheme<N>, point: &Point<T, N>) {
         let g = segments.gravity;
         for (i, segment) in segments.list.iter().enumerate().rev() {
             let mu = self.momenta[i];
@@ -296,10 +315,15 @@ impl<T: Real, const N: usize> Residual<T, N> {
             // Γ with the gravity of the whole subtree: w h (σp × g; σm g).
             let torque = cross_constant(moment, g);
             let weight = g.scale(self.masses[i]);
-            let gamma = Wrench::new(
-                own.ang + Vec3(by_entry(|k| torque.0[k].weighted(&self.weights))),
-                own.lin + Vec3(by_entry(|k| Lanes::constant(&by_entry(|i| self.weights[i] * weight[k])))),
-            );
+            let mut gamma = own;
+            for k in 0..3 {
+                gamma.ang.0[k] += torque.0[k].weighted(&self.weights);
+                let mut pull = self.weights;
+                for w in &mut pull {
+                    *w *= weight[k];
+                }
+                gamma.lin.0[k] += Lanes::constant(&pull);
+            }
             if segment.motion == Motion::Ball {
                 self.inward_ball(segment, scheme, point, mu, gamma);
             } else {
@@ -320,7 +344,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
             }
             let p = segment.parent;
             if p != GROUND {
-                let (mu, moment, own) = match segment.origin {
+                let (mu, moment, own) = match segment.origin.filter(|_| !T::STATES) {
                     None => (mu, moment, own),
                     Some(origin) => self.seen_from_parent(i, origin, mu, moment, own),
                 };
@@ -367,7 +391,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         for x in &row.0[1..] {
             impulse += *x;
         }
-        if scheme.gauss {
+        if scheme.gauss && !T::STATES {
             row = to_rows(scheme, row);
         }
         for beta in 0..N {
@@ -388,7 +412,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         let law = &segments.laws[c];
         let q = at_points(scheme, point.delta[c]) + Lanes::splat(point.base[c] - T::from_f64(law.rest));
         let force = self.efforts[c] - self.rates[c] * law.damping - q * law.stiffness;
-        if self.pulls.is_empty() { force } else { force + self.pulls[c] }
+        if T::STATES || self.pulls.is_empty() { force } else { force + self.pulls[c] }
     }
 }
 
@@ -406,7 +430,7 @@ pub(crate) struct Evaluated<'a, const N: usize> {
 /// The increments of a coordinate at the points where the action is summed.
 #[inline(always)]
 pub(super) fn at_points<T: Real, const N: usize>(scheme: &Scheme<N>, delta: Lanes<T, N>) -> Lanes<T, N> {
-    if scheme.gauss { between_nodes(scheme, delta) } else { delta }
+    if scheme.gauss && !T::STATES { between_nodes(scheme, delta) } else { delta }
 }
 
 /// `Σ_γ ℓ_γ(ĉ_g) Δ^γ`. Not inlined: the common case is the other one.
@@ -432,14 +456,23 @@ pub(super) fn to_rows<T: Real, const N: usize>(scheme: &Scheme<N>, x: Lanes<T, N
 /// `A B` with a constant `B`.
 #[inline(always)]
 pub(super) fn times_constant<T: Real>(a: &Mat3<T>, b: &Mat3) -> Mat3<T> {
-    let row = |i: usize| by_entry(|j| a.0[i][0] * b.0[0][j] + a.0[i][1] * b.0[1][j] + a.0[i][2] * b.0[2][j]);
-    Mat3([row(0), row(1), row(2)])
+    let mut out = *a;
+    for i in 0..3 {
+        for j in 0..3 {
+            out.0[i][j] = a.0[i][0] * b.0[0][j] + a.0[i][1] * b.0[1][j] + a.0[i][2] * b.0[2][j];
+        }
+    }
+    out
 }
 
 /// `A x` with a constant `x`.
 #[inline(always)]
 pub(super) fn times_vector<T: Real>(a: &Mat3<T>, x: Vec3) -> Vec3<T> {
-    Vec3(by_entry(|i| a.0[i][0] * x[0] + a.0[i][1] * x[1] + a.0[i][2] * x[2]))
+    let mut out = Vec3(a.0[0]);
+    for i in 0..3 {
+        out.0[i] = a.0[i][0] * x[0] + a.0[i][1] * x[1] + a.0[i][2] * x[2];
+    }
+    out
 }
 
 /// `a × b` with a constant `b`.
@@ -451,7 +484,7 @@ fn cross_constant<T: Real>(a: Vec3<T>, b: Vec3) -> Vec3<T> {
 
 /// `A x` with a constant symmetric `A`.
 #[inline(always)]
-fn sym_times<T: Real>(a: &crate::spatial::Sym3, x: Vec3<T>) -> Vec3<T> {
+pub(super) fn sym_times<T: Real>(a: &crate::spatial::Sym3, x: Vec3<T>) -> Vec3<T> {
     let [xx, yy, zz, xy, xz, yz] = a.0;
     let [u, v, w] = x.0;
     Vec3([u * xx + v * xy + w * xz, u * xy + v * yy + w * yz, u * xz + v * yz + w * zz])
@@ -459,8 +492,12 @@ fn sym_times<T: Real>(a: &crate::spatial::Sym3, x: Vec3<T>) -> Vec3<T> {
 
 /// `x Rz(angle)`.
 #[inline(always)]
-fn turn_about_z<T: Real>(x: &Pose<T>, angle: T) -> Pose<T> {
+pub(super) fn turn_about_z<T: Real>(x: &Pose<T>, angle: T) -> Pose<T> {
     let (s, c) = angle.sin_cos();
-    let row = |r: [T; 3]| [r[0] * c + r[1] * s, r[1] * c - r[0] * s, r[2]];
-    Pose::new(Mat3(by_entry(|i| row(x.rot.0[i]))), x.pos)
+    let mut rot = x.rot;
+    for i in 0..3 {
+        let r = x.rot.0[i];
+        rot.0[i] = [r[0] * c + r[1] * s, r[1] * c - r[0] * s, r[2]];
+    }
+    Pose::new(rot, x.pos)
 }

@@ -7,34 +7,34 @@
 //! Row 0 of a ball: `|p| + |p_A| + Σ_α (w h |Ż|ᵀ|μ| + |Z|ᵀ|Γ|)` plus the scale of its chart row at the last node.
 
 use super::lanes::Lanes;
-use super::residual::Evaluated;
+use super::residual::{Point, Residual};
 use super::scheme::Scheme;
-use super::segments::Motion;
+use super::segments::{Motion, Segments};
+use crate::scalar::Real;
 use crate::spatial::{Momentum, Twist, Vec3, Wrench};
 
-type L<const N: usize> = Lanes<f64, N>;
-
 #[inline(always)]
-fn magnitude<const N: usize>(a: Vec3<L<N>>, b: Vec3<L<N>>) -> L<N> {
-    let mut sum = Lanes::default();
+fn magnitude<T: Real>(a: Vec3<T>, b: Vec3<T>) -> T {
+    let mut sum = T::zero();
     for i in 0..3 {
-        sum += Lanes(std::array::from_fn(|k| (a[i].0[k] * b[i].0[k]).abs()));
+        sum += (a.0[i] * b.0[i]).abs();
     }
     sum
 }
 
 #[inline(always)]
-fn with_momentum<const N: usize>(s: &Twist<L<N>>, mu: &Momentum<L<N>>) -> L<N> {
+fn with_momentum<T: Real>(s: &Twist<T>, mu: &Momentum<T>) -> T {
     magnitude(s.ang, mu.ang) + magnitude(s.lin, mu.lin)
 }
 
 #[inline(always)]
-fn with_impulse<const N: usize>(s: &Twist<L<N>>, gamma: &Wrench<L<N>>) -> L<N> {
+fn with_impulse<T: Real>(s: &Twist<T>, gamma: &Wrench<T>) -> T {
     magnitude(s.ang, gamma.ang) + magnitude(s.lin, gamma.lin)
 }
 
 /// `Σ_g |ℓ_α(ĉ_g)| x^g`.
-fn to_rows<const N: usize>(scheme: &Scheme<N>, x: L<N>) -> L<N> {
+#[inline(never)]
+fn to_rows<T: Real, const N: usize>(scheme: &Scheme<N>, x: Lanes<T, N>) -> Lanes<T, N> {
     let mut rows = Lanes::default();
     for g in 0..scheme.points {
         rows.add_spread(x.0[g], &scheme.value_rows[g].map(f64::abs));
@@ -43,10 +43,19 @@ fn to_rows<const N: usize>(scheme: &Scheme<N>, x: L<N>) -> L<N> {
 }
 
 /// Fills `scale` at the point of the residual: lane α < s belongs to row α. Does not allocate.
-pub(crate) fn rounding_scale<const N: usize>(at: Evaluated<'_, N>, scale: &mut [Lanes<f64, N>]) {
-    let Evaluated { segments, scheme, point, residual, .. } = at;
+#[inline(always)]
+pub(crate) fn rounding_scale<T: Real, const N: usize>(
+    segments: &Segments,
+    scheme: &Scheme<N>,
+    point: &Point<T, N>,
+    residual: &Residual<T, N>,
+    scale: &mut [Lanes<T, N>],
+) {
     let s = scheme.s;
-    let a_columns: [[f64; N]; N] = scheme.a_columns.map(|column| column.map(f64::abs));
+    let mut a_columns = scheme.a_columns;
+    for x in a_columns.iter_mut().flatten() {
+        *x = x.abs();
+    }
     for (i, segment) in segments.list.iter().enumerate() {
         let (mu, gamma) = (&residual.momenta[i], &residual.impulses[i]);
         let first = segment.coordinate;
@@ -60,10 +69,10 @@ pub(crate) fn rounding_scale<const N: usize>(at: Evaluated<'_, N>, scale: &mut [
                     residual.coordinate_force(segments, scheme, point, c)
                 };
             }
-            let slope = with_momentum(&residual.column_rates[c], mu) + Lanes(force.0.map(f64::abs));
+            let slope = with_momentum(&residual.column_rates[c], mu) + force.abs();
             let conjugate = with_momentum(&residual.columns[c], mu);
             let mut row = slope.weighted(&residual.weights) + with_impulse(&residual.columns[c], gamma);
-            if scheme.gauss {
+            if scheme.gauss && !T::STATES {
                 row = to_rows(scheme, row);
             }
             for beta in 0..scheme.points {
@@ -83,7 +92,10 @@ pub(crate) fn rounding_scale<const N: usize>(at: Evaluated<'_, N>, scale: &mut [
             for j in 0..3 {
                 let terms = with_momentum(&ball.axis_rates[j], mu).weighted(&residual.weights)
                     + with_impulse(&ball.axes[j], gamma);
-                let sum: f64 = terms.0[..=s].iter().sum();
+                let mut sum = T::zero();
+                for node in 0..=s.min(N - 1) {
+                    sum += terms.0[node];
+                }
                 let chart = scale[first + j].0[s];
                 scale[first + j].0[0] = point.p[first + j].abs() + ball.p_anchor[j].abs() + sum + chart;
             }

@@ -16,7 +16,7 @@
 //! has its translation (parent joint axes) before its rotation.
 
 use crate::integrator::{StepError, expect_tree};
-use crate::mechanism::{InputLaw, JointId, JointType, Mechanism, Row, RowOf};
+use crate::mechanism::{InputLaw, JointId, JointType, Mechanism};
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
 /// No parent: the joint is on the ground.
@@ -196,31 +196,9 @@ fn sequence(kind: JointType) -> &'static [(Motion, Mat3)] {
     }
 }
 
-/// Refuses rows that are sums of coordinates: locking one would tie coordinates that are free otherwise.
-fn expect_single_rows(mechanism: &Mechanism) -> Result<(), StepError> {
-    let several = |row: &&Row| match row.coordinate() {
-        None => true,
-        Some(at) => mechanism.followers().iter().any(|f| f.at == at),
-    };
-    match mechanism.rows().iter().find(several) {
-        None => Ok(()),
-        Some(row) => Err(StepError::Unsupported {
-            integrator: "minimal",
-            what: match row.of {
-                RowOf::Tendon { .. } => format!("limits of tendon `{}`", row.name),
-                RowOf::Coordinate { .. } => {
-                    format!("friction or limits of `{}`, which follows several joints", row.name)
-                }
-            },
-            remedy: "use `--integrator rk4` or dop853, or `--limits monitor --friction off`".into(),
-        }),
-    }
-}
-
 impl Segments {
     pub(crate) fn new(mechanism: &Mechanism) -> Result<Self, StepError> {
         expect_tree(mechanism, "minimal")?;
-        expect_single_rows(mechanism)?;
         let tree = mechanism.tree();
         let mut out = Self {
             list: Vec::new(),

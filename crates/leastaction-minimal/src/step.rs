@@ -3,32 +3,37 @@
 use super::Minimal;
 use super::block_factor::{NewtonFactor, SolveMemory};
 use super::dense_factor::DenseFactor;
+use super::drives::Drives;
+use super::event_slope::Taken;
 use super::guess::{Continuation, constant_velocity, remember};
+use super::held::HeldRows;
 use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
-use super::mass_factor::{MassFactor, MassMemory};
+use super::mass_factor::{MassFactor, MassMemory, balance_balls, mass_increment};
 use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
 use super::residual::{Evaluated, Point, Residual};
 use super::scale::rounding_scale;
 use super::scheme::Scheme;
-use super::segments::{Motion, Segments};
+use super::segments::Segments;
 use super::servo::input_work;
+use super::single;
 use super::state::{MinimalState, from_public, largest_coordinate, move_position, split_position, to_public};
 use super::stiffness::{is_stiff, largest_stiffness};
 use super::tendon::Tendons;
 use super::ties::Ties;
+use super::wide::Together;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
 use crate::integrator::rows::RowDriver;
 use crate::integrator::{Actuation, StepError, StepReport};
-use crate::mechanism::{Mechanism, State};
+use crate::mechanism::{Mechanism, Row, RowOf, State};
 
 /// `|ξ₂|` beyond which a step turns too far for its chart: `sin ξ₂ = 0.9`. The sine itself would let pass what has
 /// turned beyond the chart's pole and back.
-const MAX_TILT: f64 = 1.12;
+pub(crate) const MAX_TILT: f64 = 1.12;
 /// Contraction above which a factorisation is given up.
-const SLOW: f64 = 0.2;
+pub(crate) const SLOW: f64 = 0.2;
 /// Iterations of the mass-matrix policy before it gives way.
-const MASS_ITERATIONS: u32 = 10;
+pub(crate) const MASS_ITERATIONS: u32 = 10;
 /// Steps for which the mass-matrix policy rests after a failure.
 const CAUTION: f64 = 16.0;
 /// Halvings of a step that are counted at all.
@@ -46,7 +51,7 @@ pub(crate) enum Failure {
 }
 
 /// Everything a step of degree `s < N` needs for one mechanism.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Solver<const N: usize> {
     pub(crate) segments: Segments,
     /// Where the action may be summed, and what decides it: the largest `ω²` of small oscillations.
@@ -75,8 +80,15 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) velocity: Vec<f64>,
     /// Force per input where it is known before the step, and impulse of every input over the last step.
     pub(crate) input_slopes: Vec<f64>,
-    actuation: Vec<f64>,
-    work: f64,
+    pub(crate) actuation: Vec<f64>,
+    pub(crate) work: f64,
+    /// What steps are made of, while somebody wants to know; and of the last one, if it was more than one smooth part.
+    pub(crate) record: Option<Vec<Taken>>,
+    pub(crate) taken: Option<Vec<Taken>>,
+    /// Impulses of the inputs in the parts of a step that were taken.
+    pub(crate) acted: Vec<f64>,
+    /// What driven joints take.
+    pub(crate) drives: Drives,
     /// Servos that act on several joints.
     pub(crate) tendons: Tendons,
     /// `M v` of the end of a part.
@@ -86,16 +98,29 @@ pub(crate) struct Solver<const N: usize> {
     /// Coordinates that follow others.
     pub(crate) ties: Option<Box<Ties<N>>>,
     multipliers: (Vec<f64>, Vec<Lanes<f64, N>>),
+    /// Rows of several coordinates, which limits hold at times.
+    pub(crate) held: Option<Box<HeldRows<N>>>,
     /// Coordinates that are held, and whether any is.
     pub(crate) locked: Vec<bool>,
     pub(crate) holds: bool,
     /// What cuts steps at events, and the states it works with.
     pub(crate) driver: Option<Box<(RowDriver, MinimalState)>>,
+    /// Memory for several states side by side, where it was asked for.
+    pub(crate) wide: Option<Box<dyn Together<N>>>,
 }
 
 impl<const N: usize> Solver<N> {
     pub(crate) fn new(mechanism: &Mechanism, integrator: &Minimal) -> Result<Self, StepError> {
         let s = integrator.degree();
+        // Energy was seen to jump where a ball rests at its limit in steps of order 2.
+        let turns = |row: &&Row| s == 1 && matches!(row.of, RowOf::Turn { .. });
+        if let Some(row) = mechanism.rows().iter().find(turns) {
+            return Err(StepError::Unsupported {
+                integrator: "minimal of order 2",
+                what: format!("the limit of the ball `{}`", row.name),
+                remedy: "use order 4 or more, the maximal integrator, or `--limits monitor`".into(),
+            });
+        }
         let segments = Segments::new(mechanism)?;
         let forces = BodyForces::new(mechanism, &segments, &integrator.wrenches);
         let quadrature = integrator.options.quadrature;
@@ -127,6 +152,10 @@ impl<const N: usize> Solver<N> {
             input_slopes: vec![1.0; segments.nu],
             actuation: vec![0.0; segments.nu],
             work: 0.0,
+            record: None,
+            taken: None,
+            acted: vec![0.0; segments.nu],
+            drives: Drives::new(mechanism),
             tendons: Tendons::new(&segments, s),
             momentum: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
@@ -135,6 +164,7 @@ impl<const N: usize> Solver<N> {
                 (vec![0.0; ties.count()], vec![Lanes::default(); ties.count()])
             }),
             ties,
+            held: HeldRows::new(mechanism, &segments, s),
             locked: vec![false; n],
             holds: false,
             driver: match RowDriver::new(mechanism) {
@@ -143,6 +173,7 @@ impl<const N: usize> Solver<N> {
                     Some(Box::new((*driver, MinimalState::new(mechanism, s, &mechanism.neutral_state())?)))
                 }
             },
+            wide: None,
             forces,
             segments,
         })
@@ -172,9 +203,28 @@ impl<const N: usize> Solver<N> {
         self.velocity.copy_from_slice(&state.p);
         self.mass.solve(&self.segments, &mut self.scalar_memory, &mut self.velocity);
         if let Some(ties) = &self.ties {
-            ties.correct(&mut self.multipliers.0, &mut self.velocity);
+            ties.correct_rates(state.t, &mut self.multipliers.0, &mut self.velocity);
+        }
+        if let (true, Some(held)) = (self.hold_mass(), &mut self.held) {
+            held.correct_velocity(&mut self.velocity);
         }
         Ok(())
+    }
+
+    /// Columns of the rows that are held, for the mass matrix just factored; false if none is.
+    fn hold_mass(&mut self) -> bool {
+        let Some(mut held) = self.held.take_if(|held| held.acts()) else { return false };
+        held.measure(0, &self.point.base, &self.point.anchors, |_, _| 0.0);
+        let Self { segments, mass, scalar_memory, ties, multipliers, .. } = self;
+        let ties = ties.as_deref();
+        held.prepare_mass(segments.n, ties, |x| {
+            mass.solve(segments, scalar_memory, x);
+            if let Some(ties) = ties {
+                ties.correct(&mut multipliers.0, x);
+            }
+        });
+        self.held = Some(held);
+        true
     }
 
     /// Public velocities of a state; not a number where the mass matrix is singular.
@@ -222,7 +272,7 @@ impl<const N: usize> Solver<N> {
             let drive = &mechanism.drives()[k];
             let known = drive.plain || drive.law.is_servo();
             self.input_slopes[k] = if known { 1.0 } else { drive.law.slopes(*u, 0.0, 0.0).by_input };
-            *lanes = Lanes::splat(if known { *u } else { drive.law.force(*u, 0.0, 0.0) });
+            *lanes = Lanes::splat(drive.constant(*u));
         }
         self.actuation.fill(0.0);
         self.work = 0.0;
@@ -284,6 +334,21 @@ impl<const N: usize> Solver<N> {
     ) -> Result<StepReport, StepError> {
         self.set_inputs(mechanism, u);
         self.choose_points(h);
+        if !self.drives.is_empty() {
+            return self.driven_step(mechanism, options, state, u, h);
+        }
+        self.plain_step(mechanism, options, state, u, h)
+    }
+
+    /// One step, whatever drives it.
+    pub(crate) fn plain_step(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        u: &[f64],
+        h: f64,
+    ) -> Result<StepReport, StepError> {
         if self.driver.is_some() {
             return self.step_in_parts(mechanism, options, state, u, h);
         }
@@ -324,6 +389,7 @@ impl<const N: usize> Solver<N> {
             let parts = 1_u32 << level;
             self.actuation.fill(0.0);
             self.work = 0.0;
+            self.drives.begin();
             let part = h / f64::from(parts);
             outcome = (0..parts).try_for_each(|_| self.attempt(mechanism, options, state, part, report));
             if outcome.is_ok() {
@@ -346,6 +412,9 @@ impl<const N: usize> Solver<N> {
         split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
         self.point.p.copy_from_slice(&state.p);
         self.residual.prepare(&self.segments, &self.scheme, h, &self.point.u);
+        if let Some(ties) = &mut self.ties {
+            ties.begin(self.scheme.s, &self.scheme.c, state.t, h);
+        }
         let mut caution = state.caution;
         let extrapolated =
             self.continuation.extrapolate(&self.segments, &self.scheme, state, h, &mut self.point);
@@ -375,6 +444,7 @@ impl<const N: usize> Solver<N> {
         state.p.copy_from_slice(&self.residual.carried);
         state.caution = (caution - 1.0).max(0.0);
         self.add_actuation();
+        self.drives.add(self.ties.as_deref(), s);
         state.t += h;
         remember(&self.scheme, &self.point, h, state);
         Ok(())
@@ -387,6 +457,9 @@ impl<const N: usize> Solver<N> {
         caution: &mut f64,
         report: &mut StepReport,
     ) -> Result<f64, Failure> {
+        if let Some(held) = &mut self.held {
+            held.begin();
+        }
         match options.policy {
             Policy::Newton => self.newton(options, false, &mut report.iterations),
             Policy::Chord => self.newton(options, true, &mut report.iterations),
@@ -401,6 +474,9 @@ impl<const N: usize> Solver<N> {
                 self.guess.copy_from_slice(&self.point.delta);
                 self.quasi_newton(options, &mut report.iterations).or_else(|_| {
                     *caution = CAUTION;
+                    if let Some(held) = &mut self.held {
+                        held.begin();
+                    }
                     self.point.delta.copy_from_slice(&self.guess);
                     self.newton(options, true, &mut report.iterations)
                 })
@@ -414,11 +490,16 @@ impl<const N: usize> Solver<N> {
             ties.impose(self.scheme.s, &self.point.base, &mut self.point.delta);
         }
         let mut forces = AllForces { forces: &self.forces, scratch: &mut self.derivatives };
-        self.residual.evaluate(&self.segments, &self.scheme, &mut forces, &self.point);
+        single::evaluate(&mut self.residual, &self.segments, &self.scheme, &mut forces, &self.point);
         if self.residual.balls.iter().any(|b| b.tilt > MAX_TILT || b.tilt.is_nan()) {
             return Err(Failure::TooFar);
         }
-        if let Some(ties) = &self.ties {
+        if let Some(held) = self.held.as_mut().filter(|held| held.acts()) {
+            let (s, Point { base, anchors, delta, .. }) = (self.scheme.s, &self.point);
+            held.measure(s, base, anchors, |c, node| delta[c].0[node]);
+            held.add(s, delta, &mut self.residual.rows, &mut self.residual.carried);
+        }
+        if let Some(ties) = &mut self.ties {
             let residual = &mut self.residual;
             ties.reduce(self.scheme.s, &self.locked, &mut residual.rows, &mut residual.carried);
         }
@@ -455,8 +536,8 @@ impl<const N: usize> Solver<N> {
     }
 
     pub(crate) fn update_scale(&mut self) {
-        let Self { segments, scheme, forces, derivatives, point, residual, scale, .. } = self;
-        rounding_scale(Evaluated { segments, scheme, forces, derivatives, point, residual }, scale);
+        let Self { segments, scheme, point, residual, scale, .. } = self;
+        rounding_scale(segments, scheme, point, residual, scale);
         if let Some(ties) = &self.ties {
             ties.reduce_scale(self.scheme.s, &mut self.scale);
         }
@@ -465,38 +546,29 @@ impl<const N: usize> Solver<N> {
     /// `δ = −(C ⊗ M)⁻¹ r` (2.30); returns its largest entry.
     fn mass_direction(&mut self) -> f64 {
         let s = self.scheme.s;
+        // Lanes of rows that are no unknowns stay zero; the ends of balls are no rows.
         self.lanes.copy_from_slice(&self.residual.rows);
         for row in &mut self.lanes {
-            for x in &mut row.0[s..] {
-                *x = 0.0;
-            }
+            row.0[s..].fill(0.0);
         }
-        // Row 0 of a ball is the sum of all chart rows but the last, to leading order.
-        for segment in self.segments.list.iter().filter(|s| s.motion == Motion::Ball) {
-            for row in &mut self.lanes[segment.coordinate..segment.coordinate + 3] {
-                for al in 1..s {
-                    row.0[0] -= row.0[al];
-                }
-            }
-        }
-        self.mass.solve(&self.segments, &mut self.lane_memory, &mut self.lanes);
+        let rows: &mut [Lanes<f64, N>] = &mut self.lanes;
+        balance_balls(&self.segments, rows);
+        self.mass.solve(&self.segments, &mut self.lane_memory, rows);
         if let Some(ties) = &self.ties {
-            ties.correct(&mut self.multipliers.1, &mut self.lanes);
+            ties.correct(&mut self.multipliers.1, rows);
         }
-        let h = self.residual.h;
-        let mut worst = 0.0f64;
-        for lanes in &mut self.lanes {
-            let mut delta = Lanes::<f64, N>::default();
-            for ga in 1..=s {
-                delta.0[ga] = -h * lanes.dot(&self.scheme.c_inverse[ga]);
-                worst = worst.max(delta.0[ga].abs());
-            }
-            *lanes = delta;
+        let mut worst = 0.0;
+        for row in rows {
+            *row = mass_increment(&self.scheme, self.residual.h, *row, &mut worst);
+        }
+        if let Some(held) = self.held.as_mut().filter(|held| held.acts()) {
+            held.correct_mass(&self.scheme, self.residual.h, &mut self.lanes);
+            worst = self.lanes.iter().flat_map(|x| x.0).fold(0.0, |m: f64, x| m.max(x.abs()));
         }
         worst
     }
 
-    fn stopping(&self, options: &MinimalOptions) -> Stopping {
+    pub(crate) fn stopping(&self, options: &MinimalOptions) -> Stopping {
         let largest = largest_coordinate(&self.segments, &self.point.base);
         Stopping::new(options, self.segments.depth, largest)
     }
@@ -509,6 +581,7 @@ impl<const N: usize> Solver<N> {
             .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         self.tie_mass(|delta, c| delta[c].dot(&middle))?;
+        self.hold_mass();
         self.evaluate()?;
         self.update_scale();
         let mut stopping = self.stopping(options);
@@ -518,9 +591,7 @@ impl<const N: usize> Solver<N> {
             let merit = self.merit();
             if stopping.accepts(merit, norm, previous) {
                 // The direction at hand costs one evaluation more and removes most of what is left.
-                for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
-                    *delta += *step;
-                }
+                self.take_lanes();
                 *iterations += 1;
                 self.evaluate()?;
                 return Ok(self.merit());
@@ -531,13 +602,21 @@ impl<const N: usize> Solver<N> {
                 return Err(Failure::NotConverged { iterations: *iterations, residual: merit });
             }
             previous = norm;
-            for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
-                *delta += *step;
-            }
+            self.take_lanes();
             *iterations += 1;
             self.evaluate()?;
         }
         Err(Failure::NotConverged { iterations: *iterations, residual: f64::NAN })
+    }
+
+    /// Takes the direction of the mass-matrix iteration.
+    fn take_lanes(&mut self) {
+        for (delta, step) in self.point.delta.iter_mut().zip(&self.lanes) {
+            *delta += *step;
+        }
+        if let Some(held) = &mut self.held {
+            held.take_mass();
+        }
     }
 
     /// Derivatives of body wrenches at the point.
@@ -566,6 +645,15 @@ impl<const N: usize> Solver<N> {
             let Self { segments, scheme, residual, factor, memory, tendons, rhs, .. } = self;
             tendons.prepare(segments, scheme, residual, rhs, |r, out| factor.solve(memory, r, out));
         }
+        let Self { held, segments, scheme, residual, factor, memory, tendons, ties, .. } = self;
+        if let Some(held) = held.as_mut().filter(|held| held.acts()) {
+            held.prepare_newton(scheme.s, ties.as_deref_mut(), |r, out| {
+                factor.solve(memory, r, out);
+                if !tendons.is_empty() {
+                    tendons.correct(segments, scheme, residual, out);
+                }
+            });
+        }
         Ok(())
     }
 
@@ -589,17 +677,30 @@ impl<const N: usize> Solver<N> {
             let Self { segments, scheme, residual, tendons, next_direction, .. } = self;
             tendons.correct(segments, scheme, residual, next_direction);
         }
+        if let Some(held) = self.held.as_mut().filter(|held| held.acts()) {
+            held.correct_newton(self.scheme.s, &mut self.next_direction);
+        }
     }
 
     /// Factors the Newton matrix at the point, written out where that is cheaper.
     fn factor_newton(&mut self) -> Result<(), Failure> {
         let Some(dense) = &mut self.dense else { return self.factor_here() };
-        dense
-            .factor(&self.segments, &self.scheme, &self.residual)
+        single::factor_dense(dense, &self.segments, &self.scheme, &self.residual)
             .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
         if !self.tendons.is_empty() {
             let Self { segments, scheme, residual, tendons, rhs, .. } = self;
             tendons.prepare(segments, scheme, residual, rhs, |r, out| dense.solve(r, out));
+        }
+        let Self { held, segments, scheme, residual, dense, tendons, .. } = self;
+        if let Some(held) = held.as_mut().filter(|held| held.acts()) {
+            held.prepare_newton(scheme.s, None, |r, out| {
+                if let Some(dense) = dense {
+                    dense.solve(r, out);
+                }
+                if !tendons.is_empty() {
+                    tendons.correct(segments, scheme, residual, out);
+                }
+            });
         }
         Ok(())
     }
@@ -639,6 +740,9 @@ impl<const N: usize> Solver<N> {
             }
             std::mem::swap(&mut self.direction, &mut self.next_direction);
             self.guess.copy_from_slice(&self.point.delta);
+            if let Some(held) = &mut self.held {
+                held.commit();
+            }
             *iterations += 1;
             let mut t = 1.0;
             let mut accepted = None;
@@ -647,6 +751,9 @@ impl<const N: usize> Solver<N> {
                     for ga in 1..=s {
                         delta.0[ga] = self.guess[c].0[ga] + t * self.direction[c * s + ga - 1];
                     }
+                }
+                if let Some(held) = &mut self.held {
+                    held.walk(t);
                 }
                 if self.evaluate().is_ok() {
                     let next = self.next_newton_direction();
@@ -659,6 +766,9 @@ impl<const N: usize> Solver<N> {
                             for (x, d) in delta.0[1..=s].iter_mut().zip(step) {
                                 *x += d;
                             }
+                        }
+                        if let Some(held) = &mut self.held {
+                            held.add_next();
                         }
                         *iterations += 1;
                         self.evaluate()?;

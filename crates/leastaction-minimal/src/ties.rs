@@ -29,6 +29,9 @@ struct Tie<const N: usize> {
     slopes: Vec<[f64; N]>,
     /// By leader, where the mass matrix is taken.
     slopes_of_mass: Vec<f64>,
+    /// Of a driven joint: its increments over the step, and the impulse of all forces on it but its drive's.
+    given: [f64; N],
+    impulse: f64,
 }
 
 /// All followers of a mechanism.
@@ -63,6 +66,8 @@ impl<const N: usize> Ties<N> {
                     law: follower.law.clone(),
                     slopes: vec![[0.0; N]; leaders.len()],
                     slopes_of_mass: vec![0.0; leaders.len()],
+                    given: [0.0; N],
+                    impulse: 0.0,
                     leaders,
                 }
             })
@@ -84,6 +89,10 @@ impl<const N: usize> Ties<N> {
     /// Increments of the followers from those of their leaders, at nodes 1 to s.
     pub(crate) fn impose(&mut self, s: usize, base: &[f64], delta: &mut [Lanes<f64, N>]) {
         for tie in &mut self.list {
+            if tie.law.motion().is_some() {
+                delta[tie.coordinate].0[..=s].copy_from_slice(&tie.given[..=s]);
+                continue;
+            }
             for node in 0..=s {
                 let x = tie.law.increment_from(|at| base[at.v], |at| delta[at.v].0[node]);
                 delta[tie.coordinate].0[node] = x;
@@ -100,9 +109,16 @@ impl<const N: usize> Ties<N> {
     }
 
     /// The rows (7.8), and the momentum after the step likewise.
-    pub(crate) fn reduce(&self, s: usize, locked: &[bool], rows: &mut [Lanes<f64, N>], carried: &mut [f64]) {
-        for tie in self.list.iter().rev() {
+    pub(crate) fn reduce(
+        &mut self,
+        s: usize,
+        locked: &[bool],
+        rows: &mut [Lanes<f64, N>],
+        carried: &mut [f64],
+    ) {
+        for tie in self.list.iter_mut().rev() {
             let own = rows[tie.coordinate];
+            tie.impulse = carried[tie.coordinate];
             for (leader, slopes) in tie.leaders.iter().zip(&tie.slopes) {
                 for node in 0..=s {
                     rows[*leader].0[node] += slopes[node] * own.0[node];
@@ -142,6 +158,17 @@ impl<const N: usize> Ties<N> {
         }
     }
 
+    /// Moves forces on followers to their leaders: at a node, or where the mass matrix is taken.
+    pub(crate) fn spread_to_leaders(&self, x: &mut [f64], at: impl Fn(usize) -> usize, node: Option<usize>) {
+        for tie in self.list.iter().rev() {
+            let own = std::mem::take(&mut x[at(tie.coordinate)]);
+            for (k, leader) in tie.leaders.iter().enumerate() {
+                let slope = node.map_or(tie.slopes_of_mass[k], |node| tie.slopes[k][node]);
+                x[at(*leader)] += slope * own;
+            }
+        }
+    }
+
     /// Columns and Schur complement for the mass matrix just factored at increments `delta` of `base`.
     pub(crate) fn tie_mass(
         &mut self,
@@ -177,13 +204,39 @@ impl<const N: usize> Ties<N> {
         invert(&mut self.work, &mut self.inverse, c)
     }
 
+    /// A step of length `h` from `t` begins: where driven joints will be.
+    pub(crate) fn begin(&mut self, s: usize, nodes: &[f64; N], t: f64, h: f64) {
+        for tie in &mut self.list {
+            let Some(motion) = tie.law.motion() else { continue };
+            for node in 1..=s {
+                tie.given[node] = motion.increment(t, nodes[node] * h);
+            }
+        }
+    }
+
+    /// Driven joints: coordinate, what other forces gave it over the step, and how far it moved.
+    pub(crate) fn driven(&self, s: usize) -> impl Iterator<Item = (usize, f64, f64)> + '_ {
+        let driven = self.list.iter().filter(|tie| tie.law.motion().is_some());
+        driven.map(move |tie| (tie.coordinate, tie.impulse, tie.given[s]))
+    }
+
+    /// Makes velocities obey the ties at time `t`.
+    pub(crate) fn correct_rates(&self, t: f64, multipliers: &mut [f64], v: &mut [f64]) {
+        self.correct_to(multipliers, v, |f| self.list[f].law.motion().map_or(0.0, |motion| motion.at(t)[1]));
+    }
+
     /// Makes a solution of the mass matrix obey the ties.
     pub(crate) fn correct<T: Real>(&self, multipliers: &mut [T], x: &mut [T]) {
+        self.correct_to(multipliers, x, |_| 0.0);
+    }
+
+    fn correct_to<T: Real>(&self, multipliers: &mut [T], x: &mut [T], target: impl Fn(usize) -> f64) {
         let (c, n) = (self.list.len(), x.len());
         for f in 0..c {
             multipliers[f] = T::zero();
             for g in 0..c {
-                multipliers[f] -= self.list[g].gap(x) * self.inverse[f * c + g];
+                let missing = T::from_f64(target(g)) - self.list[g].gap(x);
+                multipliers[f] += missing * self.inverse[f * c + g];
             }
         }
         for f in 0..c {

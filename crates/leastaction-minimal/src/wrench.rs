@@ -78,35 +78,43 @@ pub(crate) trait Impulses<T: Real, const N: usize> {
 pub(crate) struct ModelForces;
 
 impl<T: Real, const N: usize> Impulses<T, N> for ModelForces {
+    #[inline(always)]
     fn set_impulses(&mut self, segments: &Segments, point: &Point<T, N>, residual: &mut Residual<T, N>) {
-        residual.impulses.fill(Wrench::zero());
+        for impulse in &mut residual.impulses {
+            *impulse = Wrench::zero();
+        }
         let weights = residual.weights;
-        let weighted = |f: Wrench<Lanes<T, N>>| {
-            Wrench::new(
-                Vec3(f.ang.0.map(|x| x.weighted(&weights))),
-                Vec3(f.lin.0.map(|x| x.weighted(&weights))),
-            )
-        };
         let wind = Vec3::constant(segments.wind);
         for drag in &segments.drags {
             let pose = &residual.poses[drag.segment];
             let v = residual.velocities[drag.segment];
             let p = times_vector(&pose.rot, drag.point) + pose.pos;
             let f = (v.lin + v.ang.cross(p) - wind).scale(-drag.coefficient);
-            residual.impulses[drag.segment] += weighted(Wrench::new(p.cross(f), f));
+            residual.impulses[drag.segment] += weighted(Wrench::new(p.cross(f), f), &weights);
         }
         for push in &segments.pushes {
             let f = push_wrench(&residual.poses[push.segment], push) * point.u[push.input];
-            residual.impulses[push.segment] += weighted(f);
+            residual.impulses[push.segment] += weighted(f, &weights);
         }
         for t in &segments.thrusters {
             let f = residual.poses[t.segment].wrench(Wrench::constant(t.wrench)) * point.u[t.input];
-            residual.impulses[t.segment] += weighted(f);
+            residual.impulses[t.segment] += weighted(f, &weights);
         }
     }
 }
 
+#[inline(always)]
+fn weighted<T: Real, const N: usize>(f: Wrench<Lanes<T, N>>, weights: &[f64; N]) -> Wrench<Lanes<T, N>> {
+    let mut out = f;
+    for i in 0..3 {
+        out.ang.0[i] = f.ang.0[i].weighted(weights);
+        out.lin.0[i] = f.lin.0[i].weighted(weights);
+    }
+    out
+}
+
 /// A push per unit of input, at all points.
+#[inline(always)]
 pub(crate) fn push_wrench<T: Real, const N: usize>(
     pose: &Pose<Lanes<T, N>>,
     push: &Push,
@@ -174,6 +182,11 @@ impl BodyForces {
             }
         }
         Self { placed, slot, slots }
+    }
+
+    /// True if the user has no laws of their own.
+    pub(crate) fn of_model_only(&self) -> bool {
+        self.placed.is_empty()
     }
 
     /// Index into [`WrenchDerivatives`] if the segment bears a wrench that varies with its motion.
@@ -302,6 +315,7 @@ pub(crate) struct AllForces<'a, const N: usize> {
 }
 
 impl<const N: usize> Impulses<f64, N> for AllForces<'_, N> {
+    #[inline(always)]
     fn set_impulses(&mut self, segments: &Segments, point: &Point<f64, N>, residual: &mut Residual<f64, N>) {
         let none = segments.drags.is_empty() && segments.thrusters.is_empty() && segments.pushes.is_empty();
         if none && self.forces.placed.is_empty() {

@@ -41,6 +41,7 @@
 //! | exp, log and their tangents | [`lie`] |
 //! | inverse and forward dynamics, mass matrix, energies | [`dynamics`] |
 //! | time stepping, [`Simulator`](integrator::Simulator) | [`integrator`] |
+//! | many runs at once | [`batch`] |
 //! | variational integrators: joint coordinates, poses with loops | [`integrator::minimal`], [`integrator::maximal`] |
 //! | quantities with time derivatives and their Jacobians | [`jet`] |
 //! | B-splines; motions from costs, costs from motions | [`spline`], [`optimize`] |
@@ -51,6 +52,7 @@
 //! articulated-body algorithm, DEL discrete Euler–Lagrange equations, LDU block factorisation on the constraint graph,
 //! CMTM comprehensive motion transformation matrix.
 
+pub mod batch;
 pub mod control;
 pub mod integrator;
 
@@ -67,7 +69,8 @@ pub mod contact {
 /// Inverse and forward dynamics, mass matrix, energies and momenta.
 pub mod dynamics {
     pub use leastaction_core::dynamics::{
-        Dynamics, Kinematics, LoopGap, Observables, closed_acceleration, loop_gaps, mobility,
+        Dynamics, DynamicsLanes, Kinematics, LoopGap, LoopMotion, Observables, OfStates, closed_acceleration,
+        loop_gaps, mobility,
     };
 }
 
@@ -114,11 +117,12 @@ pub mod mechanism {
         CouplingDescription, DEFAULT_FRICTION, Drive, DriveEntry, Follower, FollowerLaw, Frame,
         FrameDescription, FrameId, HalfSpaceDescription, InputLaw, Joint, JointDescription, JointId,
         JointRole, JointType, LawDescription, LawSlopes, Limits, LimitsDescription, MODEL_SCHEMA, Mechanism,
-        MechanismBuilder, MimicDescription, ModelDescription, ModelError, Nonholonomic, NonholonomicKind,
-        Origin, Parameter, PerCoordinate, Placement, Problem, Push, PushDescription, Row, RowOf, Scalar,
-        Severity, Shape, SpeedLine, SpeedLineDescription, SpringDescription, State, StateDescription,
-        SurfaceDescription, SurfaceShape, Tendon, TendonDescription, TermDescription, Thruster,
-        ThrusterDescription, UnknownParameter, Visual, WORLD, WarmStart, nearest, samples,
+        MechanismBuilder, MimicDescription, ModelDescription, ModelError, Motion, MotionDescription,
+        Nonholonomic, NonholonomicKind, Origin, Parameter, PerCoordinate, Placement, Problem, Push,
+        PushDescription, Row, RowOf, Scalar, Severity, Shape, SpeedLine, SpeedLineDescription,
+        SpringDescription, State, StateDescription, SurfaceDescription, SurfaceShape, Tendon,
+        TendonDescription, TermDescription, Thruster, ThrusterDescription, UnknownParameter, Visual, WORLD,
+        WarmStart, nearest, samples, turn,
     };
 }
 

@@ -51,11 +51,6 @@ impl<T: Real> Default for Touch<T> {
 /// Tilt of a disc below which its lowest point moves to its centre, as a sine: at rest on its face it has none.
 const FLAT: f64 = 1e-6;
 
-/// How far beyond the edge of a face a point is still above it, of the size of the box.
-const BRINK: f64 = 1e-6;
-/// How deep below a face a point still belongs to it, of half the edge of the box.
-const SHALLOW: f64 = 0.1;
-
 impl<T: Real> Touch<T> {
     /// The contact of a tip at `center` of link A with something on link B (or the ground).
     #[must_use]
@@ -79,14 +74,18 @@ impl<T: Real> Touch<T> {
                     let along = axes.tr_mul(n);
                     (axes * along) * (-T::one() / along.norm())
                 }
+                // Shapes of more than one point meet the ground point by point.
+                Tip::Edge { .. } | Tip::Capsule { .. } | Tip::Box { .. } => zero,
             };
             let gap = n.dot(a.point(core)) + n.dot(arm) - T::from_f64(offset);
             return Self { gap, normal: n, core: [core, zero], arm: [arm, zero] };
         }
-        let radius = match *tip {
-            Tip::Sphere { radius } | Tip::Rim { radius, .. } => radius,
-            Tip::Ellipsoid { .. } => tip.reach(),
-        };
+        if let (Tip::Edge { half, radius }, Against::Edge { center, half: other, radius: r_b }) =
+            (tip, against)
+        {
+            return Self::of_edges(a, b, (core, *half, *radius), (Vec3::constant(*center), *other, *r_b));
+        }
+        let radius = if let Tip::Sphere { radius } = *tip { radius } else { tip.reach() };
         let r = T::from_f64(radius);
         let p = a.point(core);
         match *against {
@@ -114,27 +113,16 @@ impl<T: Real> Touch<T> {
                 };
                 Self::of_spheres(a, b, core, r, nearest, T::from_f64(other))
             }
-            Against::Box { pose, half, .. } => {
-                let local = pose.inverse();
+            Against::Box { pose, half, entered } => {
                 let (rot, pos) = (Mat3::<T>::constant(pose.rot), Vec3::<T>::constant(pose.pos));
-                let inner = Mat3::<T>::constant(local.rot) * (b.rot.tr_mul(p - b.pos) - pos);
+                let inner = rot.tr_mul(b.rot.tr_mul(p - b.pos) - pos);
                 let over: [f64; 3] = std::array::from_fn(|k| inner[k].value().abs() - half[k]);
-                // On the brink of a face it is still above it: an edge has no direction for a point that lies on it.
-                let brink = BRINK * half[0].max(half[1]).max(half[2]);
-                let outside = over.iter().filter(|x| **x > brink).count();
-                // A point has no direction from an edge that it touches: it meets the planes of the faces.
-                if outside <= 1 || radius == 0.0 {
-                    // Above a face or inside: the face on whose side the other link is, unless the point is deep below it;
-                    // then the nearest one. A corner that lies on an edge of the box is held by the face it came from.
-                    let link = local.rot * (b.rot.tr_mul(a.pos - b.pos) - pos).value();
-                    let side = |i: usize| link[i] * inner[i].value().signum() / half[i];
-                    let largest =
-                        |of: &dyn Fn(usize) -> f64| (0..3).fold(0, |k, i| if of(i) > of(k) { i } else { k });
-                    let towards = largest(&side);
-                    let within = (0..3).all(|i| i == towards || over[i] <= brink);
-                    let shallow = over[towards] >= -SHALLOW * half[towards];
-                    let k = if within && shallow { towards } else { largest(&|i| over[i]) };
-                    let s = if inner[k].value() < 0.0 { -1.0 } else { 1.0 };
+                let outside = over.iter().filter(|x| **x > 0.0).count();
+                if outside <= 1 {
+                    // Above a face, or inside: there the face it came from counts, or the nearest.
+                    let nearest = (0..3).fold(0, |k, i| if over[i] > over[k] { i } else { k });
+                    let side = |k: usize| if inner[k].value() < 0.0 { -1.0 } else { 1.0 };
+                    let (k, s) = entered.filter(|_| outside == 0).unwrap_or((nearest, side(nearest)));
                     let mut own = Vec3::<T>::zero();
                     own[k] = T::from_f64(s);
                     let height = inner[k] * s - T::from_f64(half[k]);
@@ -144,13 +132,45 @@ impl<T: Real> Touch<T> {
                 }
                 let mut nearest = inner;
                 for k in 0..3 {
-                    if over[k] > brink {
+                    if over[k] > 0.0 {
                         nearest[k] = T::from_f64(half[k].copysign(inner[k].value()));
                     }
                 }
                 Self::of_spheres(a, b, core, r, pos + rot * nearest, T::zero())
             }
+            Against::Edge { center, half, radius: other } => {
+                // A ball against a line: the nearest point of it.
+                let (mid, along) = (Vec3::<T>::constant(center), Vec3::<T>::constant(half));
+                let local = b.rot.tr_mul(p - b.pos);
+                let at = clamped((local - mid).dot(along) * (T::one() / along.norm2()));
+                Self::of_spheres(a, b, core, r, mid + along * at, T::from_f64(other))
+            }
         }
+    }
+
+    /// Two lines. With a radius they end at their ends; without they are unbounded and cross.
+    fn of_edges(
+        a: &Link<T>,
+        b: &Link<T>,
+        (core_a, half_a, r_a): (Vec3<T>, Vec3, f64),
+        (core_b, half_b, r_b): (Vec3<T>, Vec3, f64),
+    ) -> Self {
+        let (own_a, own_b) = (Vec3::<T>::constant(half_a), Vec3::<T>::constant(half_b));
+        let (along_a, along_b) = (a.rot * own_a, b.rot * own_b);
+        let between = a.point(core_a) - b.point(core_b);
+        let [s, t] = nearest_on_lines(along_a, along_b, between);
+        let rounded = r_a + r_b > 0.0;
+        let inside = s.value().abs() <= 1.0 && t.value().abs() <= 1.0;
+        let (r_a, r_b) = (T::from_f64(r_a), T::from_f64(r_b));
+        if rounded && !inside {
+            let [s, t] = nearest_on_segments(along_a, along_b, between);
+            return Self::of_spheres(a, b, core_a + own_a * s, r_a, core_b + own_b * t, r_b);
+        }
+        let cross = along_a.cross(along_b);
+        let n = cross * (T::one() / cross.norm());
+        let gap = n.dot(between) - r_a - r_b;
+        let core = [core_a + own_a * s, core_b + own_b * t];
+        Self { gap, normal: n, core, arm: [n * -r_a, n * r_b] }
     }
 
     fn of_spheres(a: &Link<T>, b: &Link<T>, core_a: Vec3<T>, r_a: T, core_b: Vec3<T>, r_b: T) -> Self {
@@ -164,6 +184,38 @@ impl<T: Real> Touch<T> {
         };
         Self { gap: length - r_a - r_b, normal: n, core: [core_a, core_b], arm: [n * -r_a, n * r_b] }
     }
+}
+
+fn clamped<T: Real>(x: T) -> T {
+    if x.value() > 1.0 {
+        T::one()
+    } else if x.value() < -1.0 {
+        -T::one()
+    } else {
+        x
+    }
+}
+
+/// Where the lines `w + s a` and `t b` come nearest to each other: `s`, `t`.
+pub(super) fn nearest_on_lines<T: Real>(a: Vec3<T>, b: Vec3<T>, w: Vec3<T>) -> [T; 2] {
+    let (aa, ab, bb, aw, bw) = (a.norm2(), a.dot(b), b.norm2(), a.dot(w), b.dot(w));
+    let inverse = T::one() / (aa * bb - ab * ab);
+    [(ab * bw - bb * aw) * inverse, (aa * bw - ab * aw) * inverse]
+}
+
+/// The same on the segments `-1 <= s, t <= 1`.
+pub(super) fn nearest_on_segments<T: Real>(a: Vec3<T>, b: Vec3<T>, w: Vec3<T>) -> [T; 2] {
+    let (aa, ab, bb, aw, bw) = (a.norm2(), a.dot(b), b.norm2(), a.dot(w), b.dot(w));
+    let room = aa * bb - ab * ab;
+    // Lines in one direction: any place will do to start from.
+    let parallel = room.value() <= 1e-20 * aa.value() * bb.value();
+    let s = if parallel { T::zero() } else { clamped((ab * bw - bb * aw) * (T::one() / room)) };
+    let t = (ab * s + bw) * (T::one() / bb);
+    if t.value().abs() <= 1.0 {
+        return [s, t];
+    }
+    let t = clamped(t);
+    [clamped((ab * t - aw) * (T::one() / aa)), t]
 }
 
 /// Normal and two tangents as columns, by the triad rule.
@@ -243,9 +295,23 @@ mod tests {
                 Against::Box {
                     pose: Pose::new(turned([0.0, 1.0, 0.0], 0.3), Vec3([0.1, 0.0, 0.0])),
                     half: Vec3([0.3, 0.2, 0.1]),
+                    entered: None,
                 },
             ),
-            (ball, Against::Box { pose: Pose::identity(), half: Vec3([2.0, 2.0, 0.1]) }),
+            (ball, Against::Box { pose: Pose::identity(), half: Vec3([2.0, 2.0, 0.1]), entered: None }),
+            (
+                Tip::Edge { half: Vec3([0.3, 0.1, 0.0]), radius: 0.0 },
+                Against::Edge { center: Vec3([0.1, 0.0, 0.2]), half: Vec3([0.0, 0.4, 0.1]), radius: 0.0 },
+            ),
+            (
+                Tip::Edge { half: Vec3([0.3, 0.1, 0.0]), radius: 0.05 },
+                Against::Edge { center: Vec3([0.1, 0.0, 0.2]), half: Vec3([0.0, 0.4, 0.1]), radius: 0.02 },
+            ),
+            (
+                Tip::Edge { half: Vec3([0.03, 0.01, 0.0]), radius: 0.05 },
+                Against::Edge { center: Vec3([0.1, 0.0, 0.2]), half: Vec3([0.0, 0.04, 0.1]), radius: 0.0 },
+            ),
+            (ball, Against::Edge { center: Vec3([0.1, 0.0, 0.2]), half: Vec3([0.0, 0.4, 0.1]), radius: 0.0 }),
         ]
     }
 

@@ -42,6 +42,12 @@ impl Law {
     /// The exact law.
     #[must_use]
     pub fn new(mu: f64, rho: f64) -> Self {
+        #[cfg(feature = "sabotage")]
+        let mu = if crate::sabotage::chosen(crate::sabotage::Fault::WeakFriction) {
+            mu * (1.0 - 1e-6)
+        } else {
+            mu
+        };
         Self { mu, rho, smoothing: 0.0, shift: 0.0, compliance: 0.0, direction: None }
     }
 

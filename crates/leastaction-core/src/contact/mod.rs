@@ -3,15 +3,22 @@
 //! A shape of a body against the ground or against another body is a list of contacts, each a tip of one body (a sphere, a corner, a
 //! rim) against one simple thing. A box on a half-space is eight corners, a capsule two spheres.
 //!
+//! Two bodies with edges (capsules, boxes) touch in as many points as their pose asks for: a [`Manifold`] names the features that
+//! touch, each again a tip against one simple thing, fixed over a step.
+//!
 //! [`Touch`] is a contact seen at a pose (gap, normal, core points and arms), [`Law`] is Coulomb's law between the impulse and the
 //! velocity of a contact, exact or smoothed.
 
+mod boxes;
 mod geometry;
 mod law;
+mod manifold;
+mod rounded;
 mod settings;
 
 pub use geometry::{Link, Motion, Touch, frame_of, slip};
 pub use law::{Law, Response, box_law};
+pub use manifold::{AXES, Axes, Feature, Manifold, Solid};
 pub use settings::{ContactSettings, Impacts, Sliding, Turns};
 
 use crate::spatial::{Mat3, Pose, Vec3};
@@ -36,6 +43,28 @@ pub enum Tip {
         /// Columns: its semi-axes.
         axes: Mat3,
     },
+    /// A line with a radius, against [`Against::Edge`]: an edge of a box (radius 0) or the axis of a capsule. With a radius it ends
+    /// at its ends; without it is unbounded, and the normal is `half × half of the other`.
+    Edge {
+        /// From the centre to one end.
+        half: Vec3,
+        /// Its radius.
+        radius: f64,
+    },
+    /// A capsule, against capsules and boxes: see [`Manifold`].
+    Capsule {
+        /// From the centre to one end of its axis.
+        half: Vec3,
+        /// Its radius.
+        radius: f64,
+    },
+    /// A box, against boxes: see [`Manifold`].
+    Box {
+        /// Its axes as columns.
+        axes: Mat3,
+        /// Half of its edges.
+        half: Vec3,
+    },
 }
 
 impl Tip {
@@ -45,6 +74,8 @@ impl Tip {
         match self {
             Self::Sphere { radius } | Self::Rim { radius, .. } => *radius,
             Self::Ellipsoid { axes } => (0..3).map(|k| axes.column(k).norm()).fold(0.0, f64::max),
+            Self::Edge { half, radius } | Self::Capsule { half, radius } => half.norm() + radius,
+            Self::Box { half, .. } => half.norm(),
         }
     }
 
@@ -55,6 +86,9 @@ impl Tip {
             Self::Sphere { .. } => self,
             Self::Rim { axis, radius } => Self::Rim { axis: *rot * axis, radius },
             Self::Ellipsoid { axes } => Self::Ellipsoid { axes: *rot * axes },
+            Self::Edge { half, radius } => Self::Edge { half: *rot * half, radius },
+            Self::Capsule { half, radius } => Self::Capsule { half: *rot * half, radius },
+            Self::Box { axes, half } => Self::Box { axes: *rot * axes, half },
         }
     }
 }
@@ -96,6 +130,18 @@ pub enum Against {
         pose: Pose,
         /// Half of its edges.
         half: Vec3,
+        /// The face that a centre inside the box is measured from, as an axis and its sign: the one it came from. None is the
+        /// nearest.
+        entered: Option<(usize, f64)>,
+    },
+    /// A line of body B with a radius: see [`Tip::Edge`].
+    Edge {
+        /// Its centre in the frame of body B.
+        center: Vec3,
+        /// From the centre to one end.
+        half: Vec3,
+        /// Its radius.
+        radius: f64,
     },
 }
 
@@ -113,7 +159,36 @@ impl Against {
             Self::Capsule { segment, radius } => {
                 Self::Capsule { segment: segment.map(|p| pose.point(p)), radius }
             }
-            Self::Box { pose: inner, half } => Self::Box { pose: *pose * inner, half },
+            Self::Box { pose: inner, half, entered } => Self::Box { pose: *pose * inner, half, entered },
+            Self::Edge { center, half, radius } => {
+                Self::Edge { center: pose.point(center), half: pose.rot * half, radius }
+            }
+        }
+    }
+}
+
+impl Against {
+    /// Distance of its farthest point from the origin of body B; none of a half-space or a face.
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        match *self {
+            Self::HalfSpace { .. } | Self::Face { .. } => 0.0,
+            Self::Sphere { center, radius } => center.norm() + radius,
+            Self::Capsule { segment: [p, q], radius } => p.norm().max(q.norm()) + radius,
+            Self::Box { pose, half, .. } => pose.pos.norm() + half.norm(),
+            Self::Edge { center, half, radius } => center.norm() + half.norm() + radius,
+        }
+    }
+
+    /// A ball around it, in the frame of body B: centre and radius; none around what is unbounded.
+    #[must_use]
+    pub fn ball(&self) -> Option<(Vec3, f64)> {
+        match *self {
+            Self::HalfSpace { .. } | Self::Face { .. } => None,
+            Self::Sphere { center, radius } => Some((center, radius)),
+            Self::Capsule { segment: [p, q], radius } => Some(((p + q) * 0.5, 0.5 * (p - q).norm() + radius)),
+            Self::Box { pose, half, .. } => Some((pose.pos, half.norm())),
+            Self::Edge { center, half, radius } => Some((center, half.norm() + radius)),
         }
     }
 }

@@ -14,7 +14,7 @@
 use super::Dynamics;
 use crate::mechanism::{JointType, Mechanism, Node};
 use crate::scalar::Real;
-use crate::spatial::{ArticulatedInertia, Twist, Vec3, Wrench};
+use crate::spatial::{ArticulatedInertia, Mat3, Twist, Vec3, Wrench};
 
 impl<T: Real> Dynamics<T> {
     /// Acceleration under the generalised forces `tau` and gravity. Does not allocate.
@@ -35,6 +35,26 @@ impl<T: Real> Dynamics<T> {
 
     /// The three sweeps, with kinematics and external wrenches already at the state.
     pub(super) fn aba(&mut self, mechanism: &Mechanism, tau: &[T], acceleration: &mut [T]) {
+        self.aba_inlined(mechanism, tau, acceleration);
+    }
+
+    /// Acceleration of several states side by side under the forces `tau` and gravity; the mechanism has turns and slides
+    /// only, and no wrenches on bodies. Does not allocate.
+    #[inline(always)]
+    pub(crate) fn accelerations_of_states(
+        &mut self,
+        mechanism: &Mechanism,
+        q: &[T],
+        v: &[T],
+        tau: &[T],
+        acceleration: &mut [T],
+    ) {
+        self.kinematics.update_inlined(mechanism, q, v);
+        self.aba_inlined(mechanism, tau, acceleration);
+    }
+
+    #[inline(always)]
+    fn aba_inlined(&mut self, mechanism: &Mechanism, tau: &[T], acceleration: &mut [T]) {
         let nodes = &mechanism.tree().nodes;
         self.refer_to_joints(mechanism);
         for (i, node) in nodes.iter().enumerate() {
@@ -50,7 +70,7 @@ impl<T: Real> Dynamics<T> {
             self.forces[i] = v.cross_momentum(self.constants[i].mul(v)) - external;
         }
         for (i, node) in nodes.iter().enumerate().rev() {
-            if node.nv == 1 {
+            if T::STATES || node.nv == 1 {
                 self.inward_one(i, node, tau);
             } else {
                 self.inward_many(i, node, tau);
@@ -58,13 +78,16 @@ impl<T: Real> Dynamics<T> {
         }
         let gravity = Twist::new(Vec3::zero(), -Vec3::constant(mechanism.gravity()));
         for (i, node) in nodes.iter().enumerate() {
-            let base = node.parent.map_or(gravity, |parent| {
-                let a = self.accelerations[parent];
-                Twist::new(a.ang, a.lin + a.ang.cross(self.arms[i]))
-            });
+            let base = match node.parent {
+                None => gravity,
+                Some(parent) => {
+                    let a = self.accelerations[parent];
+                    Twist::new(a.ang, a.lin + a.ang.cross(self.arms[i]))
+                }
+            };
             let base = Twist::new(self.turns[i].tr_mul(base.ang), self.turns[i].tr_mul(base.lin));
             let mut acc = base + self.own_biases[i];
-            if node.nv == 1 {
+            if T::STATES || node.nv == 1 {
                 let c = node.v;
                 let a = (self.efforts[c] - acc.dot(self.spread[c])) * self.pivots[i][0][0];
                 acceleration[c] = a;
@@ -147,16 +170,17 @@ impl<T: Real> Dynamics<T> {
     #[inline(always)]
     fn turn_into_node_axes(&mut self, i: usize, node: &Node) {
         let rot = self.kinematics.poses[i].rot;
-        let turn = |t: Twist<T>| Twist::new(rot.tr_mul(t.ang), rot.tr_mul(t.lin));
-        self.own_velocities[i] = turn(self.own_velocities[i]);
-        self.own_biases[i] = turn(self.own_biases[i]);
+        self.own_velocities[i] = turned(&rot, self.own_velocities[i]);
+        self.own_biases[i] = turned(&rot, self.own_biases[i]);
+        let z = Vec3([T::zero(), T::zero(), T::one()]);
         match node.kind {
-            JointType::Revolute | JointType::Continuous | JointType::Prismatic => {
-                self.own_columns[node.v] = node.kind.motion(&[], 0);
+            JointType::Revolute | JointType::Continuous => {
+                self.own_columns[node.v] = Twist::new(z, Vec3::zero());
             }
+            JointType::Prismatic => self.own_columns[node.v] = Twist::new(Vec3::zero(), z),
             _ => {
                 for c in node.v..node.v + node.nv {
-                    self.own_columns[c] = turn(self.own_columns[c]);
+                    self.own_columns[c] = turned(&rot, self.own_columns[c]);
                 }
             }
         }
@@ -176,6 +200,12 @@ impl<T: Real> Dynamics<T> {
         let force = turn * beta.lin;
         self.forces[parent] += Wrench::new(turn * beta.ang + arm.cross(force), force);
     }
+}
+
+/// A twist from world axes into those of a frame.
+#[inline(always)]
+fn turned<T: Real>(rot: &Mat3<T>, t: Twist<T>) -> Twist<T> {
+    Twist::new(rot.tr_mul(t.ang), rot.tr_mul(t.lin))
 }
 
 /// Inverse of the leading `n × n` block of a symmetric positive definite matrix (Gauss–Jordan, no pivoting).

@@ -57,6 +57,12 @@ impl<T: Real> Kinematics<T> {
 
     /// Poses, columns, velocities and biases at `(q, v)`. Does not allocate.
     pub fn update(&mut self, mechanism: &Mechanism, q: &[T], v: &[T]) {
+        self.update_inlined(mechanism, q, v);
+    }
+
+    /// As [`update`](Self::update), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn update_inlined(&mut self, mechanism: &Mechanism, q: &[T], v: &[T]) {
         let nodes = &mechanism.tree().nodes;
         self.origin = origin(nodes, q);
         for (i, node) in nodes.iter().enumerate() {
@@ -85,6 +91,8 @@ impl<T: Real> Kinematics<T> {
                 self.columns[node.v] = Twist::new(Vec3::zero(), axis);
                 self.poses[i] = Pose::new(before.rot, before.pos + axis * q[node.q]);
             }
+            // States side by side have turns and slides only.
+            _ if T::STATES => {}
             kind => {
                 let qs = &q[node.q..node.q + node.nq];
                 let pose = before * kind.transform(qs);
@@ -99,7 +107,7 @@ impl<T: Real> Kinematics<T> {
     #[inline(always)]
     fn speed(&mut self, node: &Node, i: usize, v: &[T]) {
         let mut relative = self.columns[node.v] * v[node.v];
-        for c in 1..node.nv {
+        for c in 1..if T::STATES { 1 } else { node.nv } {
             relative += self.columns[node.v + c] * v[node.v + c];
         }
         let (mut velocity, mut bias) = (relative, Twist::zero());
@@ -107,7 +115,7 @@ impl<T: Real> Kinematics<T> {
             velocity += self.velocities[p];
             bias = self.velocities[p].cross(relative);
         }
-        if matches!(node.kind, JointType::Universal | JointType::Planar) {
+        if !T::STATES && matches!(node.kind, JointType::Universal | JointType::Planar) {
             bias += sequence_bias(&self.columns[node.v..node.v + node.nv], &v[node.v..node.v + node.nv]);
         }
         self.velocities[i] = velocity;
@@ -162,9 +170,12 @@ impl<T: Real> Kinematics<T> {
 }
 
 /// Where the first root joint's child frame is: the point the sweeps are taken about.
+#[inline(always)]
 fn origin<T: Real>(nodes: &[Node], q: &[T]) -> Vec3<f64> {
     match nodes.first() {
         None => Vec3::zero(),
+        // States side by side do not slide from the ground.
+        Some(root) if T::STATES => root.placement.pos,
         Some(root) => match root.kind {
             JointType::Floating => root.placement.point(Vec3([q[4].value(), q[5].value(), q[6].value()])),
             JointType::Planar => root.placement.point(Vec3([q[0].value(), q[1].value(), 0.0])),
@@ -179,9 +190,13 @@ fn origin<T: Real>(nodes: &[Node], q: &[T]) -> Vec3<f64> {
 #[inline(always)]
 fn turn_about_z<T: Real>(x: &Pose<T>, angle: T) -> Pose<T> {
     let (s, c) = angle.sin_cos();
-    let r = &x.rot.0;
-    let row = |r: [T; 3]| [r[0] * c + r[1] * s, r[1] * c - r[0] * s, r[2]];
-    Pose::new(Mat3([row(r[0]), row(r[1]), row(r[2])]), x.pos)
+    let [p, q, r] = x.rot.0;
+    let rot = Mat3([
+        [p[0] * c + p[1] * s, p[1] * c - p[0] * s, p[2]],
+        [q[0] * c + q[1] * s, q[1] * c - q[0] * s, q[2]],
+        [r[0] * c + r[1] * s, r[1] * c - r[0] * s, r[2]],
+    ]);
+    Pose::new(rot, x.pos)
 }
 
 /// `Σ_{b<c} (S_b × S_c) v_b v_c`: later axes are carried by the earlier ones.

@@ -2,11 +2,9 @@
 //!
 //! Dense, O(loops · nv²): for people who look at a model, not for every step. Rolling is not counted.
 
-use super::{Dynamics, Kinematics};
+use super::{Dynamics, LoopMotion};
 use crate::linalg::{axpy, dot, rank};
-use crate::mechanism::{JointType, Mechanism, State};
-use crate::scalar::{Dual, Real};
-use crate::spatial::{Pose, Twist, Vec3};
+use crate::mechanism::{Mechanism, State};
 
 /// Pivots below this part of the largest one are rounding.
 const RANK_TOLERANCE: f64 = 1e-9;
@@ -15,7 +13,14 @@ const RANK_TOLERANCE: f64 = 1e-9;
 #[must_use]
 pub fn mobility(mechanism: &Mechanism, state: &State) -> usize {
     let nv = mechanism.nv();
-    nv - rank(loop_rows(mechanism, &state.q), RANK_TOLERANCE).min(nv)
+    nv - rank(loop_rows(mechanism, &state.q, &state.v).0, RANK_TOLERANCE).min(nv)
+}
+
+/// Every row that a loop joint holds, and its rate at constant `v`.
+fn loop_rows(mechanism: &Mechanism, q: &[f64], v: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let Some(mut motion) = LoopMotion::new(mechanism) else { return Default::default() };
+    motion.place(mechanism, q, v);
+    motion.held().map(|row| (row.gradient.clone(), row.drift)).unzip()
 }
 
 /// Acceleration at a state under the inputs `u`, loops kept closed: the free one, moved as little as possible in the
@@ -26,11 +31,11 @@ pub fn closed_acceleration(mechanism: &Mechanism, state: &State, u: &[f64]) -> V
     let mut dynamics = Dynamics::<f64>::new(mechanism);
     let mut acceleration = vec![0.0; nv];
     dynamics.acceleration_into(mechanism, &state.q, &state.v, u, &mut acceleration);
-    let rows = loop_rows(mechanism, &state.q);
+    let (rows, rates) = loop_rows(mechanism, &state.q, &state.v);
     if rows.is_empty() {
         return acceleration;
     }
-    let (rates, zero) = (row_rates(mechanism, state), vec![0.0; nv]);
+    let zero = vec![0.0; nv];
     // What is left of M⁻¹ rowᵀ when an acceleration under no force at all is taken away.
     let respond = |dynamics: &mut Dynamics<f64>, tau: &[f64], out: &mut [f64]| {
         dynamics.forward_dynamics_into(mechanism, &state.q, &zero, tau, out);
@@ -66,76 +71,6 @@ pub fn closed_acceleration(mechanism: &Mechanism, state: &State, u: &[f64]) -> V
         axpy(missing, response, &mut acceleration);
     }
     acceleration
-}
-
-/// One row per direction that a loop joint holds: the relative velocity along it is `row · v`.
-fn loop_rows<T: Real>(mechanism: &Mechanism, q: &[T]) -> Vec<Vec<T>> {
-    let mut kinematics = Kinematics::<T>::new(mechanism);
-    kinematics.update_positions(mechanism, q);
-    let nv = mechanism.nv();
-    let mut rows = Vec::new();
-    let (mut of_child, mut of_parent) = (vec![Twist::zero(); nv], vec![Twist::zero(); nv]);
-    for joint in mechanism.loop_joints().map(|id| mechanism.joint(id)) {
-        let (child_frame, parent_frame) =
-            (Pose::constant(&joint.child_frame), Pose::constant(&joint.parent_frame));
-        let child = kinematics.body_pose(mechanism, joint.child) * child_frame;
-        kinematics.body_jacobian_into(mechanism, joint.child, &mut of_child);
-        of_child.iter_mut().for_each(|twist| *twist = child_frame.inv_twist(*twist));
-        let mut parent = parent_frame;
-        of_parent.fill(Twist::zero());
-        if let Some(body) = joint.parent {
-            let pose = kinematics.body_pose(mechanism, body);
-            parent = pose * parent_frame;
-            kinematics.body_jacobian_into(mechanism, body, &mut of_parent);
-            // Seen from the child's joint frame.
-            let to_child = child.inverse() * pose;
-            of_parent.iter_mut().for_each(|twist| *twist = to_child.twist(*twist));
-        }
-        for direction in held(joint.kind, &(parent.inverse() * child)) {
-            let along = |twist: &Twist<T>| {
-                let pairs = twist.to_array().into_iter().zip(direction);
-                pairs.fold(T::zero(), |sum, (a, b)| sum + a * b)
-            };
-            rows.push(of_child.iter().zip(&of_parent).map(|(c, p)| along(c) - along(p)).collect());
-        }
-    }
-    rows
-}
-
-/// Rate of `row · v` at constant `v`, for every row.
-fn row_rates(mechanism: &Mechanism, state: &State) -> Vec<f64> {
-    let q: Vec<Dual<f64, 1>> = state.q.iter().map(|x| Dual::constant(*x)).collect();
-    let motion: Vec<Dual<f64, 1>> = state.v.iter().map(|v| Dual { re: 0.0, eps: [*v] }).collect();
-    let mut moved = q.clone();
-    mechanism.retract(&q, &motion, &mut moved);
-    let rows = loop_rows(mechanism, &moved);
-    rows.iter().map(|row| row.iter().zip(&state.v).map(|(x, v)| x.eps[0] * v).sum()).collect()
-}
-
-/// Directions of relative twist, in the child's joint frame, that a joint does not allow.
-fn held<T: Real>(kind: JointType, relative: &Pose<T>) -> Vec<[T; 6]> {
-    let unit = |i: usize| std::array::from_fn(|k| T::from_f64(f64::from(u8::from(k == i))));
-    // The parent's axes in the child's frame.
-    let seen = |i: usize| -> Vec3<T> { relative.rot.transpose().column(i) };
-    let zero = T::zero();
-    let linear = |a: Vec3<T>| [zero, zero, zero, a[0], a[1], a[2]];
-    let angular = |a: Vec3<T>| [a[0], a[1], a[2], zero, zero, zero];
-    let all = |list: &[usize]| list.iter().map(|i| unit(*i)).collect::<Vec<_>>();
-    match kind {
-        JointType::Fixed => all(&[0, 1, 2, 3, 4, 5]),
-        JointType::Revolute | JointType::Continuous => all(&[0, 1, 3, 4, 5]),
-        JointType::Prismatic => all(&[0, 1, 2, 3, 4]),
-        JointType::Cylindrical => all(&[0, 1, 3, 4]),
-        JointType::Planar => all(&[0, 1, 5]),
-        JointType::Spherical => all(&[3, 4, 5]),
-        JointType::Universal => {
-            let mut held = all(&[3, 4, 5]);
-            held.push(angular(seen(2).cross(Vec3::constant(Vec3([1.0, 0.0, 0.0])))));
-            held
-        }
-        JointType::PointOnLine => vec![linear(seen(0)), linear(seen(1))],
-        JointType::Floating => Vec::new(),
-    }
 }
 
 #[cfg(test)]
@@ -175,7 +110,7 @@ mod tests {
         // A parallelogram with equal cranks: one angle, and the coupler only shifts.
         let mechanism = MechanismBuilder::from(samples::four_bar()).build().unwrap();
         let mut state = mechanism.start_state();
-        let rows = loop_rows(&mechanism, &state.q);
+        let rows = loop_rows(&mechanism, &state.q, &state.v).0;
         // Put the velocity on the loops first: take away what the rows see.
         state.v.iter_mut().enumerate().for_each(|(i, v)| *v = 0.3 + 0.2 * i as f64);
         for _ in 0..200 {
@@ -194,7 +129,7 @@ mod tests {
             let v: Vec<f64> = state.v.iter().zip(&a).map(|(v, a)| v + a * t).collect();
             let mut q = state.q.clone();
             mechanism.retract(&state.q, &shift, &mut q);
-            loop_rows(&mechanism, &q).iter().map(|row| dot(row, &v)).collect()
+            loop_rows(&mechanism, &q, &v).0.iter().map(|row| dot(row, &v)).collect()
         };
         let t = 1e-5;
         for (after, before) in speed_at(t).iter().zip(speed_at(-t)) {

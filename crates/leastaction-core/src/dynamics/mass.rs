@@ -12,7 +12,8 @@
 use super::Dynamics;
 use super::aba::invert_spd;
 use crate::mechanism::{JointType, Mechanism, Node};
-use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Sym3, Twist, Vec3, Wrench};
+use crate::scalar::Real;
+use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Twist, Vec3, Wrench};
 
 /// Part of what a pivot could be below which it is rounding. Massless links in a row have axes that line up somewhere, and robots
 /// rest there, at a limit of a right angle: the pivot is then what rounding makes of zero, and is taken as this part.
@@ -20,18 +21,19 @@ const SINGULAR: f64 = 1e-13;
 
 /// An upper bound of a rigid subtree's inertia about an origin: what tells a pivot from rounding.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Bulk {
-    mass: f64,
+pub struct Bulk<T = f64> {
+    mass: T,
     /// Trace of the rotational inertia.
-    turn: f64,
+    turn: T,
 }
 
-impl Bulk {
+impl<T: Real> Bulk<T> {
     /// Of a rigid inertia that was not reduced yet.
+    #[inline(always)]
     #[must_use]
-    pub fn of(rigid: &ArticulatedInertia) -> Self {
-        let trace = |m: &Sym3| m.0[0] + m.0[1] + m.0[2];
-        Self { mass: trace(&rigid.c) / 3.0, turn: trace(&rigid.a) }
+    pub fn of(rigid: &ArticulatedInertia<T>) -> Self {
+        let (c, a) = (&rigid.c.0, &rigid.a.0);
+        Self { mass: (c[0] + c[1] + c[2]) / T::from_f64(3.0), turn: a[0] + a[1] + a[2] }
     }
 
     /// Adds a subtree about the same origin.
@@ -42,17 +44,17 @@ impl Bulk {
     }
 
     /// Adds a subtree whose origin is at `arm`.
-    pub fn add_at(&mut self, part: &Self, arm: Vec3) {
+    pub fn add_at(&mut self, part: &Self, arm: Vec3<T>) {
         self.mass += part.mass;
-        let radius = part.turn.max(0.0).sqrt() + (2.0 * part.mass * arm.dot(arm)).sqrt();
+        let radius = part.turn.maximum(T::zero()).sqrt() + (part.mass * 2.0 * arm.dot(arm)).sqrt();
         self.turn += radius * radius;
     }
 
     /// A pivot along `s`, or the least that can be told from zero.
     #[inline(always)]
     #[must_use]
-    pub fn pivot(&self, d: f64, s: Twist) -> f64 {
-        d.max(SINGULAR * (self.turn * s.ang.dot(s.ang) + 3.0 * self.mass * s.lin.dot(s.lin)))
+    pub fn pivot(&self, d: T, s: Twist<T>) -> T {
+        d.maximum((self.turn * s.ang.dot(s.ang) + self.mass * 3.0 * s.lin.dot(s.lin)) * SINGULAR)
     }
 }
 

@@ -8,16 +8,21 @@ mod crba;
 mod forces;
 mod kinematics;
 mod loop_gap;
+mod loop_motion;
 mod loop_rows;
 mod mass;
 mod observe;
 mod rnea;
+mod states;
 
 pub use kinematics::Kinematics;
 pub use loop_gap::{LoopGap, loop_gaps};
+pub use loop_motion::{LoopMotion, LoopRow};
 pub use loop_rows::{closed_acceleration, mobility};
 pub use mass::{Bulk, TreeMass};
 pub use observe::Observables;
+pub(crate) use states::has_lanes;
+pub use states::{DynamicsLanes, OfStates};
 
 use crate::mechanism::Mechanism;
 use crate::scalar::Real;
@@ -88,15 +93,20 @@ impl<T: Real> Dynamics<T> {
         let k = &self.kinematics;
         for (i, node) in mechanism.tree().nodes.iter().enumerate() {
             let p = k.poses[i].pos;
-            let own = |t: Twist<T>| Twist::new(t.ang, t.lin + t.ang.cross(p));
             let fixed_point = node.kind.turns_about_its_origin();
             for c in node.v..node.v + node.nv {
-                self.own_columns[c] =
-                    if fixed_point { Twist::new(k.columns[c].ang, Vec3::zero()) } else { own(k.columns[c]) };
+                self.own_columns[c] = if fixed_point {
+                    Twist::new(k.columns[c].ang, Vec3::zero())
+                } else {
+                    at(k.columns[c], p)
+                };
             }
-            self.own_velocities[i] = own(k.velocities[i]);
-            self.own_biases[i] = own(k.biases[i]);
-            self.arms[i] = node.parent.map_or(p, |parent| p - k.poses[parent].pos);
+            self.own_velocities[i] = at(k.velocities[i], p);
+            self.own_biases[i] = at(k.biases[i], p);
+            self.arms[i] = match node.parent {
+                None => p,
+                Some(parent) => p - k.poses[parent].pos,
+            };
         }
     }
 
@@ -104,4 +114,10 @@ impl<T: Real> Dynamics<T> {
     pub fn centroidal(observables: &Observables<T>) -> Momentum<T> {
         observables.momentum.about(observables.com)
     }
+}
+
+/// A twist about the point `p`.
+#[inline(always)]
+fn at<T: Real>(t: Twist<T>, p: Vec3<T>) -> Twist<T> {
+    Twist::new(t.ang, t.lin + t.ang.cross(p))
 }

@@ -23,16 +23,38 @@ impl<T: Real> Dynamics<T> {
         self.rnea(mechanism, a, tau);
     }
 
+    /// Forces of several states side by side; the mechanism has turns and slides only.
+    #[inline(always)]
+    pub(super) fn forces_of_states(
+        &mut self,
+        mechanism: &Mechanism,
+        q: &[T],
+        v: &[T],
+        a: &[T],
+        tau: &mut [T],
+    ) {
+        self.kinematics.update_inlined(mechanism, q, v);
+        self.rnea_inlined(mechanism, a, tau);
+    }
+
     /// The two sweeps, with kinematics already at the state.
     fn rnea(&mut self, mechanism: &Mechanism, a: &[T], tau: &mut [T]) {
+        self.rnea_inlined(mechanism, a, tau);
+    }
+
+    #[inline(always)]
+    fn rnea_inlined(&mut self, mechanism: &Mechanism, a: &[T], tau: &mut [T]) {
         let nodes = &mechanism.tree().nodes;
         self.refer_to_joints(mechanism);
         let gravity = Twist::new(Vec3::zero(), -Vec3::constant(mechanism.gravity()));
         for (i, node) in nodes.iter().enumerate() {
-            let base = node.parent.map_or(gravity, |parent| {
-                let a = self.accelerations[parent];
-                Twist::new(a.ang, a.lin + a.ang.cross(self.arms[i]))
-            });
+            let base = match node.parent {
+                None => gravity,
+                Some(parent) => {
+                    let a = self.accelerations[parent];
+                    Twist::new(a.ang, a.lin + a.ang.cross(self.arms[i]))
+                }
+            };
             let mut acc = base + self.own_biases[i];
             for c in node.v..node.v + node.nv {
                 acc += self.own_columns[c] * a[c];

@@ -79,6 +79,10 @@ pub struct ContactForce {
     pub point: [f64; 3],
     /// Distance; negative inside.
     pub gap: f64,
+    /// Its part along the contact's normal.
+    pub normal: f64,
+    /// Speed at which the surfaces slip.
+    pub slip: f64,
 }
 
 /// What steps with contact counted since the start of a run.
@@ -98,7 +102,7 @@ pub struct ContactCounts {
     pub scaled: u64,
     /// Steps cut where friction turned.
     pub turns: u64,
-    /// Contacts between links of one tree that start inside each other: they do not touch in the run.
+    /// Pairs of surfaces that start inside each other: they do not touch until they have parted.
     pub left_out: u64,
     /// Other contacts that start inside: they part at the recovery speed.
     pub inside: u64,
@@ -397,7 +401,8 @@ pub fn expect_rows(mechanism: &Mechanism, integrator: &'static str) -> Result<()
 pub fn placed_start(mechanism: &Mechanism, state: &State) -> Result<State, StepError> {
     let mut placed = state.clone();
     for row in mechanism.rows() {
-        let value = row.value(&placed.q);
+        // Coordinates of loop joints are known once the loops are closed.
+        let Some(value) = row.value(&placed.q) else { continue };
         let bound = value.clamp(row.lower, row.upper);
         let beyond = (value - bound).abs();
         if beyond > 1e-6 {
@@ -409,6 +414,6 @@ pub fn placed_start(mechanism: &Mechanism, state: &State) -> Result<State, StepE
         }
     }
     let State { q, v, .. } = &mut placed;
-    mechanism.follow(q, v);
+    mechanism.follow_at(state.t, q, v);
     Ok(placed)
 }

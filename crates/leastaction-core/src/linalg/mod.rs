@@ -5,6 +5,7 @@
 
 mod banded;
 mod dense;
+mod dropping;
 mod nnls;
 mod qr;
 
@@ -13,6 +14,7 @@ pub use dense::{
     add_mul_vector, add_transposed_mul, add_transposed_mul_vector, axpy, cholesky, cholesky_solve, dot,
     largest, mul, rank, solve, symmetrize,
 };
+pub use dropping::Dropping;
 pub use nnls::{nnls, simplex_least_squares};
 pub use qr::{back_substitute, singular_values, triangular_factor};
 

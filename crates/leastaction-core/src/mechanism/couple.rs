@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::description::{JointRole, ModelDescription, TermDescription};
 use super::follower::{Follower, FollowerLaw, Scalar, distance, scalar};
 use super::validate::Checker;
-use super::{Joint, JointId, Origin, Tendon};
+use super::{Joint, JointId, Motion, Origin, Tendon};
 
 /// A range of a tendon's length below this is no range but a length.
 const NARROW: f64 = 1e-6;
@@ -63,6 +63,33 @@ pub(super) fn resolve(
             resolver.add(coupling.name.clone(), id, follower, law, coupling.origin);
         } else {
             resolver.sum(&element, &coupling.name, coupling.origin, Some(id), &coupling.sum, coupling.value);
+        }
+    }
+    for motion in &model.motions {
+        let element = format!("motion of joint `{}`", motion.joint);
+        let Some(id) = index.get(&motion.joint).copied() else {
+            let message = format!("there is no joint `{}`", motion.joint);
+            resolver.checker.error(motion.origin, &element, message, "name a joint of the tree");
+            continue;
+        };
+        let Some(at) = resolver.scalar(&element, motion.origin, id) else { continue };
+        let law = match motion.speed {
+            Some(speed) if motion.times.is_empty() && speed.is_finite() && motion.from.is_finite() => {
+                Some(Motion::Speed { from: motion.from, speed })
+            }
+            Some(_) => None,
+            None => Motion::through(motion.times.clone(), motion.positions.clone()),
+        };
+        match law {
+            Some(law) => {
+                resolver.add(motion.joint.clone(), id, at, FollowerLaw::Motion(law), motion.origin);
+            }
+            None => resolver.checker.error(
+                motion.origin,
+                &element,
+                "it is neither a speed nor a table of increasing times and as many positions",
+                "give `speed`, or `times` and `positions`, at least two of each",
+            ),
         }
     }
     let mut tendons = Vec::new();

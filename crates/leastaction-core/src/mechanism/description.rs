@@ -138,6 +138,9 @@ pub struct ModelDescription {
     /// Fixed tendons: sums of joint coordinates with a spring, a damper or limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tendons: Vec<TendonDescription>,
+    /// Joints that move as given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub motions: Vec<MotionDescription>,
     /// Named frames fixed in bodies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<FrameDescription>,
@@ -188,6 +191,7 @@ impl ModelDescription {
             constraints: Vec::new(),
             couplings: Vec::new(),
             tendons: Vec::new(),
+            motions: Vec::new(),
             frames: Vec::new(),
             surfaces: Vec::new(),
             half_spaces: Vec::new(),
@@ -568,6 +572,29 @@ pub struct CouplingDescription {
     /// What the sum is held at.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub value: f64,
+    /// Where it was read from.
+    #[serde(skip)]
+    pub origin: Option<Origin>,
+}
+
+/// A joint that moves as given, whatever it takes: at a speed, or through a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MotionDescription {
+    /// A joint of the tree with one coordinate.
+    pub joint: String,
+    /// Its speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+    /// Its position at time zero, with a speed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub from: f64,
+    /// Times of a table, increasing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<f64>,
+    /// Its positions there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub positions: Vec<f64>,
     /// Where it was read from.
     #[serde(skip)]
     pub origin: Option<Origin>,

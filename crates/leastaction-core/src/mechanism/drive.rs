@@ -29,6 +29,13 @@ pub struct DriveEntry {
 }
 
 impl Drive {
+    /// What acts for the whole step under the input `u`: the force, where it does not depend on the motion, else what the law
+    /// of the servo is given.
+    #[must_use]
+    pub fn constant(&self, u: f64) -> f64 {
+        if self.plain || self.law.is_servo() { u } else { self.law.force(u, 0.0, 0.0) }
+    }
+
     /// The drives of all inputs.
     pub(super) fn all(laws: &[InputLaw], joints: &[Joint]) -> Vec<Self> {
         let mut drives: Vec<Self> = laws

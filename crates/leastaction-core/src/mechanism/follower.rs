@@ -1,5 +1,6 @@
 //! [`Follower`]: a coordinate that is a function of others, as mimics, polynomial couplings and tendon equalities make it.
 
+use super::motion::Motion;
 use super::{Joint, JointId, Origin};
 
 /// Where a joint's single coordinate stands.
@@ -30,6 +31,8 @@ pub enum FollowerLaw {
         /// Constant.
         constant: f64,
     },
+    /// A given motion over time.
+    Motion(Motion),
 }
 
 /// A coordinate tied to others. Followers are listed leaders first.
@@ -53,6 +56,7 @@ impl FollowerLaw {
         let (one, many) = match self {
             Self::Polynomial { leader, .. } => (Some(*leader), &[][..]),
             Self::Sum { terms, .. } => (None, &terms[..]),
+            Self::Motion(_) => (None, &[][..]),
         };
         one.into_iter().chain(many.iter().map(|term| term.0))
     }
@@ -60,12 +64,25 @@ impl FollowerLaw {
     /// Value at positions `q`.
     #[must_use]
     pub fn value(&self, q: &[f64]) -> f64 {
+        self.value_from(|at| q[at.q])
+    }
+
+    /// The same where leaders are at `of(leader)`.
+    #[must_use]
+    pub fn value_from(&self, of: impl Fn(Scalar) -> f64) -> f64 {
         match self {
             Self::Polynomial { leader, coefficients, reference } => {
-                horner(coefficients, q[leader.q] - reference)
+                horner(coefficients, of(*leader) - reference)
             }
-            Self::Sum { terms, constant } => terms.iter().fold(*constant, |sum, (s, a)| sum + a * q[s.q]),
+            Self::Sum { terms, constant } => terms.iter().fold(*constant, |sum, (s, a)| sum + a * of(*s)),
+            Self::Motion(motion) => motion.at(0.0)[0],
         }
+    }
+
+    /// The motion, if it is a given one.
+    #[must_use]
+    pub fn motion(&self) -> Option<&Motion> {
+        if let Self::Motion(motion) = self { Some(motion) } else { None }
     }
 
     /// Calls `visit(leader, slope)` for every leader at positions `q`.
@@ -80,6 +97,7 @@ impl FollowerLaw {
                 visit(*leader, taylor(coefficients, value(*leader) - reference)[1]);
             }
             Self::Sum { terms, .. } => terms.iter().for_each(|(s, a)| visit(*s, *a)),
+            Self::Motion(_) => {}
         }
     }
 
@@ -90,7 +108,7 @@ impl FollowerLaw {
             Self::Polynomial { leader, coefficients, reference } => {
                 2.0 * taylor(coefficients, q[leader.q] - reference)[2]
             }
-            Self::Sum { .. } => 0.0,
+            Self::Sum { .. } | Self::Motion(_) => 0.0,
         }
     }
 
@@ -111,6 +129,7 @@ impl FollowerLaw {
                 horner(&series, delta(*leader))
             }
             Self::Sum { terms, .. } => terms.iter().map(|(s, a)| a * delta(*s)).sum(),
+            Self::Motion(_) => 0.0,
         }
     }
 
@@ -119,7 +138,7 @@ impl FollowerLaw {
     pub fn is_linear(&self) -> bool {
         match self {
             Self::Polynomial { coefficients, .. } => coefficients[2..].iter().all(|c| *c == 0.0),
-            Self::Sum { .. } => true,
+            Self::Sum { .. } | Self::Motion(_) => true,
         }
     }
 }

@@ -13,6 +13,7 @@ mod id;
 mod joint;
 mod law;
 mod law_description;
+mod motion;
 mod parameter;
 mod problem;
 mod row;
@@ -39,11 +40,12 @@ pub use law::{Activation, InputLaw, LawSlopes, SpeedLine, cut};
 pub use law_description::{
     ActivationDescription, ActivationKind, Affine, LawDescription, SpeedLineDescription,
 };
+pub use motion::Motion;
 pub use parameter::{Parameter, UnknownParameter};
 #[doc(hidden)]
 pub use problem::Problems;
 pub use problem::{ModelError, Problem, Severity, nearest};
-pub use row::{Member, Row, RowOf};
+pub use row::{Member, Row, RowOf, turn};
 pub use state::{State, WarmStart};
 pub use surface_description::{
     ContactDescription, DEFAULT_FRICTION, HalfSpaceDescription, SurfaceDescription, SurfaceShape,
@@ -369,16 +371,26 @@ impl Mechanism {
     /// Puts the coordinates that follow others, and their rates, where those they follow say; the answer is by how much a
     /// value changed, at most.
     pub fn follow(&self, q: &mut [f64], v: &mut [f64]) -> f64 {
+        self.follow_at(0.0, q, v)
+    }
+    /// The same at a time, which says where driven joints are.
+    pub fn follow_at(&self, t: f64, q: &mut [f64], v: &mut [f64]) -> f64 {
         let mut moved = 0.0f64;
         for follower in &self.followers {
-            let value = follower.law.value(q);
-            let mut rate = 0.0;
+            let (mut value, mut rate) = (follower.law.value(q), 0.0);
             follower.law.slopes(q, |leader, slope| rate += slope * v[leader.v]);
+            if let Some(motion) = follower.law.motion() {
+                [value, rate, _] = motion.at(t);
+            }
             let at = follower.at;
             moved = moved.max((value - q[at.q]).abs()).max((rate - v[at.v]).abs());
             (q[at.q], v[at.v]) = (value, rate);
         }
         moved
+    }
+    /// Joints that move as given, in the order of the followers.
+    pub fn driven(&self) -> impl Iterator<Item = (&Follower, &Motion)> {
+        self.followers.iter().filter_map(|follower| Some((follower, follower.law.motion()?)))
     }
     /// Named frames.
     #[must_use]

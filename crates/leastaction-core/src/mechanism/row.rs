@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::follower::{Follower, FollowerLaw, Scalar};
 use super::{Joint, JointId, JointType, Tendon};
+use crate::scalar::elementary;
 
 /// A member of a row: a coordinate with friction of its own that moves with the row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +41,22 @@ pub enum RowOf {
         /// Coordinates and factors.
         terms: Vec<(Scalar, f64)>,
     },
+    /// The angle of a ball's whole rotation, from 0 to π.
+    Turn {
+        /// The joint.
+        joint: JointId,
+        /// Its first coordinates.
+        at: Scalar,
+    },
+    /// A coordinate of a loop joint, which the tree's coordinates say only by where they put its two sides.
+    Loop {
+        /// The joint.
+        joint: JointId,
+        /// Coordinate within the joint.
+        part: usize,
+        /// Its friction.
+        friction: f64,
+    },
 }
 
 /// A scalar with dry friction or limits.
@@ -60,32 +77,15 @@ pub struct Row {
 }
 
 impl Row {
-    /// Its value at positions `q`.
+    /// Its value at positions `q`; none for coordinates of loop joints, which [`LoopMotion`](crate::dynamics::LoopMotion) knows.
     #[inline]
     #[must_use]
-    pub fn value(&self, q: &[f64]) -> f64 {
+    pub fn value(&self, q: &[f64]) -> Option<f64> {
         match &self.of {
-            RowOf::Coordinate { at, .. } => q[at.q],
-            RowOf::Tendon { terms, .. } => terms.iter().map(|(s, a)| a * q[s.q]).sum(),
-        }
-    }
-
-    /// Its rate at velocities `v`, and in the same way its acceleration, or the part of a force along it.
-    #[inline]
-    #[must_use]
-    pub fn rate(&self, v: &[f64]) -> f64 {
-        match &self.of {
-            RowOf::Coordinate { at, .. } => v[at.v],
-            RowOf::Tendon { terms, .. } => terms.iter().map(|(s, a)| a * v[s.v]).sum(),
-        }
-    }
-
-    /// Adds `x` times its gradient to generalised forces.
-    #[inline]
-    pub fn add_force(&self, x: f64, forces: &mut [f64]) {
-        match &self.of {
-            RowOf::Coordinate { at, .. } => forces[at.v] += x,
-            RowOf::Tendon { terms, .. } => terms.iter().for_each(|(s, a)| forces[s.v] += a * x),
+            RowOf::Coordinate { at, .. } => Some(q[at.q]),
+            RowOf::Tendon { terms, .. } => Some(terms.iter().map(|(s, a)| a * q[s.q]).sum()),
+            RowOf::Turn { at, .. } => Some(turn(&q[at.q..at.q + 4]).0),
+            RowOf::Loop { .. } => None,
         }
     }
 
@@ -102,7 +102,7 @@ impl Row {
     pub fn coordinate(&self) -> Option<Scalar> {
         match &self.of {
             RowOf::Coordinate { at, .. } => Some(*at),
-            RowOf::Tendon { .. } => None,
+            _ => None,
         }
     }
 
@@ -130,9 +130,20 @@ impl Row {
                 .iter()
                 .map(|m| m.friction * m.follower.map_or(1.0, |f| total_slope(followers, f, q)).abs())
                 .sum(),
-            RowOf::Tendon { .. } => 0.0,
+            RowOf::Loop { friction, .. } => *friction,
+            RowOf::Tendon { .. } | RowOf::Turn { .. } => 0.0,
         }
     }
+}
+
+/// Angle and axis of the rotation of a quaternion; no axis where there is no rotation.
+#[must_use]
+pub fn turn(q: &[f64]) -> (f64, [f64; 3]) {
+    let sign = if q[0] < 0.0 { -1.0 } else { 1.0 };
+    let v = [sign * q[1], sign * q[2], sign * q[3]];
+    let sine = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
+    let axis = if sine > 0.0 { v.map(|x| x / sine) } else { [0.0; 3] };
+    (2.0 * elementary::atan2(sine, q[0].abs()), axis)
 }
 
 /// Slope of a follower with respect to the coordinate at the head of its chain.
@@ -177,12 +188,28 @@ pub(super) fn rows(joints: &[Joint], followers: &[Follower], tendons: &[Tendon],
     let (groups, heads) = groups(followers);
     let scalars = joints.iter().enumerate().filter(|(_, j)| j.role == super::JointRole::Tree);
     for (id, joint) in scalars {
-        if matches!(joint.kind, JointType::Spherical | JointType::Floating) {
+        if joint.kind == JointType::Spherical {
+            let limit = joint.limits.as_ref().filter(|l| limits && l.upper[0] < std::f64::consts::PI);
+            if let Some(limit) = limit {
+                out.push(Row {
+                    name: joint.name.clone(),
+                    of: RowOf::Turn { joint: JointId::new(id), at: Scalar { q: joint.q, v: joint.v } },
+                    lower: f64::NEG_INFINITY,
+                    upper: limit.upper[0],
+                    restitution: limit.restitution,
+                    rubs: false,
+                });
+            }
+            continue;
+        }
+        if joint.kind == JointType::Floating {
             continue;
         }
         for part in 0..joint.kind.nv() {
             let at = Scalar { q: joint.q + part, v: joint.v + part };
-            if heads.contains_key(&at.v) {
+            // What moves as given has no say in it.
+            let given = followers.iter().any(|f| f.at == at && f.law.motion().is_some());
+            if heads.contains_key(&at.v) || given {
                 continue;
             }
             let name = joint.coordinate_label(part);
@@ -203,6 +230,23 @@ pub(super) fn rows(joints: &[Joint], followers: &[Follower], tendons: &[Tendon],
                 restitution: 0.0,
                 rubs: false,
             });
+        }
+    }
+    for (id, joint) in joints.iter().enumerate().filter(|(_, j)| j.role == super::JointRole::Loop) {
+        if matches!(joint.kind, JointType::Spherical | JointType::Floating) {
+            continue;
+        }
+        for part in 0..joint.kind.nv() {
+            let limit = joint.limits.as_ref().filter(|_| limits && joint.kind != JointType::Continuous);
+            let free = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
+            let (lower, upper, restitution) =
+                limit.map_or(free, |l| (l.lower[part], l.upper[part], l.restitution));
+            let friction = joint.friction[part];
+            if friction > 0.0 || lower > f64::NEG_INFINITY || upper < f64::INFINITY {
+                let name = joint.coordinate_label(part);
+                let of = RowOf::Loop { joint: JointId::new(id), part, friction };
+                out.push(Row { name, of, lower, upper, restitution, rubs: friction > 0.0 });
+            }
         }
     }
     out

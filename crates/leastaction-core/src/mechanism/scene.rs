@@ -312,7 +312,7 @@ fn target(surface: &Placed<'_>) -> Option<Against> {
             let end = |s: f64| pose.point(Vec3([0.0, 0.0, 0.5 * s * length]));
             Some(Against::Capsule { segment: [end(-1.0), end(1.0)], radius: *radius })
         }
-        SurfaceShape::Box { size } => Some(Against::Box { pose, half: Vec3(*size) * 0.5 }),
+        SurfaceShape::Box { size } => Some(Against::Box { pose, half: Vec3(*size) * 0.5, entered: None }),
         _ => None,
     }
 }
@@ -328,29 +328,24 @@ impl Scene {
         self.push(surface, None, against, material);
     }
 
-    /// Contacts of two surfaces; false if their shapes do not meet.
+    /// The contact of two surfaces; false if their shapes do not meet.
     fn between(&mut self, a: &Placed<'_>, b: &Placed<'_>) -> bool {
-        let flat_only = |x: &Placed<'_>| {
-            matches!(
-                x.of.shape,
-                SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } | SurfaceShape::Points { .. }
-            )
-        };
-        let (to_a, to_b) = (target(a), target(b));
-        if flat_only(a) || flat_only(b) || (to_a.is_none() && to_b.is_none()) {
-            return false;
-        }
+        let (Some(to_a), Some(to_b)) = (target(a), target(b)) else { return false };
         let of = |x: &Placed<'_>| (x.of.friction, x.of.restitution, x.of.priority);
         let material = combined(of(a), of(b));
         self.pairs.push([a.name.clone(), b.name.clone()]);
-        // The tips of each against the other. A sphere is a tip itself: one way is enough.
-        let is_sphere = |x: &Placed<'_>| matches!(x.of.shape, SurfaceShape::Sphere { .. });
-        if let Some(against) = to_b.filter(|_| !is_sphere(b) || is_sphere(a) || to_a.is_none()) {
-            self.push(a, b.body, against, material);
-        }
-        if let Some(against) = to_a.filter(|_| !is_sphere(a) || to_b.is_none()) {
-            self.push(b, a.body, against, material);
-        }
+        // A sphere is a tip of its own; other shapes touch by what their pose makes of them.
+        let (from, to, against) =
+            if matches!(b.of.shape, SurfaceShape::Sphere { .. }) { (b, a, to_a) } else { (a, b, to_b) };
+        let tip = match &from.of.shape {
+            SurfaceShape::Capsule { radius, length } => {
+                Tip::Capsule { half: Vec3([0.0, 0.0, 0.5 * length]), radius: *radius }
+            }
+            SurfaceShape::Box { size } => Tip::Box { axes: Mat3::identity(), half: Vec3(*size) * 0.5 },
+            SurfaceShape::Sphere { radius } => Tip::Sphere { radius: *radius },
+            _ => return false,
+        };
+        self.push_tip(from, (Vec3::zero(), tip), to.body, against, material);
         true
     }
 
@@ -361,18 +356,29 @@ impl Scene {
         against: Against,
         (friction, restitution): (f64, f64),
     ) {
-        for (center, tip) in tips(&surface.of.shape) {
-            self.contacts.push(Contact {
-                body: surface.body,
-                center: surface.pose.point(center),
-                tip: tip.turned(&surface.pose.rot),
-                other,
-                against,
-                friction,
-                restitution,
-                pair: self.pairs.len() - 1,
-            });
+        for tip in tips(&surface.of.shape) {
+            self.push_tip(surface, tip, other, against, (friction, restitution));
         }
+    }
+
+    fn push_tip(
+        &mut self,
+        surface: &Placed<'_>,
+        (center, tip): (Vec3, Tip),
+        other: Option<BodyId>,
+        against: Against,
+        (friction, restitution): (f64, f64),
+    ) {
+        self.contacts.push(Contact {
+            body: surface.body,
+            center: surface.pose.point(center),
+            tip: tip.turned(&surface.pose.rot),
+            other,
+            against,
+            friction,
+            restitution,
+            pair: self.pairs.len() - 1,
+        });
     }
 }
 

@@ -410,6 +410,15 @@ impl<'a> Checker<'a> {
                 self.error(at, element, message, "give one number, or one per coordinate");
             }
         }
+        if joint.kind == JointType::Spherical {
+            let each = |list: &Option<PerCoordinate>| matches!(list, Some(PerCoordinate::Each(_)));
+            let below = limits.lower.as_ref().is_some_and(|low| low.at(0) > 0.0);
+            let none = limits.upper.as_ref().is_some_and(|high| high.at(0) <= 0.0);
+            if each(&limits.lower) || each(&limits.upper) || below || none {
+                let message = "the limit of a ball is the largest angle of its whole rotation";
+                self.error(at, element, message, "give one positive number as `upper`, and no `lower`");
+            }
+        }
         if let (Some(lower), Some(upper)) = (&limits.lower, &limits.upper) {
             for i in 0..nv {
                 if lower.at(i) > upper.at(i) {

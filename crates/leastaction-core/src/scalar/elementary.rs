@@ -6,18 +6,18 @@
 //! and so is what remains of huge angles.
 
 /// Angles beyond are reduced by `libm`: a million turns.
-const LARGE: f64 = 1e6;
+pub(crate) const LARGE: f64 = 1e6;
 
 /// π/2 in three parts; a multiple below 2²⁰ of the first two is exact.
-const HALF_PI: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
+pub(crate) const HALF_PI: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
 /// 2/π.
-const PER_QUARTER: f64 = std::f64::consts::FRAC_2_PI;
+pub(crate) const PER_QUARTER: f64 = std::f64::consts::FRAC_2_PI;
 /// Added to a number below 2⁵¹ it rounds it to an integer, which is then in the last bits.
-const ROUND: f64 = 6755399441055744.0;
+pub(crate) const ROUND: f64 = 6755399441055744.0;
 
 // Polynomials in r² that minimise the largest error for |r| ≤ π/4 (exchange algorithm, 200 bits): relative to r it is 2⁻⁵⁷ for
 // (sin r − r)/r³, and 2⁻⁶² for (cos r − 1 + r²/2)/r⁴.
-const SIN: [f64; 6] = [
+pub(crate) const SIN: [f64; 6] = [
     -0.1666666666666664,
     0.008333333333323662,
     -0.00019841269830144618,
@@ -25,7 +25,7 @@ const SIN: [f64; 6] = [
     -2.5050734582553737e-08,
     1.5894711227396074e-10,
 ];
-const COS: [f64; 6] = [
+pub(crate) const COS: [f64; 6] = [
     0.04166666666666665,
     -0.001388888888888284,
     2.4801587294627947e-05,

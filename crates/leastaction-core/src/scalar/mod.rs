@@ -35,6 +35,9 @@ pub trait Real:
     /// True for types that kernels with a compile-time order are compiled for; others share one path per kernel.
     const FAST: bool = false;
 
+    /// True for lanes that hold different states: kernels leave out what such lanes are never asked for.
+    const STATES: bool = false;
+
     /// The constant `x`.
     fn from_f64(x: f64) -> Self;
     /// The plain value, without derivatives: what branches are decided on.
@@ -56,6 +59,19 @@ pub trait Real:
     #[inline(always)]
     fn is_zero(self) -> bool {
         self.value() == 0.0
+    }
+
+    /// Magnitude.
+    #[must_use]
+    #[inline(always)]
+    fn abs(self) -> Self {
+        if self.value() < 0.0 { -self } else { self }
+    }
+    /// The larger of the two; `self` where `b` is not a number.
+    #[must_use]
+    #[inline(always)]
+    fn maximum(self, b: Self) -> Self {
+        if b.value() > self.value() { b } else { self }
     }
 
     /// `self * b + c`. Plain numbers round twice, as written; lanes on a processor that can round once.
@@ -106,6 +122,14 @@ impl Real for f64 {
     #[inline(always)]
     fn value(self) -> f64 {
         self
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        f64::abs(self)
+    }
+    #[inline(always)]
+    fn maximum(self, b: Self) -> Self {
+        f64::max(self, b)
     }
     #[inline(always)]
     fn sqrt(self) -> Self {

@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign};
 
 use super::vec3::dot3;
 use super::{Mat3, Momentum, Pose, Twist, Vec3, Wrench};
-use crate::scalar::{Real, by_entry};
+use crate::scalar::Real;
 
 /// A symmetric 3×3 matrix: `xx, yy, zz, xy, xz, yz`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,8 +53,17 @@ impl<T: Real> Sym3<T> {
     #[inline(always)]
     #[must_use]
     pub fn plus(&self, b: &Self) -> Self {
-        let at = |i: usize| self.0[i] + b.0[i];
-        Self([at(0), at(1), at(2), at(3), at(4), at(5)])
+        let mut out = *self;
+        for i in 0..6 {
+            out.0[i] += b.0[i];
+        }
+        out
+    }
+    /// `A − x yᵀ` where `x yᵀ` is symmetric.
+    #[inline(always)]
+    fn minus_outer(&self, x: Vec3<T>, y: Vec3<T>) -> Self {
+        let (s, [x0, x1, x2], [y0, y1, y2]) = (&self.0, x.0, y.0);
+        Self([s[0] - x0 * y0, s[1] - x1 * y1, s[2] - x2 * y2, s[3] - x0 * y1, s[4] - x0 * y2, s[5] - x1 * y2])
     }
 }
 
@@ -215,17 +224,18 @@ impl<T: Real> ArticulatedInertia<T> {
         let rc = [arm.cross(Vec3(c.0[0])), arm.cross(Vec3(c.0[1])), arm.cross(Vec3(c.0[2]))];
         let b = self.b + Mat3::from_columns(rc[0], rc[1], rc[2]);
         // r̂ Bᵀ has columns r × (rows of B); −B' r̂ has rows r × (rows of B').
-        let p: [Vec3<T>; 3] = by_entry(|i| arm.cross(Vec3(self.b.0[i])));
-        let q: [Vec3<T>; 3] = by_entry(|i| arm.cross(Vec3(b.0[i])));
-        let entry = |i: usize, j: usize| p[j][i] + q[i][j];
+        let [p, q, r] = self.b.0;
+        let (p, q, r) = (arm.cross(Vec3(p)).0, arm.cross(Vec3(q)).0, arm.cross(Vec3(r)).0);
+        let [u, v, w] = b.0;
+        let (u, v, w) = (arm.cross(Vec3(u)).0, arm.cross(Vec3(v)).0, arm.cross(Vec3(w)).0);
         let a = &self.a.0;
         let a = Sym3([
-            a[0] + entry(0, 0),
-            a[1] + entry(1, 1),
-            a[2] + entry(2, 2),
-            a[3] + entry(0, 1),
-            a[4] + entry(0, 2),
-            a[5] + entry(1, 2),
+            a[0] + (p[0] + u[0]),
+            a[1] + (q[1] + v[1]),
+            a[2] + (r[2] + w[2]),
+            a[3] + (q[0] + u[1]),
+            a[4] + (r[0] + u[2]),
+            a[5] + (r[1] + v[2]),
         ]);
         Self { a, b, c: self.c }
     }
@@ -233,19 +243,11 @@ impl<T: Real> ArticulatedInertia<T> {
     #[inline(always)]
     #[must_use]
     pub fn minus_outer(&self, u: Wrench<T>, w: Wrench<T>) -> Self {
-        let sym = |s: &Sym3<T>, x: Vec3<T>, y: Vec3<T>| {
-            let ([x0, x1, x2], [y0, y1, y2]) = (x.0, y.0);
-            let s = &s.0;
-            Sym3([
-                s[0] - x0 * y0,
-                s[1] - x1 * y1,
-                s[2] - x2 * y2,
-                s[3] - x0 * y1,
-                s[4] - x0 * y2,
-                s[5] - x1 * y2,
-            ])
-        };
-        Self { a: sym(&self.a, u.ang, w.ang), b: self.b - u.ang.outer(w.lin), c: sym(&self.c, u.lin, w.lin) }
+        Self {
+            a: self.a.minus_outer(u.ang, w.ang),
+            b: self.b - u.ang.outer(w.lin),
+            c: self.c.minus_outer(u.lin, w.lin),
+        }
     }
 }
 

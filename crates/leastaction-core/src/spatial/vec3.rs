@@ -69,8 +69,8 @@ impl<T: Real> Vec3<T> {
     /// Outer product `a bᵀ`.
     #[inline(always)]
     pub fn outer(self, b: Self) -> Mat3<T> {
-        let row = |i: usize| [self.0[i] * b.0[0], self.0[i] * b.0[1], self.0[i] * b.0[2]];
-        Mat3([row(0), row(1), row(2)])
+        let ([x, y, z], [u, v, w]) = (self.0, b.0);
+        Mat3([[x * u, x * v, x * w], [y * u, y * v, y * w], [z * u, z * v, z * w]])
     }
 }
 
@@ -149,6 +149,7 @@ impl<T: Real> Mat3<T> {
         Vec3([a[2][1] - a[1][2], a[0][2] - a[2][0], a[1][0] - a[0][1]]).scale(0.5)
     }
     /// Determinant.
+    #[inline(always)]
     pub fn determinant(&self) -> T {
         Vec3(self.0[0]).dot(Vec3(self.0[1]).cross(Vec3(self.0[2])))
     }

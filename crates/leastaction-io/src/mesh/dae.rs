@@ -157,10 +157,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn part(&self, part: Node<'a, 'i>) -> Result<(Vec<[f64; 3]>, Vec<[u32; 3]>), MeshError> {
         let missing = || damaged("a list of polygons of the Collada file has no positions");
         let offset = |input: Node<'_, '_>| {
-            input.attribute("offset").and_then(|x| x.parse::<usize>().ok()).unwrap_or(0)
+            input.attribute("offset").and_then(|x| x.parse::<u32>().ok()).unwrap_or(0) as usize
         };
         let inputs: Vec<Node<'a, 'i>> = children(part, "input").collect();
-        let stride = inputs.iter().map(|input| offset(*input)).max().unwrap_or(0) + 1;
+        // An offset that no list is long enough for leaves no whole corner.
+        let stride = inputs.iter().map(|input| offset(*input)).max().unwrap_or(0).saturating_add(1);
         let own =
             inputs.iter().find(|input| input.attribute("semantic") == Some("VERTEX")).ok_or_else(missing)?;
         let vertices = self.target(*own).ok_or_else(missing)?;

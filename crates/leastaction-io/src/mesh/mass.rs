@@ -123,6 +123,9 @@ impl Mesh {
         }
         let [xx, yy, zz] = [second[0][0], second[1][1], second[2][2]];
         let inertia = [yy + zz, xx + zz, xx + yy, -second[0][1], -second[0][2], -second[1][2]];
+        if !com.0.iter().chain(&inertia).all(|x| x.is_finite()) {
+            return Err(nothing("the mesh is too large: its inertia is not a finite number".into()));
+        }
         Ok(MassProperties { mass, com: com.0, inertia })
     }
 }

@@ -93,10 +93,12 @@ fn mesh<'a>(
     } else {
         format!("{directory}/{file}")
     };
+    // Drawings never stop a model: a scale that is no number is none.
+    let finite = |scale: &[f64; 3]| scale.iter().all(|x| x.is_finite());
     let turn = element.text("refquat").and_then(parse_array).and_then(unit_quaternion);
     let mesh = MeshAsset {
         file,
-        scale: say("scale").and_then(parse_array).unwrap_or([1.0; 3]),
+        scale: say("scale").and_then(parse_array).filter(finite).unwrap_or([1.0; 3]),
         inertia: say("inertia").unwrap_or("legacy").to_owned(),
         reference: (
             element.text("refpos").and_then(parse_array).unwrap_or([0.0; 3]),

@@ -98,6 +98,10 @@ fn fromto(reader: &mut Reader, item: &Item, kind: &str) -> Option<(Placement, f6
         return None;
     };
     let half = crate::frames::norm(along) / 2.0;
+    if !half.is_finite() {
+        fault(reader, item, "fromto", "the two points of `fromto` are too far apart", "move one of them");
+        return None;
+    }
     Some((Placement { p: scale(add(from, to), 0.5), q: from_z(direction) }, half))
 }
 

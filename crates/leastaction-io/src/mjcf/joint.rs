@@ -141,8 +141,8 @@ fn limits(
             limits.lower = Some(PerCoordinate::One(low * angle - reference));
             limits.upper = Some(PerCoordinate::One(high * angle - reference));
         } else if reader.settings.limits {
-            let what = "the cone that limits a ball joint is left out";
-            reader.left_out(item.id, what, "remove `range`, or use hinges with limits");
+            // MuJoCo limits the angle of the whole rotation, and reads it from the larger of the two numbers.
+            limits.upper = Some(PerCoordinate::One(low.max(high) * angle));
         }
     }
     if scalar && let Some([low, high]) = reader.limited(item, "actuatorfrclimited", "actuatorfrcrange") {

@@ -94,7 +94,9 @@ fn forces(
     if let Some([low, high]) = reader.limited(item, "limited", "range")
         && reader.settings.limits
     {
-        (tendon.lower, tendon.upper) = (Some(low - offset), Some(high - offset));
+        // An infinite bound is none.
+        let bound = |x: f64| x.is_finite().then_some(x - offset);
+        (tendon.lower, tendon.upper) = (bound(low), bound(high));
     }
     tendon
 }

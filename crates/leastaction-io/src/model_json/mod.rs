@@ -120,6 +120,9 @@ fn set_origins(tree: &Tree<'_>, findings: &Findings<'_>, model: &mut ModelDescri
     for (law, at) in model.laws.iter_mut().zip(places("laws")) {
         law.origin = findings.origin(at);
     }
+    for (motion, at) in model.motions.iter_mut().zip(places("motions")) {
+        motion.origin = findings.origin(at);
+    }
     for (coupling, at) in model.couplings.iter_mut().zip(places("couplings")) {
         coupling.origin = findings.origin(at);
     }

@@ -62,6 +62,7 @@ pub(super) const MODEL: Shape = Shape::Struct(&[
     may("constraints", Shape::List(&CONSTRAINT)),
     may("couplings", Shape::List(&COUPLING)),
     may("tendons", Shape::List(&TENDON)),
+    may("motions", Shape::List(&MOTION)),
     may("frames", Shape::List(&FRAME)),
     may("surfaces", Shape::List(&SURFACE)),
     may("half_spaces", Shape::List(&HALF_SPACE)),
@@ -199,6 +200,14 @@ const COUPLING: Shape = Shape::Struct(&[
     may("reference", Shape::Vector(2)),
     may("sum", Shape::List(&TERM)),
     may("value", Shape::Number),
+]);
+
+const MOTION: Shape = Shape::Struct(&[
+    must("joint", Shape::Text),
+    optional("speed", Shape::Number),
+    may("from", Shape::Number),
+    may("times", Shape::Numbers),
+    may("positions", Shape::Numbers),
 ]);
 
 const TERM: Shape = Shape::Struct(&[must("joint", Shape::Text), must("coefficient", Shape::Number)]);

@@ -1,7 +1,10 @@
 //! The interval problem: momenta, joints and contacts between two nodes. (9.10)
 
+use super::super::constraint::coordinate_row;
 use super::super::forces::about_point;
-use super::super::ldu::{Six, angular, dot, linear};
+use super::super::geometry::Side;
+use super::super::layout::Layout;
+use super::super::ldu::{Six, angular, dot, linear, six};
 use super::super::newton::widest;
 use super::super::residual::{assemble, evaluate};
 use super::super::rotation_map::RotationMap;
@@ -11,6 +14,7 @@ use super::item::Kind;
 use super::memory::ContactMemory;
 use super::rows::Between;
 use super::solve::Problem;
+use crate::mechanism::JointType;
 
 /// The problem with everything it works on.
 pub(crate) struct Interval<'a> {
@@ -28,7 +32,7 @@ impl Interval<'_> {
         for (law, known) in ws.step.law.iter_mut().zip(&mem.known) {
             law.f0 = *known;
         }
-        for (item, probe) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active) {
+        for (item, probe) in mem.taking_part() {
             match item.kind {
                 Kind::Pair { .. } => {
                     for x in 0..2 {
@@ -54,7 +58,11 @@ impl Interval<'_> {
             poses: &ws.trial.poses,
             w: &ws.iterate.w,
         };
-        for (item, probe) in mem.items.iter().zip(&mut mem.probes).filter(|(_, probe)| probe.active) {
+        for &k in &mem.live {
+            let (item, probe) = (&mem.items[k], &mut mem.probes[k]);
+            if !probe.active {
+                continue;
+            }
             match item.kind {
                 Kind::Pair { .. } => between.measure(item, probe),
                 Kind::Limit { at, sign, value } => {
@@ -73,7 +81,7 @@ impl Interval<'_> {
         for (law, known) in ws.step.law.iter_mut().zip(&mem.known) {
             law.f0 = *known;
         }
-        for (item, probe) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active) {
+        for (item, probe) in mem.taking_part() {
             if let Kind::Pair { .. } = item.kind {
                 for x in 0..2 {
                     if let Some(i) = item.links[x] {
@@ -119,7 +127,7 @@ pub(crate) fn impulse_scale(momenta: &[Six], mem: &ContactMemory, max_mass: f64)
 /// Sum of the squares of the law's residuals, as speeds of the model.
 pub(crate) fn law_squares(mem: &ContactMemory) -> f64 {
     let mut sum = 0.0;
-    for (item, probe) in mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active) {
+    for (item, probe) in mem.taking_part() {
         let scale = item.arm / (item.rho * mem.options.speed);
         sum += probe.residual.iter().map(|r| (r * scale) * (r * scale)).sum::<f64>();
     }
@@ -151,7 +159,8 @@ impl Problem for Interval<'_> {
 
     fn direction(&mut self) -> bool {
         let Self { ws, mem, state, map } = self;
-        let ContactMemory { items, probes, layout, graph, ldu, system, smoothing, change, .. } = &mut **mem;
+        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, change, .. } =
+            &mut **mem;
         let base = ws.layout.closures.len();
         if base == 0 && !layout.closures.is_empty() {
             ldu.clear();
@@ -184,7 +193,11 @@ impl Problem for Interval<'_> {
                 ldu.cc[c][r][r] = 1.0;
             }
         }
-        for (item, probe) in items.iter().zip(probes.iter_mut()).filter(|(_, probe)| probe.active) {
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &mut probes[k]);
+            if !probe.active {
+                continue;
+            }
             match item.kind {
                 Kind::Pair { .. } => {
                     between.slopes(item, probe);
@@ -209,7 +222,7 @@ impl Problem for Interval<'_> {
         if layout.row_tolerance > super::super::ldu::RANK_TOLERANCE {
             ws.step.kept.copy_from_slice(&ldu.kept[..base]);
         }
-        if !propose(items, probes, system) {
+        if !propose(live, items, probes, system) {
             return false;
         }
         // Changes of the interval velocities.
@@ -229,11 +242,11 @@ impl Problem for Interval<'_> {
 
     fn keep(&mut self) {
         self.ws.base.copy_from(&self.ws.iterate);
-        self.mem.probes.iter_mut().for_each(|p| p.base = p.gam);
+        self.mem.keep_impulses();
     }
 
     fn take(&mut self, length: f64) {
-        let Self { ws, mem, .. } = self;
+        let Self { ws, mem, state, .. } = self;
         let (base, iterate, system) = (&ws.base, &mut ws.iterate, &mem.system);
         let towards = |from: f64, to: f64| if length == 1.0 { to } else { from + length * (to - from) };
         for i in 0..base.w.len() {
@@ -247,11 +260,8 @@ impl Problem for Interval<'_> {
                 iterate.lam[c][k] = towards(base.lam[c][k], system.closure[c][k]);
             }
         }
-        for probe in mem.probes.iter_mut().filter(|p| p.active) {
-            for k in 0..3 {
-                probe.gam[k] = probe.base[k] + length * probe.change[k];
-            }
-        }
+        drop_free_parts(&ws.layout, &state.side, &mut iterate.wrench);
+        mem.move_impulses(length);
     }
 
     fn largest_speed(&self) -> f64 {
@@ -263,10 +273,30 @@ impl Problem for Interval<'_> {
     }
 }
 
+/// A joint bears nothing along its own coordinates. Contacts are so stiff in the matrix that rounding leaves a billionth there, and
+/// the equations of the links would not notice.
+pub(crate) fn drop_free_parts(layout: &Layout, side: &Side, wrenches: &mut [Six]) {
+    for (i, link) in layout.links.iter().enumerate() {
+        let (joint, wrench) = (&link.joint, &mut wrenches[i]);
+        if joint.rows.has_rows {
+            continue;
+        }
+        if joint.kind == JointType::Floating {
+            *wrench = [0.0; 6];
+            continue;
+        }
+        for c in 0..joint.kind.nv() {
+            let row = coordinate_row(joint.kind, &side.joints[i], c);
+            let n = six(row.ang_b, row.lin);
+            let part = dot(&n, wrench) / dot(&n, &n);
+            wrench.iter_mut().zip(&n).for_each(|(w, n)| *w -= part * n);
+        }
+    }
+}
+
 /// Largest velocity of an active contact, as a speed.
 pub(crate) fn largest_speed(mem: &ContactMemory) -> f64 {
-    let active = mem.items.iter().zip(&mem.probes).filter(|(_, probe)| probe.active);
-    active.fold(0.0, |m, (item, p)| p.u.iter().fold(m, |m: f64, u| m.max(u.abs() * item.arm)))
+    mem.taking_part().fold(0.0, |m, (item, p)| p.u.iter().fold(m, |m: f64, u| m.max(u.abs() * item.arm)))
 }
 
 /// A contact in the matrix: into the block of its link, or as rows of a closure between two.
@@ -310,11 +340,16 @@ pub(crate) fn add_pair(
 
 /// Proposed changes of the impulses after a solve; false if one is not finite.
 pub(crate) fn propose(
+    live: &[usize],
     items: &[super::item::Item],
     probes: &mut [super::memory::Probe],
     system: &super::super::ldu::System,
 ) -> bool {
-    for (item, probe) in items.iter().zip(probes).filter(|(_, probe)| probe.active) {
+    for &k in live {
+        let (item, probe) = (&items[k], &mut probes[k]);
+        if !probe.active {
+            continue;
+        }
         probe.change = [0.0; 3];
         match (item.kind, probe.place) {
             (Kind::Pair { .. }, Some((c, first))) => {

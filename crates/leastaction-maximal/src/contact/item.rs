@@ -2,7 +2,8 @@
 
 use super::super::coordinate::is_angle;
 use super::super::layout::{Attachment, Layout};
-use crate::contact_law::{Against, Tip};
+use super::cluster::Cluster;
+use crate::contact_law::{Against, Solid, Tip};
 use crate::mechanism::{BodyId, Contact, Mechanism};
 use crate::spatial::{Pose, Vec3};
 
@@ -19,6 +20,7 @@ pub(crate) struct Coordinate {
 
 /// What an item is.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all items are pairs")]
 pub(crate) enum Kind {
     /// A tip against something: three rows.
     Pair { tip: Tip, center: Vec3, against: Against },
@@ -42,6 +44,8 @@ pub(crate) struct Item {
     pub(crate) reach: [f64; 2],
     /// Rates of the item times this are speeds: the length of the model for angles.
     pub(crate) arm: f64,
+    /// True where a feature's tip belongs to the second shape of its pair.
+    pub(crate) flipped: bool,
 }
 
 impl Item {
@@ -60,6 +64,11 @@ impl Item {
         matches!(self.kind, Kind::Friction { .. })
     }
 
+    /// True if both shapes are bounded, so that balls around them tell whether they are near; not the ground, not a face.
+    pub(crate) fn is_bounded_pair(&self) -> bool {
+        matches!(&self.kind, Kind::Pair { against, .. } if against.ball().is_some())
+    }
+
     fn of_contact(layout: &Layout, contact: &Contact) -> Option<Self> {
         let world = Attachment { link: None, pose: Pose::identity() };
         let at = |body: Option<BodyId>| body.map_or(world, |body| layout.bodies[body.index()]);
@@ -70,19 +79,13 @@ impl Item {
         }
         let against = contact.against.placed(&b.pose);
         let (tip, center) = (contact.tip.turned(&a.pose.rot), a.pose.point(contact.center));
-        let reach_b = match against {
-            Against::HalfSpace { .. } | Against::Face { .. } => 0.0,
-            Against::Sphere { center, radius, .. } => center.norm() + radius,
-            Against::Capsule { segment, radius, .. } => segment[0].norm().max(segment[1].norm()) + radius,
-            Against::Box { pose, half, .. } => pose.pos.norm() + half.norm(),
-        };
+        let reach = [center.norm() + tip.reach(), against.reach()];
         // The contact mass takes no lever on link B but for a sphere.
-        let lever_b = if let Against::Sphere { .. } = against { reach_b } else { 0.0 };
-        let reach = [center.norm() + tip.reach(), reach_b];
+        let lever_b = if let Against::Sphere { .. } = against { reach[1] } else { 0.0 };
         let kind = Kind::Pair { tip, center, against };
         let rho = contact_mass(layout, links, [Some(reach[0]), Some(lever_b)], true);
         let (mu, restitution) = (contact.friction, contact.restitution);
-        Some(Self { kind, links, mu, restitution, rho, reach, arm: 1.0 })
+        Some(Self { kind, links, mu, restitution, rho, reach, arm: 1.0, flipped: false })
     }
 }
 
@@ -102,14 +105,34 @@ fn contact_mass(layout: &Layout, links: [Option<usize>; 2], levers: [Option<f64>
     if inverse > 0.0 { 1.0 / inverse } else { layout.max_mass }
 }
 
-/// All items of a mechanism: contacts in their order, then limits, then dry friction.
-pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> (Vec<Item>, Vec<Option<usize>>) {
-    let mut out = Vec::new();
-    let mut places = Vec::new();
+/// Everything that may touch, hold or rub in a mechanism.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inventory {
+    /// Contacts in their order, those of two shapes with edges with several places each; then limits, then dry friction.
+    pub(crate) items: Vec<Item>,
+    /// By contact of the mechanism: its items.
+    pub(crate) places: Vec<std::ops::Range<usize>>,
+    /// Pairs of shapes with edges.
+    pub(crate) clusters: Vec<Cluster>,
+}
+
+/// All items of a mechanism.
+pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
+    let (mut out, mut places, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
     for contact in mechanism.contacts() {
-        let made = Item::of_contact(layout, contact);
-        places.push(made.is_some().then_some(out.len()));
-        out.extend(made);
+        let first = out.len();
+        if let Some(item) = Item::of_contact(layout, contact) {
+            let Kind::Pair { tip, center, against } = item.kind else { continue };
+            match (Solid::of_tip(&tip, center), Solid::of_target(&against)) {
+                (Some(a), Some(b)) => {
+                    let count = a.most_features(&b);
+                    clusters.push(Cluster::new([a, b], &item, first, count));
+                    out.extend(std::iter::repeat_n(item, count));
+                }
+                _ => out.push(item),
+            }
+        }
+        places.push(first..out.len());
     }
     let coordinate = |v: usize| {
         let link = layout.links.iter().position(|l| (l.v..l.v + l.joint.kind.nv()).contains(&v))?;
@@ -126,7 +149,16 @@ pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> (Vec<Item>, Vec<O
         let lever = turns.then_some(std::f64::consts::SQRT_2);
         let rho = contact_mass(layout, links, [lever; 2], !turns);
         let arm = if turns { layout.length } else { 1.0 };
-        let item = |kind, restitution| Item { kind, links, mu: 0.0, restitution, rho, reach: [0.0; 2], arm };
+        let item = |kind, restitution| Item {
+            kind,
+            links,
+            mu: 0.0,
+            restitution,
+            rho,
+            reach: [0.0; 2],
+            arm,
+            flipped: false,
+        };
         for (sign, value) in [(1.0, row.lower), (-1.0, row.upper)] {
             if value.is_finite() {
                 out.push(item(Kind::Limit { at, sign, value }, row.restitution));
@@ -138,5 +170,5 @@ pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> (Vec<Item>, Vec<O
         }
     }
     out.extend(frictions);
-    (out, places)
+    Inventory { items: out, places, clusters }
 }

@@ -6,7 +6,9 @@ use super::super::layout::{Closure, ClosureKind, Layout};
 use super::super::ldu::{Ldu, Six, System};
 use super::super::state::MaximalState;
 use super::super::workspace::Iterate;
-use super::item::{Item, items};
+use super::broad::Broad;
+use super::cluster::Cluster;
+use super::item::{Inventory, Item, Kind, items};
 use super::options::Options;
 use crate::contact_law::{ContactSettings, Law, Touch};
 use crate::integrator::ContactCounts;
@@ -18,8 +20,6 @@ use crate::spatial::Mat3;
 pub(crate) struct Probe {
     /// Takes part in the problem at hand.
     pub(crate) active: bool,
-    /// Does not touch in this run.
-    pub(crate) muted: bool,
     /// Open at the start of the interval.
     pub(crate) was_open: bool,
     /// Closed at the start node and at the end node.
@@ -54,7 +54,6 @@ impl Default for Probe {
     fn default() -> Self {
         Self {
             active: false,
-            muted: false,
             was_open: true,
             start: Touch::default(),
             end: Touch::default(),
@@ -82,9 +81,20 @@ impl Default for Probe {
 pub(crate) struct ContactMemory {
     pub(crate) options: Options,
     pub(crate) items: Vec<Item>,
-    /// By contact of the mechanism: its item.
-    pub(crate) places: Vec<Option<usize>>,
+    /// By contact of the mechanism: its items.
+    pub(crate) places: Vec<std::ops::Range<usize>>,
     pub(crate) probes: Vec<Probe>,
+    /// Items that are looked at in every step: the ground, limits, friction.
+    pub(crate) always: Vec<usize>,
+    /// Items near enough to take part, in their order; no other is active.
+    pub(crate) live: Vec<usize>,
+    /// Pairs of shapes with edges, and which pairs are near.
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) broad: Broad,
+    /// Number of the interval that was opened last.
+    pub(crate) stamp: u64,
+    /// By link: its farthest point that may touch another body.
+    pub(crate) link_reach: Vec<f64>,
     /// The linear solver, with closures for contacts between links behind those of the mechanism.
     pub(crate) layout: Layout,
     pub(crate) graph: Graph,
@@ -110,13 +120,17 @@ pub(crate) struct ContactMemory {
     pub(crate) end_impulse: Vec<[f64; 3]>,
     /// The same per link: torque in link axes, force in world axes.
     pub(crate) on_links: [Vec<Six>; 2],
-    /// Distances at the last node.
+    /// Distances at the last node of what was near, and the poses there.
     pub(crate) end_gap: Vec<f64>,
+    pub(crate) end_poses: Vec<super::super::geometry::LinkPose>,
     /// The same as forces at the node that the last step started from.
     pub(crate) force: Vec<[f64; 3]>,
     /// Contact points and gaps at that node.
     pub(crate) point: Vec<[f64; 3]>,
     pub(crate) gap: Vec<f64>,
+    /// Normal forces and slips there.
+    pub(crate) normal: Vec<f64>,
+    pub(crate) slip: Vec<f64>,
     pub(crate) counts: ContactCounts,
 }
 
@@ -132,6 +146,8 @@ pub(crate) struct NodeMemory {
     pub(crate) wrench_base: Vec<Six>,
     pub(crate) lam: Vec<Six>,
     pub(crate) lam_base: Vec<Six>,
+    /// Forces of the coordinates' rows, for the residual.
+    pub(crate) force: Vec<f64>,
     /// Momenta about the joint points.
     pub(crate) momentum: Vec<Six>,
     pub(crate) residual: Vec<Six>,
@@ -151,6 +167,7 @@ impl NodeMemory {
             wrench_base: vec![[0.0; 6]; n],
             lam: vec![[0.0; 6]; nc],
             lam_base: vec![[0.0; 6]; nc],
+            force: vec![0.0; nv],
             momentum: vec![[0.0; 6]; n],
             residual: vec![[0.0; 6]; n],
             before: vec![[0.0; 6]; n],
@@ -167,20 +184,36 @@ impl ContactMemory {
         nq: usize,
         nv: usize,
     ) -> Self {
-        let (items, places) = items(mechanism, layout);
+        let Inventory { items, places, clusters } = items(mechanism, layout);
         // Coordinates with a limit or friction have a force row.
         for item in &items {
-            if let super::item::Kind::Limit { at, .. } | super::item::Kind::Friction { at, .. } = item.kind {
+            if let Kind::Limit { at, .. } | Kind::Friction { at, .. } = item.kind {
                 layout.links[at.link].joint.rows.has_rows = true;
             }
         }
         let options = Options::new(layout, &items, settings);
         let graph = Graph::new(layout);
         let (n, nc, count) = (layout.links.len(), layout.closures.len(), items.len());
+        let broad = Broad::new(&items, &clusters);
+        let mut link_reach = vec![0.0f64; n];
+        for item in items.iter().filter(|item| item.is_bounded_pair()) {
+            for x in 0..2 {
+                if let Some(i) = item.links[x] {
+                    link_reach[i] = link_reach[i].max(item.reach[x]);
+                }
+            }
+        }
+        let always = (0..count).filter(|k| !items[*k].is_bounded_pair()).collect();
         Self {
             options,
             places,
             probes: vec![Probe::default(); count],
+            always,
+            live: Vec::with_capacity(count),
+            clusters,
+            broad,
+            stamp: 0,
+            link_reach,
             ldu: Ldu::new(layout, &graph, nv),
             system: System::new(layout, nv),
             graph,
@@ -202,9 +235,12 @@ impl ContactMemory {
             end_impulse: vec![[0.0; 3]; count],
             on_links: [vec![[0.0; 6]; n], vec![[0.0; 6]; n]],
             end_gap: vec![f64::INFINITY; count],
+            end_poses: Vec::with_capacity(n),
             force: vec![[0.0; 3]; count],
             point: vec![[0.0; 3]; count],
             gap: vec![f64::INFINITY; count],
+            normal: vec![0.0; count],
+            slip: vec![0.0; count],
             counts: ContactCounts::default(),
             items,
             layout: layout.clone(),
@@ -216,7 +252,8 @@ impl ContactMemory {
     pub(crate) fn place(&mut self, base: &Layout) {
         self.wanted.clear();
         let first = base.closures.len();
-        for (item, probe) in self.items.iter().zip(&mut self.probes) {
+        for &k in &self.live {
+            let (item, probe) = (&self.items[k], &mut self.probes[k]);
             probe.place = None;
             if !(probe.active && item.is_between_links()) {
                 continue;
@@ -261,9 +298,38 @@ impl ContactMemory {
         self.ldu.kept[..first].copy_from_slice(&kept[..first]);
     }
 
+    /// What takes part, in its order.
+    pub(crate) fn taking_part(&self) -> impl Iterator<Item = (&Item, &Probe)> {
+        self.live.iter().map(|k| (&self.items[*k], &self.probes[*k])).filter(|(_, probe)| probe.active)
+    }
+
+    /// Keeps the impulses as the base of a line search.
+    pub(crate) fn keep_impulses(&mut self) {
+        for &k in &self.live {
+            self.probes[k].base = self.probes[k].gam;
+        }
+    }
+
+    /// Impulses a part of the way from the base.
+    pub(crate) fn move_impulses(&mut self, length: f64) {
+        for &k in &self.live {
+            let probe = &mut self.probes[k];
+            if probe.active {
+                probe.gam = std::array::from_fn(|m| probe.base[m] + length * probe.change[m]);
+            }
+        }
+    }
+
+    /// Contacts that were made soft are hard again.
+    pub(crate) fn harden(&mut self) {
+        for &k in &self.live {
+            self.probes[k].law.compliance = 0.0;
+        }
+    }
+
     /// True if a contact or limit takes part.
     pub(crate) fn any_active(&self) -> bool {
-        self.probes.iter().any(|p| p.active)
+        self.live.iter().any(|k| self.probes[*k].active)
     }
 }
 

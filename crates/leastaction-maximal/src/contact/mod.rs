@@ -5,16 +5,28 @@
 //! of the forces at its start. Both are solved by Newton's method on the nonsmooth equations (`solve.rs`), the rows of a contact
 //! with the ground eliminated into the block of its link, those between two links as closures. `step.rs` puts a step together.
 
+mod advance;
+mod broad;
+mod candidates;
+mod cluster;
 mod interval;
 mod item;
 mod memory;
 mod node;
 mod options;
 mod output;
+mod relaxed;
 mod rows;
+mod settle;
+mod sliding;
 mod solve;
 mod state;
 mod step;
+mod turn;
 
-pub(crate) use memory::ContactMemory;
+pub(crate) use item::{Item, Kind};
+pub(crate) use memory::{ContactMemory, Probe};
+pub use options::ContactDerivative;
+pub use output::ClosedContact;
+pub(crate) use rows::Between;
 pub(crate) use state::ContactState;

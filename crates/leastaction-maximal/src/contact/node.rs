@@ -13,7 +13,7 @@ use super::super::newton::widest;
 use super::super::read_out::assemble_node_at;
 use super::super::state::MaximalState;
 use super::super::workspace::MaximalWorkspace;
-use super::interval::{add_pair, largest_speed, law_squares, propose};
+use super::interval::{add_pair, drop_free_parts, largest_speed, law_squares, propose};
 use super::item::Kind;
 use super::memory::ContactMemory;
 use super::solve::Problem;
@@ -39,8 +39,12 @@ fn momentum_at_point(layout: &Layout, state: &MaximalState, i: usize, w: &Six) -
 impl Node<'_> {
     /// Velocities of the contacts.
     fn measure(&mut self) {
-        let ContactMemory { items, probes, node, smoothing, .. } = &mut *self.mem;
-        for (item, probe) in items.iter().zip(probes).filter(|(_, probe)| probe.active) {
+        let ContactMemory { items, probes, live, node, smoothing, .. } = &mut *self.mem;
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &mut probes[k]);
+            if !probe.active {
+                continue;
+            }
             probe.u = match item.kind {
                 Kind::Pair { .. } => probe.rates(item, &node.w),
                 Kind::Limit { at, sign, .. } => [sign * node.rate[at.v], 0.0, 0.0],
@@ -133,13 +137,22 @@ impl Problem for Node<'_> {
             }
         }
         let mut rows = 0.0;
-        for (item, probe) in self.mem.items.iter().zip(&self.mem.probes).filter(|(_, probe)| probe.active) {
-            if let Kind::Pair { .. } = item.kind {
-                for x in 0..2 {
-                    if let Some(i) = item.links[x] {
-                        probe.add_impulse(x, &probe.gam, -1.0, &mut node.residual[i]);
+        node.force.fill(0.0);
+        for &k in &self.mem.live {
+            let (item, probe) = (&self.mem.items[k], &self.mem.probes[k]);
+            if !probe.active {
+                continue;
+            }
+            match item.kind {
+                Kind::Pair { .. } => {
+                    for x in 0..2 {
+                        if let Some(i) = item.links[x] {
+                            probe.add_impulse(x, &probe.gam, -1.0, &mut node.residual[i]);
+                        }
                     }
                 }
+                Kind::Limit { at, sign, .. } => node.force[at.v] += sign * probe.gam[0],
+                Kind::Friction { at, .. } => node.force[at.v] += probe.gam[0],
             }
         }
         let length = self.mem.options.length;
@@ -148,14 +161,7 @@ impl Problem for Node<'_> {
                 let row = coordinate_row(link.joint.kind, &state.side.joints[i], c);
                 let along = dot(&six(row.ang_b, row.lin), &node.wrench[i]);
                 let at = link.v + c;
-                let mut r = along + link.joint.rows.armature[c] * node.rate[at];
-                for (item, probe) in self.mem.items.iter().zip(&self.mem.probes).filter(|(_, p)| p.active) {
-                    match item.kind {
-                        Kind::Limit { at: x, sign, .. } if x.v == at => r -= sign * probe.gam[0],
-                        Kind::Friction { at: x, .. } if x.v == at => r -= probe.gam[0],
-                        _ => {}
-                    }
-                }
+                let r = along + link.joint.rows.armature[c] * node.rate[at] - node.force[at];
                 rows += r * r / (length * length);
             }
         }
@@ -179,7 +185,8 @@ impl Problem for Node<'_> {
         swap(ws, mem);
         assemble_node_at(ws, &state.side, Some(&state.inertia));
         swap(ws, mem);
-        let ContactMemory { items, probes, layout, graph, ldu, system, smoothing, node, .. } = &mut **mem;
+        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, node, .. } =
+            &mut **mem;
         let base = ws.layout.closures.len();
         if base == 0 && !layout.closures.is_empty() {
             ldu.clear();
@@ -223,7 +230,11 @@ impl Problem for Node<'_> {
                 system.force[at] = if *whole { 0.0 } else { -link.joint.rows.armature[c] * node.rate[at] };
             }
         }
-        for (item, probe) in items.iter().zip(probes.iter_mut()).filter(|(_, probe)| probe.active && !*free) {
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &mut probes[k]);
+            if !probe.active || *free {
+                continue;
+            }
             match item.kind {
                 Kind::Pair { .. } => {
                     probe.rate_rows = probe.force_rows;
@@ -253,7 +264,7 @@ impl Problem for Node<'_> {
             ldu.solve(layout, graph, &state.side, &state.side, system);
         });
         let finite = system.body.iter().flatten().all(|x| x.is_finite());
-        finite && (*free || propose(items, probes, system))
+        finite && (*free || propose(live, items, probes, system))
     }
 
     fn keep(&mut self) {
@@ -262,11 +273,11 @@ impl Problem for Node<'_> {
         node.rate_base.copy_from_slice(&node.rate);
         node.wrench_base.copy_from_slice(&node.wrench);
         node.lam_base.copy_from_slice(&node.lam);
-        self.mem.probes.iter_mut().for_each(|p| p.base = p.gam);
+        self.mem.keep_impulses();
     }
 
     fn take(&mut self, length: f64) {
-        let ContactMemory { node, system, probes, .. } = &mut *self.mem;
+        let ContactMemory { node, system, .. } = &mut *self.mem;
         let towards = |from: f64, to: f64| if length == 1.0 { to } else { from + length * (to - from) };
         for i in 0..node.w.len() {
             for k in 0..6 {
@@ -274,6 +285,7 @@ impl Problem for Node<'_> {
                 node.wrench[i][k] = towards(node.wrench_base[i][k], system.wrench[i][k]);
             }
         }
+        drop_free_parts(&self.ws.layout, &self.state.side, &mut node.wrench);
         for (at, rate) in node.rate.iter_mut().enumerate() {
             *rate = node.rate_base[at] + length * system.rate[at];
         }
@@ -283,11 +295,7 @@ impl Problem for Node<'_> {
             }
         }
         if !self.free {
-            for probe in probes.iter_mut().filter(|p| p.active) {
-                for k in 0..3 {
-                    probe.gam[k] = probe.base[k] + length * probe.change[k];
-                }
-            }
+            self.mem.move_impulses(length);
         }
     }
 

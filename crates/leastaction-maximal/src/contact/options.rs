@@ -4,6 +4,20 @@ use super::super::layout::Layout;
 use super::item::Item;
 use crate::contact_law::{ContactSettings, Impacts, Sliding, Turns};
 
+/// Which derivative a step with contact has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ContactDerivative {
+    /// That of the equations of the contacts as they are: stick, slip, open. One-sided where a contact is about to change.
+    #[default]
+    Exact,
+    /// That of a relaxed step, in which contacts push a little before they touch and creep a little before they slip: for
+    /// optimisation through contact.
+    Relaxed {
+        /// Smoothing speed, m/s or rad/s; 1e-2 for links of 1 m.
+        speed: Option<f64>,
+    },
+}
+
 /// Settings with numbers for everything.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
@@ -41,5 +55,14 @@ impl Options {
             length,
             speed,
         }
+    }
+
+    /// What a gap may be at the end of an interval: zero, less where the start is inside, and what it was where that is rounding. Bodies
+    /// that are wedged can't move by the last digits of a gap.
+    pub(crate) fn floor(&self, start: f64, h: f64, arm: f64) -> f64 {
+        if start.abs() * arm <= 1e-12 * self.length {
+            return start;
+        }
+        (start + h * self.recovery_speed / arm).min(0.0)
     }
 }

@@ -1,17 +1,25 @@
 //! What contacts did, seen from outside.
 
+use super::super::constraint::coordinate_row;
+use super::super::forces::add_row;
+use super::super::geometry::LinkPose;
 use super::super::ldu::Six;
+use super::super::ldu::{angular, linear};
+use super::super::state::MaximalState;
 use super::super::workspace::MaximalWorkspace;
 use super::item::Kind;
+use crate::contact_law::{Link, Tip, Touch};
 use crate::integrator::{ContactCounts, ContactForce};
+use crate::mechanism::Mechanism;
 use crate::spatial::{Mat3, Vec3};
 
 use super::memory::ContactMemory;
 
 impl ContactMemory {
-    /// An impulse in the frame of a contact as a world vector; limits as they are.
+    /// An impulse in the frame of a contact as a world vector on the first body of its pair; limits as they are.
     pub(crate) fn in_world(&self, k: usize, frame: &Mat3, gam: [f64; 3]) -> [f64; 3] {
         match self.items[k].kind {
+            Kind::Pair { .. } if self.items[k].flipped => (*frame * Vec3(gam)).scale(-1.0).0,
             Kind::Pair { .. } => (*frame * Vec3(gam)).0,
             _ => gam,
         }
@@ -24,13 +32,39 @@ impl MaximalWorkspace {
     #[must_use]
     pub fn contact_forces(&self) -> Vec<ContactForce> {
         let Some(mem) = &self.contact else { return Vec::new() };
-        let of =
-            |place: &Option<usize>| {
-                place.map_or(ContactForce { gap: f64::INFINITY, ..ContactForce::default() }, |k| {
-                    ContactForce { force: mem.force[k], point: mem.point[k], gap: mem.gap[k] }
-                })
-            };
+        let of = |place: &std::ops::Range<usize>| {
+            let mut sum = ContactForce { gap: f64::INFINITY, ..ContactForce::default() };
+            let mut weight = 0.0;
+            for k in place.clone() {
+                let size = Vec3(mem.force[k]).norm();
+                weight += size;
+                for m in 0..3 {
+                    sum.force[m] += mem.force[k][m];
+                    sum.point[m] += size * mem.point[k][m];
+                }
+                let far = || gap_at(&mem.items[k], &self.backup.poses).unwrap_or(f64::INFINITY);
+                sum.gap = sum.gap.min(if mem.gap[k].is_nan() { far() } else { mem.gap[k] });
+                sum.normal += mem.normal[k];
+                sum.slip = sum.slip.max(mem.slip[k]);
+            }
+            match place.len() {
+                1 => sum.point = mem.point[place.start],
+                _ if weight > 0.0 => sum.point.iter_mut().for_each(|x| *x /= weight),
+                _ => {}
+            }
+            sum
+        };
         mem.places.iter().map(of).collect()
+    }
+
+    /// Pairs of surfaces, as numbers of the mechanism's pairs, that started inside each other and have not parted yet.
+    #[must_use]
+    pub fn set_aside(&self, state: &MaximalState, mechanism: &Mechanism) -> Vec<usize> {
+        let Some(mem) = &self.contact else { return Vec::new() };
+        let aside =
+            |place: &std::ops::Range<usize>| !place.is_empty() && state.contact.muted[place.start] != 0.0;
+        let contacts = mem.places.iter().zip(mechanism.contacts());
+        contacts.filter(|(place, _)| aside(place)).map(|(_, contact)| contact.pair).collect()
     }
 
     /// What steps with contact counted.
@@ -60,7 +94,22 @@ impl MaximalWorkspace {
     #[doc(hidden)]
     #[must_use]
     pub fn contact_gaps(&self) -> Vec<f64> {
-        self.contact.as_ref().map_or_else(Vec::new, |mem| mem.end_gap.clone())
+        let Some(mem) = &self.contact else { return Vec::new() };
+        let mut out = mem.end_gap.clone();
+        for (gap, item) in out.iter_mut().zip(&mem.items) {
+            // What was not near was not looked at.
+            if gap.is_infinite() && !mem.end_poses.is_empty() {
+                *gap = gap_at(item, &mem.end_poses).unwrap_or(*gap);
+            }
+        }
+        out
+    }
+
+    /// Contact masses of contacts, limits and frictions. For checks.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn contact_masses(&self) -> Vec<f64> {
+        self.contact.as_ref().map_or_else(Vec::new, |mem| mem.items.iter().map(|item| item.rho).collect())
     }
 
     /// Whether each contact or limit, in the order of [`contact_gaps`](Self::contact_gaps), is a limit of a joint: its coordinate
@@ -74,5 +123,103 @@ impl MaximalWorkspace {
             _ => None,
         };
         mem.items.iter().map(of).collect()
+    }
+}
+
+/// Impulses of the contacts and limits on the links at the start node or the end node, for output.
+pub(super) fn impulses_on_links(
+    ws: &MaximalWorkspace,
+    mem: &mut ContactMemory,
+    state: &MaximalState,
+    at_start: bool,
+) {
+    let out = &mut mem.on_links[usize::from(!at_start)];
+    out.fill([0.0; 6]);
+    for &k in &mem.live {
+        let (item, probe) = (&mem.items[k], &mem.probes[k]);
+        let gam = if !at_start {
+            mem.end_impulse[k]
+        } else if probe.active {
+            probe.gam
+        } else {
+            continue;
+        };
+        match item.kind {
+            Kind::Pair { .. } => {
+                for x in 0..2 {
+                    if let Some(i) = item.links[x] {
+                        let mut impulse = [0.0; 6];
+                        probe.add_impulse(x, &gam, 1.0, &mut impulse);
+                        let turn = angular(&impulse) + state.side.arm[i].cross(linear(&impulse));
+                        for m in 0..3 {
+                            out[i][m] += turn[m];
+                            out[i][3 + m] += impulse[3 + m];
+                        }
+                    }
+                }
+            }
+            Kind::Limit { at, .. } | Kind::Friction { at, .. } => {
+                let sign = if let Kind::Limit { sign, .. } = item.kind { sign } else { 1.0 };
+                let link = &ws.layout.links[at.link];
+                let row = coordinate_row(link.joint.kind, &state.side.joints[at.link], at.part);
+                add_row(out, &state.side.arm, link.parent, Some(at.link), &row, sign * gam[0]);
+            }
+        }
+    }
+    for (i, six) in out.iter_mut().enumerate() {
+        let own = state.side.rot[i].tr_mul(angular(six));
+        six[..3].copy_from_slice(&own.0);
+    }
+}
+
+/// Gap of one tip at the poses of the links; none of limits and of shapes with edges, whose features are not known.
+fn gap_at(item: &super::item::Item, poses: &[LinkPose]) -> Option<f64> {
+    let Kind::Pair { tip, center, against } = &item.kind else { return None };
+    if matches!(tip, Tip::Capsule { .. } | Tip::Box { .. }) {
+        return None;
+    }
+    let at = |link: Option<usize>| {
+        link.map_or_else(Link::ground, |i| Link { rot: poses[i].q.to_matrix(), pos: poses[i].x })
+    };
+    Some(Touch::new(tip, *center, against, &at(item.links[0]), &at(item.links[1])).gap)
+}
+
+/// A contact that is closed at the last node. For checks.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedContact {
+    /// Links that it acts on; none is the ground.
+    pub links: [Option<usize>; 2],
+    /// Unit normal, towards the first.
+    pub normal: Vec3,
+    /// Contact point of the first link, relative to its centre of mass, and of the second; world axes.
+    pub levers: [Vec3; 2],
+    /// Impulse of the last node problem on the first link, world axes.
+    pub impulse: Vec3,
+    /// Coefficient of friction.
+    pub friction: f64,
+}
+
+impl MaximalWorkspace {
+    /// Contacts that are closed at the node that `state` is at, as the step that led there left them. For checks.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn closed_contacts(&self, state: &MaximalState) -> Vec<ClosedContact> {
+        let Some(mem) = &self.contact else { return Vec::new() };
+        let of = |k: &usize| {
+            let (item, probe) = (&mem.items[*k], &mem.probes[*k]);
+            let lever = |x: usize| {
+                item.links[x].map_or(probe.end.core[x], |i| state.side.rot[i] * probe.end.core[x])
+                    + probe.end.arm[x]
+            };
+            matches!(item.kind, Kind::Pair { .. }).then(|| ClosedContact {
+                links: item.links,
+                normal: probe.end.normal,
+                levers: [lever(0), lever(1)],
+                impulse: probe.frame * Vec3(probe.gam),
+                friction: item.mu,
+            })
+        };
+        mem.live.iter().filter_map(of).collect()
     }
 }

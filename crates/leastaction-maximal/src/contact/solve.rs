@@ -36,6 +36,10 @@ const NEWTON: u32 = 8;
 const TARGET: f64 = 1e-12;
 const FLOOR: f64 = 1e-11;
 const NEAR: f64 = 1e-9;
+/// Merit that the end of the path may be left with.
+const STIFF_FLOOR: f64 = 1e-10;
+/// Smoothing, of the model's speed, below which the smoothed law is the law.
+const LEAST_SMOOTHING: f64 = 1e-13;
 
 /// Solves from the iterate at hand; by the smoothing path if Newton's method does not get there.
 pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
@@ -118,7 +122,9 @@ fn path(
     let mut smoothing = start * largest;
     zero_impulses(problem.memory(), smoothing);
     let mut out = Solved { path: true, ..Solved::default() };
-    for _ in 0..steps {
+    let (mut left, mut tried) = (steps, false);
+    while left > 0 {
+        left -= 1;
         problem.memory().smoothing = smoothing;
         let merit = problem.evaluate();
         out.residual = merit;
@@ -147,13 +153,19 @@ fn path(
         if reached <= threshold * smoothing {
             smoothing *= if reached <= 0.1 * smoothing { fast } else { usual };
         }
-        if smoothing < 1e-5 * speed {
+        let at_end = smoothing < LEAST_SMOOTHING * speed;
+        if at_end || (smoothing < 1e-5 * speed && !tried) {
             problem.memory().smoothing = 0.0;
             let last = newton(problem, 15);
             out.iterations += last.iterations;
-            out.residual = last.residual;
-            out.converged = last.converged;
-            return out;
+            // At the end of the path smoothing is rounding, and what is left is that of stiff contacts between unlike bodies.
+            let rounded = at_end && last.residual <= STIFF_FLOOR;
+            (out.residual, out.converged) = (last.residual, last.converged || rounded);
+            if out.converged || at_end {
+                return out;
+            }
+            // On a kink of the law Newton's method goes to and fro; the path leads on to where smoothing is rounding.
+            (tried, left, smoothing) = (true, 60, smoothing.min(1e-6 * speed));
         }
     }
     problem.memory().smoothing = 0.0;
@@ -161,8 +173,9 @@ fn path(
 }
 
 /// Impulses on the axis of the cone at the smoothing speed; none for friction of joints.
-fn zero_impulses(mem: &mut ContactMemory, smoothing: f64) {
-    for (item, probe) in mem.items.iter().zip(&mut mem.probes).filter(|(_, probe)| probe.active) {
+pub(super) fn zero_impulses(mem: &mut ContactMemory, smoothing: f64) {
+    for &k in &mem.live {
+        let (item, probe) = (&mem.items[k], &mut mem.probes[k]);
         let normal =
             if let Kind::Friction { .. } = item.kind { 0.0 } else { item.rho * smoothing / item.arm };
         probe.gam = [normal, 0.0, 0.0];

@@ -15,8 +15,10 @@ pub(crate) struct ContactState {
     /// Joint wrenches and multipliers of the last node problem.
     pub(crate) wrench: Vec<Six>,
     pub(crate) lam: Vec<Six>,
-    /// By item: 1 where two links of one tree start inside each other: they do not touch in this run.
+    /// By item: 1 where two bodies start inside each other: they do not touch until they have parted.
     pub(crate) muted: Vec<f64>,
+    /// By item: the feature of two shapes with edges that has this place, 0 if it is free.
+    pub(crate) feature: Vec<f64>,
 }
 
 impl ContactState {
@@ -29,7 +31,13 @@ impl ContactState {
             wrench: vec![[0.0; 6]; n],
             lam: vec![[0.0; 6]; nc],
             muted: vec![0.0; items],
+            feature: vec![0.0; items],
         }
+    }
+
+    /// Makes the place of a feature free.
+    pub(crate) fn clear(&mut self, k: usize) {
+        (self.start[k], self.end[k], self.feature[k]) = ([0.0; 3], [0.0; 3], 0.0);
     }
 
     /// Copies another one of the same sizes, or of none. Does not allocate once sizes agree.
@@ -41,6 +49,7 @@ impl ContactState {
         self.wrench.clone_from(&o.wrench);
         self.lam.clone_from(&o.lam);
         self.muted.clone_from(&o.muted);
+        self.feature.clone_from(&o.feature);
     }
 
     pub(crate) fn write(&self, out: &mut Vec<f64>) {
@@ -49,12 +58,14 @@ impl ContactState {
         out.extend(self.start.iter().chain(&self.end).flatten());
         out.extend(self.wrench.iter().chain(&self.lam).flatten());
         out.extend(&self.muted);
+        out.extend(&self.feature);
     }
 
     pub(crate) fn numbers(&self) -> usize {
         6 * (self.w.len() + self.wrench.len() + self.lam.len())
             + self.rate.len()
             + self.muted.len()
+            + self.feature.len()
             + 3 * (self.start.len() + self.end.len())
     }
 
@@ -70,6 +81,7 @@ impl ContactState {
         self.start.iter_mut().chain(&mut self.end).flatten().for_each(&mut next);
         self.wrench.iter_mut().chain(&mut self.lam).flatten().for_each(&mut next);
         self.muted.iter_mut().for_each(&mut next);
+        self.feature.iter_mut().for_each(&mut next);
         true
     }
 }

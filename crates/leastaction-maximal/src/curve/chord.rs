@@ -14,6 +14,7 @@ use crate::residual::closure_rows;
 use crate::scalar::by_entry;
 use crate::spatial::{Quat, Vec3};
 use crate::state::MaximalState;
+use crate::ties::Still;
 use crate::workspace::{Scales, StepData, Worst};
 
 /// Most iterations of one solve.
@@ -155,6 +156,14 @@ impl CurveMemory {
         ldu.rank = Rank::Full;
         ldu.factor(layout, graph, side, side);
         ldu.rank = Rank::Dropping;
+        if let Some(ties) = &mut self.ties {
+            let at = Still { layout, side, q: &state.q, q_loop: &state.q_loop, t: state.t };
+            let slopes = &mut self.tie_slopes[0];
+            for (o, tie) in layout.ties.iter().enumerate() {
+                tie.measure(step.tied[o], &at, &mut slopes[tie.first..tie.first + tie.parts.len()]);
+            }
+            ties.prepare(layout, graph, side, ldu, &step.tied, slopes);
+        }
     }
 
     /// Poses and geometry of the guess at half the step.
@@ -180,6 +189,8 @@ impl CurveMemory {
     pub(super) fn improve(&mut self, layout: &Layout, graph: &Graph, step: &StepData, ldu: &Ldu) -> Worst {
         let (n, nc, s, h) = (layout.links.len(), layout.closures.len(), self.table.s, step.h);
         let holds = self.holds(step);
+        let first_tie = layout.held - layout.ties.len();
+        let mut ties = self.ties.take();
         let side = &self.middle.side;
         for (k, system) in self.systems.iter_mut().enumerate() {
             let weights = &self.table.mass_inverse[k + 1];
@@ -209,7 +220,16 @@ impl CurveMemory {
                 });
             }
             ldu.solve(layout, graph, side, side, system);
+            if let Some(ties) = &mut ties {
+                ties.correct(system, |o| -node.held[first_tie + o]);
+                for al in 0..s {
+                    let c = -self.table.mass[al][k + 1] / h;
+                    let to = &mut self.x.held[al * layout.held + first_tie..(al + 1) * layout.held];
+                    to.iter_mut().zip(&ties.eta).for_each(|(to, eta)| *to += c * eta);
+                }
+            }
         }
+        self.ties = ties;
         let mut largest = Worst::default();
         for (k, system) in self.systems.iter_mut().enumerate() {
             let rot = &self.nodes[k].side.rot;

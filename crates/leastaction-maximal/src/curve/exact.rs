@@ -6,6 +6,7 @@
 use super::CurveMemory;
 use super::block_ldu::BlockLdu;
 use super::chord::{LOOSE, Outcome, Targets};
+use super::exact_ties::ExactTies;
 use super::held::held;
 use super::slopes::{At, Slopes, in_link_axes};
 use super::unknowns::{Unknowns, normalised};
@@ -28,6 +29,7 @@ pub(crate) struct Exact {
     pub(super) slopes: Slopes,
     pub(super) z: Vec<f64>,
     base: Unknowns,
+    pub(super) ties: ExactTies,
 }
 
 /// Rows of a joint on its two links, about their centres of mass.
@@ -126,6 +128,7 @@ impl Exact {
             ldu,
             slopes: Slopes::default(),
             base: Unknowns::new(s, n, nc, layout.held),
+            ties: ExactTies::default(),
         }
     }
 
@@ -245,6 +248,9 @@ impl CurveMemory {
             }
             self.right_hand_side(exact, layout, state, step);
             exact.ldu.solve(&mut exact.z);
+            if !layout.ties.is_empty() {
+                self.tie_exact(exact, layout, state, step);
+            }
             if exact.z.iter().any(|x| !x.is_finite()) {
                 return outcome;
             }
@@ -340,6 +346,11 @@ impl CurveMemory {
                     self.x.held[at] = base.held[at] + length * z[joint.start + k * rows + r];
                 }
             }
+        }
+        let ties = layout.ties.len();
+        for (k, change) in exact.ties.change.iter().enumerate() {
+            let at = (k / ties) * layout.held + layout.held - ties + k % ties;
+            self.x.held[at] = base.held[at] + length * change;
         }
         for c in 0..nc {
             let here = exact.ldu.range(2 * n + c);

@@ -19,6 +19,7 @@ mod chord;
 mod derivative;
 mod elements;
 mod exact;
+mod exact_ties;
 mod forces;
 mod held;
 mod residual;
@@ -26,6 +27,7 @@ mod rows;
 mod slopes;
 mod step;
 mod table;
+mod tied;
 mod unknowns;
 
 pub(crate) use derivative::CurveSlope;
@@ -44,6 +46,7 @@ use crate::layout::Layout;
 use crate::ldu::{Six, System};
 use crate::spatial::Mat3;
 use crate::state::MaximalState;
+use crate::ties::TieColumns;
 use crate::workspace::Worst;
 use unknowns::Unknowns;
 
@@ -55,7 +58,8 @@ pub(crate) struct Node {
     /// Position coordinates, angles unwrapped against the start; only where springs need them.
     pub(crate) q: Vec<f64>,
     pub(crate) q_loop: Vec<[f64; 7]>,
-    /// Values of the tree joints' rows by link, of the closures' rows by closure, of held coordinates by coordinate.
+    /// Values of the tree joints' rows by link, of the closures' rows by closure, of held coordinates by coordinate,
+    /// then of ties.
     pub(crate) values: Vec<Six>,
     pub(crate) closure: Vec<Six>,
     pub(crate) held: Vec<f64>,
@@ -87,6 +91,9 @@ pub(crate) struct CurveMemory {
     pub(crate) middle: Node,
     pub(crate) rows: Vec<[Row; 6]>,
     pub(crate) systems: Vec<System>,
+    /// Slopes of the ties at nodes 0 to s, and their columns beside the mass matrix.
+    pub(crate) tie_slopes: Vec<Vec<f64>>,
+    pub(crate) ties: Option<Box<TieColumns>>,
     /// True if some force depends on the pose.
     pub(crate) loaded: bool,
     /// Where the last step started, and the inputs it was taken with.
@@ -135,6 +142,8 @@ impl CurveMemory {
             started: MaximalState::new(layout, (1, 0), nq, nv),
             input: vec![0.0; inputs],
             exact: None,
+            tie_slopes: vec![vec![0.0; layout.tie_parts()]; s + 1],
+            ties: (!layout.ties.is_empty()).then(|| Box::new(TieColumns::new(layout, nv))),
             loaded: layout.links.iter().any(|l| !(l.thrusters.is_empty() && l.pushes.is_empty()))
                 || joints().any(|j| j.rows.has_springs || !j.actuators.is_empty()),
         }

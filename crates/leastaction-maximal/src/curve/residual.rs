@@ -5,7 +5,7 @@ use super::body::{Curve, spin};
 use super::rows::{add_joint_wrench, joint_wrench, larger};
 use super::slopes::weak;
 use crate::constraint::{Row, angular_rows, directions, values};
-use crate::forces::{add_friction, add_half_kick, add_row, unwrapped};
+use crate::forces::{add_friction, add_half_kick, add_loop_friction, add_row, unwrapped};
 use crate::layout::{ClosureKind, Layout, LinkJoint};
 use crate::ldu::{Six, angular, linear, six};
 use crate::mechanism::JointType;
@@ -35,6 +35,10 @@ impl CurveMemory {
         if self.holds(step) {
             self.add_held(layout, state, step);
             self.measure_held(layout, state, step);
+        }
+        if !layout.ties.is_empty() {
+            self.measure_ties(layout, state, step);
+            self.add_ties(layout, state, step);
         }
         self.balance(layout, state, step.h)
     }
@@ -105,11 +109,13 @@ impl CurveMemory {
         }
         self.add_elements(layout, state, step, u);
         self.add_drag(layout, state, h);
+        self.add_tendons(layout, state, h);
         if step.driven {
             for al in 0..=self.table.s {
                 let side = if al == 0 { &state.side } else { &self.nodes[al - 1].side };
                 let given = &mut self.given[al * n..(al + 1) * n];
                 add_friction(layout, side, &step.friction, self.table.w[al] * h, given);
+                add_loop_friction(layout, side, &step.friction_loop, self.table.w[al] * h, given);
             }
         }
     }

@@ -360,6 +360,10 @@ pub(crate) fn accept(
             (0..6).for_each(|k| p[k] += given[k]);
         }
     }
+    let first = layout.held.saturating_sub(layout.ties.len());
+    for (o, sum) in state.driven.iter_mut().enumerate() {
+        *sum += (0..s).map(|al| memory.x.held[al * layout.held + first + o]).sum::<f64>();
+    }
     report.dropped_rank = report.dropped_rank.max(memory.dropped);
     let end = &mut memory.nodes[s - 1];
     state.poses.copy_from_slice(&end.poses);

@@ -15,7 +15,7 @@ pub(crate) struct Unknowns {
     /// Multipliers of nodes 0 to s − 1: of tree joints by node and link, of closures by node and closure.
     pub(crate) lam: Vec<Six>,
     pub(crate) closure: Vec<Six>,
-    /// Those of coordinates that are held, by node and velocity coordinate; empty where none ever is.
+    /// Those of coordinates that are held, by node and velocity coordinate, then of ties; empty where there are none.
     pub(crate) held: Vec<f64>,
 }
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod blocks;
 mod chart;
+pub(crate) mod contact;
 mod differences;
 pub(crate) mod node;
 mod parameters;
@@ -21,12 +22,13 @@ use super::ldu::{Six, System, angular, linear, six};
 use super::residual::assemble;
 use super::rotation_map::RotationMap;
 use super::state::MaximalState;
-use super::workspace::MaximalWorkspace;
+use super::workspace::{Iterate, MaximalWorkspace, StepData, Trial};
 use super::{Input, Maximal, StepError, StepReport};
 use crate::integrator::StepLinearization;
 use crate::mechanism::{Mechanism, Parameter};
 use crate::spatial::Vec3;
 use chart::Chart;
+use contact::Touching;
 use node::{EndNode, StartNode};
 use parameters::Parameters;
 use stage::{At, Stage};
@@ -70,6 +72,8 @@ pub struct StepDerivative {
     /// The step itself at an order above 2.
     curve: Option<Box<CurveSlope>>,
     end: EndNode,
+    /// Steps with contact: the first stage of an impact's node, what was met on the way.
+    touching: Touching,
     parameters: Parameters,
     saved: MaximalState,
     system: System,
@@ -80,6 +84,8 @@ pub struct StepDerivative {
     lam: Vec<Six>,
     dq: Vec<f64>,
     dv: Vec<f64>,
+    /// Rates at the start.
+    dv_start: Vec<f64>,
     du: Vec<f64>,
     x: Vec<f64>,
     theta: Vec<f64>,
@@ -103,6 +109,7 @@ impl StepDerivative {
                 .collect(),
             curve: (degree > 0).then(|| Box::new(CurveSlope::new(&layout, &graph, degree))),
             end: EndNode::new(&layout, &graph, nv),
+            touching: Touching::new(&layout, &graph, nv),
             parameters: Parameters::default(),
             theta: Vec::new(),
             saved: MaximalState::new(&layout, engine.shape(), mechanism.nq(), nv),
@@ -113,6 +120,7 @@ impl StepDerivative {
             lam: vec![[0.0; 6]; layout.closures.len()],
             dq: vec![0.0; nv],
             dv: vec![0.0; nv],
+            dv_start: vec![0.0; nv],
             du: vec![0.0; nu],
             x: vec![0.0; 2 * nv],
             layout,
@@ -249,31 +257,52 @@ impl StepDerivative {
     /// The transpose of [`products`](Self::products), from `dq` and `dv`; gradients by parameters stay in `theta`.
     fn transposed(&mut self, x: &mut [f64], u: &mut [f64]) {
         let Self {
-            layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, theta, ..
+            layout,
+            graph,
+            chart,
+            start,
+            stages,
+            curve,
+            end,
+            touching,
+            system,
+            z,
+            momentum,
+            dq,
+            dv,
+            dv_start,
+            theta,
+            ..
         } = self;
         u.fill(0.0);
         theta.fill(0.0);
+        dv_start.fill(0.0);
+        start.w.fill([0.0; 6]);
         let ([z0, z1], [p0, p1]) = (z, momentum);
-        end.adjoint(layout, graph, dv, system, z1, p1, theta);
+        z1.fill([0.0; 6]);
+        system.body.fill([0.0; 6]);
+        end.adjoint(layout, graph, dv, system, z1, p1, (&mut start.w, dv_start, dq), theta);
+        touching.adjoint(layout, graph, system, z1, p1, (&mut start.w, dv_start, dq), theta);
         if let Some(curve) = curve {
             end.node.coordinates_transposed(layout, dq, z1);
             about(layout, &end.node.side.arm, z1, &to_points_transposed);
             curve.adjoint(layout, z1, p1, z0, p0, u);
             about(layout, &start.node.side.arm, z0, &to_centres_transposed);
-            start.adjoint(layout, z0, p0, dq, dv, theta);
-            chart.expand_transposed(dq, dv, x);
+            start.adjoint(layout, z0, p0, dq, dv_start, theta);
+            chart.expand_transposed(dq, dv_start, x);
             return;
         }
         end.change_basis(layout, false, dq);
         system.rate.copy_from_slice(dq);
         for stage in stages.iter_mut().rev() {
-            stage.adjoint(layout, graph, z1, p1, system, z0, p0, u, theta);
+            let node = (&mut start.w[..], &mut dv_start[..]);
+            stage.adjoint(layout, graph, z1, p1, system, z0, p0, node, u, theta);
             std::mem::swap(z0, z1);
             std::mem::swap(p0, p1);
             system.rate.fill(0.0);
         }
-        start.adjoint(layout, z1, p1, dq, dv, theta);
-        chart.expand_transposed(dq, dv, x);
+        start.adjoint(layout, z1, p1, dq, dv_start, theta);
+        chart.expand_transposed(dq, dv_start, x);
     }
 
     /// Writes `[A B]` in the free coordinates. Does not allocate once `out` has its size.
@@ -324,27 +353,43 @@ impl StepDerivative {
             self.theta[p] = 1.0;
         }
         let Self {
-            layout, graph, chart, start, stages, curve, end, system, z, momentum, dq, dv, theta, ..
+            layout,
+            graph,
+            chart,
+            start,
+            stages,
+            curve,
+            end,
+            touching,
+            system,
+            z,
+            momentum,
+            dq,
+            dv,
+            dv_start,
+            theta,
+            ..
         } = self;
-        chart.expand(x, dq, dv);
+        chart.expand(x, dq, dv_start);
         let ([z0, z1], [p0, p1]) = (z, momentum);
-        start.forward(layout, dq, dv, theta, z0, p0);
+        start.forward(layout, dq, dv_start, theta, z0, p0);
         if let Some(curve) = curve {
             about(layout, &start.node.side.arm, z0, &to_centres);
             curve.forward(layout, z0, p0, u, z1, p1);
             about(layout, &end.node.side.arm, z1, &to_points);
             end.node.coordinates(layout, z1, dq);
-            end.forward(layout, graph, z1, p1, theta, system, dv);
+            end.forward(layout, graph, z1, p1, (&start.w, dv_start, dq), theta, system, dv);
             return;
         }
         for stage in stages.iter_mut() {
-            stage.forward(layout, graph, z0, p0, u, theta, system, z1, p1);
+            stage.forward(layout, graph, z0, p0, (&start.w, dv_start), u, theta, system, z1, p1);
             std::mem::swap(z0, z1);
             std::mem::swap(p0, p1);
         }
         dq.copy_from_slice(&system.rate);
         end.change_basis(layout, true, dq);
-        end.forward(layout, graph, z0, p0, theta, system, dv);
+        touching.forward(layout, graph, z0, p0, (&start.w, dv_start, dq), theta, system);
+        end.forward(layout, graph, z0, p0, (&start.w, dv_start, dq), theta, system, dv);
     }
 
     /// Differentiates the step of an order above 2 just solved, before it is accepted; false if it is singular.
@@ -402,6 +447,22 @@ impl StepDerivative {
         ldu.factor(layout, graph, &state.side, &trial.side);
         std::mem::swap(ldu, &mut target.ldu);
         ldu.dropped = target.ldu.dropped;
+        self.capture_slopes(layout, step, map, state, iterate, trial, u, stage);
+    }
+
+    /// Slopes of the interval just solved; its factors are in place.
+    fn capture_slopes(
+        &mut self,
+        layout: &Layout,
+        step: &StepData,
+        map: RotationMap,
+        state: &MaximalState,
+        iterate: &Iterate,
+        trial: &Trial,
+        u: &[f64],
+        stage: usize,
+    ) {
+        let target = &mut self.stages[stage];
         target.start.copy_from(&state.side);
         target.end.copy_from(&trial.side);
         self.wrench.copy_from_slice(&iterate.wrench);
@@ -475,10 +536,14 @@ impl Maximal {
         slope: &mut StepDerivative,
     ) -> Result<StepReport, StepError> {
         if ws.contact.is_some() {
+            return self.differentiate_contact(mechanism, ws, state, input, h, slope);
+        }
+        let follower = mechanism.followers().first().map(|f| &mechanism.joint(f.joint).name);
+        if let Some(name) = follower.or(mechanism.tendons().first().map(|tendon| &tendon.name)) {
             return Err(StepError::Unsupported {
                 integrator: "the derivative of a step of maximal",
-                what: "contact".into(),
-                remedy: "use `--contact off`".into(),
+                what: format!("`{name}`, which ties joints to each other"),
+                remedy: "use the minimal integrator".into(),
             });
         }
         slope.saved.save(state);
@@ -542,7 +607,7 @@ impl Maximal {
                 remedy: "differentiate another step, or use the minimal integrator",
             });
         }
-        ws.step.set_modes(mechanism, &moved.rows.list, &state.q);
+        ws.step.set_modes(mechanism, &ws.layout, &moved.rows.list, &state.q);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! are the projection (3.27) of the carried momenta. Both are differentiated at a fixed state of the mechanism.
 
 use super::blocks::{BlockMap, InputMap};
+use super::contact::{Pressed, Source, SourceBar};
 use super::products::{load, unload};
 use super::stage::joined;
 use super::varied::{
@@ -56,17 +57,28 @@ impl Node {
     /// Projects the state in the workspace and takes over what it shows. Does not allocate after the first time.
     fn fill(&mut self, ws: &mut MaximalWorkspace, state: &MaximalState) {
         read_out::project(ws, state);
-        let layout = &ws.layout;
+        self.take(&ws.layout, &ws.step.rows, state, &ws.system.body, &ws.system.rate);
+    }
+
+    /// Takes over velocities of the joint points and rates (solver's basis) at the pose of a state.
+    pub(super) fn take(
+        &mut self,
+        layout: &Layout,
+        rows: &[[Row; 6]],
+        state: &MaximalState,
+        w: &[Six],
+        rate: &[f64],
+    ) {
         self.side.copy_from(&state.side);
-        self.w.copy_from_slice(&ws.system.body);
-        self.rows.copy_from_slice(&ws.step.rows);
+        self.w.copy_from_slice(w);
+        self.rows.copy_from_slice(rows);
         self.swept_by_pose.clear();
         self.closures_by_pose.clear();
         for (i, link) in layout.links.iter().enumerate() {
             let joint = &link.joint;
             let nv = joint.kind.nv();
             let mut v = [0.0; 6];
-            public_rates(layout, &self.side, i, &ws.system.rate[link.v..link.v + nv], &mut v);
+            public_rates(layout, &self.side, i, &rate[link.v..link.v + nv], &mut v);
             self.v[link.v..link.v + nv].copy_from_slice(&v[..nv]);
             let columns = public_columns(joint, &full_geometry(layout, &self.side, i));
             self.columns[link.v..link.v + nv].copy_from_slice(&columns[..nv]);
@@ -254,8 +266,9 @@ pub(super) struct StartNode {
     by_velocity: BlockMap,
     by_rate: BlockMap,
     pub(super) by_parameter: InputMap,
-    /// Scratch: link velocities and rates per joint.
-    w: Vec<Six>,
+    /// Variations of the link velocities by the last product, or cotangents from elsewhere that a transposed one adds.
+    pub(super) w: Vec<Six>,
+    /// Scratch: swept velocities and rates per joint.
     extra: Vec<Six>,
     rates: Vec<Six>,
 }
@@ -280,9 +293,13 @@ impl StartNode {
 
     pub(super) fn fill(&mut self, ws: &mut MaximalWorkspace, state: &MaximalState) {
         self.node.fill(ws, state);
-        let layout = &ws.layout;
         self.gauge.copy_from_slice(&ws.system.wrench);
         self.gauge_lam.copy_from_slice(&ws.system.closure);
+        self.fill_momenta(&ws.layout, state);
+    }
+
+    /// Slopes of the momenta of the node's velocities.
+    pub(super) fn fill_momenta(&mut self, layout: &Layout, state: &MaximalState) {
         for map in [&mut self.by_pose, &mut self.by_velocity, &mut self.by_rate] {
             map.clear();
         }
@@ -405,6 +422,12 @@ impl StartNode {
         self.extra.fill([0.0; 6]);
         self.node.swept(z, &mut self.extra);
         self.node.sweep(layout, dv, Some(&self.extra), &mut self.w);
+        self.momenta(layout, z, dv, momentum);
+        self.by_parameter.apply(parameters, momentum);
+    }
+
+    /// Variations of the momenta from those of poses, link velocities (in `w`) and rates.
+    pub(super) fn momenta(&mut self, layout: &Layout, z: &[Six], dv: &[f64], momentum: &mut [Six]) {
         for (i, link) in layout.links.iter().enumerate() {
             let nv = link.joint.kind.nv();
             self.rates[i][..nv].copy_from_slice(&dv[link.v..link.v + nv]);
@@ -413,10 +436,42 @@ impl StartNode {
         self.by_pose.apply(z, momentum);
         self.by_velocity.apply(&self.w, momentum);
         self.by_rate.apply(&self.rates, momentum);
-        self.by_parameter.apply(parameters, momentum);
     }
 
-    /// Transpose of [`forward`](Self::forward); `z` is destroyed, `dq` and `dv` are overwritten, `parameters` added to.
+    /// Transpose of [`momenta`](Self::momenta): adds to `z`, `w` and `dv`.
+    pub(super) fn momenta_transposed(
+        &mut self,
+        layout: &Layout,
+        momentum: &[Six],
+        z: &mut [Six],
+        dv: &mut [f64],
+    ) {
+        self.rates.fill([0.0; 6]);
+        self.by_pose.apply_transposed(momentum, z);
+        self.by_velocity.apply_transposed(momentum, &mut self.w);
+        self.by_rate.apply_transposed(momentum, &mut self.rates);
+        for (i, link) in layout.links.iter().enumerate() {
+            for c in 0..link.joint.kind.nv() {
+                dv[link.v + c] += self.rates[i][c];
+            }
+        }
+    }
+
+    /// Joints' rates that go with velocities of the links at varied poses.
+    pub(super) fn rates_of(&mut self, layout: &Layout, z: &[Six], w: &[Six], dv: &mut [f64]) {
+        self.extra.fill([0.0; 6]);
+        self.node.swept(z, &mut self.extra);
+        self.node.coordinates(layout, w, dv);
+        for (i, link) in layout.links.iter().enumerate() {
+            for c in link.v..link.v + link.joint.kind.nv() {
+                let column = &self.node.columns[c];
+                dv[c] -= dot(column, &self.extra[i]) / dot(column, column);
+            }
+        }
+    }
+
+    /// Transpose of [`forward`](Self::forward); `z` is destroyed, `dq` is overwritten, `dv` and `parameters` are added to. Cotangents
+    /// in `w` are taken in.
     pub(super) fn adjoint(
         &mut self,
         layout: &Layout,
@@ -428,17 +483,7 @@ impl StartNode {
     ) {
         self.by_parameter.apply_transposed(momentum, parameters);
         dq.fill(0.0);
-        dv.fill(0.0);
-        self.w.fill([0.0; 6]);
-        self.rates.fill([0.0; 6]);
-        self.by_pose.apply_transposed(momentum, z);
-        self.by_velocity.apply_transposed(momentum, &mut self.w);
-        self.by_rate.apply_transposed(momentum, &mut self.rates);
-        for (i, link) in layout.links.iter().enumerate() {
-            for c in 0..link.joint.kind.nv() {
-                dv[link.v + c] += self.rates[i][c];
-            }
-        }
+        self.momenta_transposed(layout, momentum, z, dv);
         self.node.sweep_transposed(layout, &mut self.w, dv);
         self.node.swept_by_pose.apply_transposed(&self.w, z);
         self.node.sweep_transposed(layout, z, dq);
@@ -449,8 +494,12 @@ impl StartNode {
 #[derive(Clone, Debug)]
 pub(super) struct EndNode {
     pub(super) node: Node,
-    ldu: Ldu,
-    rows_by_pose: BlockMap,
+    pub(super) ldu: Ldu,
+    pub(super) rows_by_pose: BlockMap,
+    /// Contacts, limits and dry friction as rows of the node; their matrix is in the factors.
+    pub(super) contact: Option<Box<Pressed>>,
+    /// One over the step where contacts are kept off by their distance over it.
+    pub(super) per_step: f64,
     pub(super) by_parameter: InputMap,
     rows: Vec<Six>,
     extra: Vec<Six>,
@@ -463,6 +512,8 @@ impl EndNode {
             node: Node::new(layout, nv),
             ldu: Ldu::new(layout, graph, nv),
             rows_by_pose: BlockMap::default(),
+            contact: None,
+            per_step: 0.0,
             by_parameter: InputMap::default(),
             rows: vec![[0.0; 6]; 2 * n + layout.closures.len()],
             extra: vec![[0.0; 6]; n],
@@ -473,7 +524,17 @@ impl EndNode {
         self.node.fill(ws, state);
         std::mem::swap(&mut self.ldu, &mut ws.ldu);
         ws.ldu.dropped = self.ldu.dropped;
-        let layout = &ws.layout;
+        self.fill_slopes(&ws.layout, state, &state.momentum, (&ws.system.wrench, &ws.system.closure));
+    }
+
+    /// Slopes of the node's equations by the pose, with joint wrenches and multipliers that balance the momenta.
+    pub(super) fn fill_slopes(
+        &mut self,
+        layout: &Layout,
+        state: &MaximalState,
+        momentum: &[Six],
+        (wrenches, lam): (&[Six], &[Six]),
+    ) {
         let n = layout.links.len();
         self.rows_by_pose.clear();
         for (i, link) in layout.links.iter().enumerate() {
@@ -484,14 +545,14 @@ impl EndNode {
                 (Vec3::constant(angular(&self.node.w[i])), Vec3::constant(linear(&self.node.w[i])));
             let arm = rot * Vec3::constant(link.joint.b.p);
             let turn = rot * (Mat3::constant(state.inertia[i]) * rot.tr_mul(ang))
-                - Vec3::constant(angular(&state.momentum[i]));
-            let push = (lin - ang.cross(arm)).scale(link.mass) - Vec3::constant(linear(&state.momentum[i]));
+                - Vec3::constant(angular(&momentum[i]));
+            let push = (lin - ang.cross(arm)).scale(link.mass) - Vec3::constant(linear(&momentum[i]));
             self.rows_by_pose.push_lanes(i, i, &joined(turn - arm.cross(push), push), CHILD);
             // The joint: its wrench on the parent, its force rows Nᵀc + aẏ = 0.
             let joint = &link.joint;
             let ends = Ends::new(layout, link.parent, Some(i), &state.poses, true);
             let g = ends.geometry(joint, false);
-            let wrench = &ws.system.wrench[i];
+            let wrench = &wrenches[i];
             let reaction = transport_wrench(wrench, g.transport(joint.kind));
             let columns = engine_columns(joint, &g);
             let mut force = NIL;
@@ -510,7 +571,7 @@ impl EndNode {
             let rows = varied_rows(layout, c, &state.poses);
             let mut on = Pairwise::zero();
             for r in 0..closure.rows {
-                on.add(&rows[r], D::from_f64(-ws.system.closure[c][r]));
+                on.add(&rows[r], D::from_f64(-lam[c][r]));
             }
             for (lane, column) in [(PARENT, closure.a), (CHILD, closure.b)] {
                 let Some(column) = column else { continue };
@@ -523,13 +584,15 @@ impl EndNode {
         }
     }
 
-    /// Public rates' variation at the end; `rate` receives it.
+    /// Public rates' variation at the end in `dv`, velocities' in `system.body`. Contacts also ask for the variations of the
+    /// velocities and rates at the start of the step and of the joints' positions, in `start`.
     pub(super) fn forward(
         &mut self,
         layout: &Layout,
         graph: &Graph,
         z: &[Six],
         momentum: &[Six],
+        start: (&[Six], &[f64], &[f64]),
         parameters: &[f64],
         system: &mut System,
         dv: &mut [f64],
@@ -549,12 +612,21 @@ impl EndNode {
             }
             system.particular[i] = self.extra[i];
         }
-        self.ldu.solve(layout, graph, &self.node.side, &self.node.side, system);
+        let side = &self.node.side;
+        match &mut self.contact {
+            None => self.ldu.solve(layout, graph, side, side, system),
+            Some(contact) => {
+                let (w, rate, carried) = start;
+                let source = Source { z, w, rate, carried, per_step: self.per_step };
+                contact.solve(&self.ldu, side, side, &source, system);
+            }
+        }
         dv.copy_from_slice(&system.rate);
         self.node.change_basis(layout, true, dv);
     }
 
-    /// Transpose of [`forward`](Self::forward): `z` and `momentum` are overwritten, `parameters` added to.
+    /// Transpose of [`forward`](Self::forward), with cotangents of the velocities in `system.body`: `momentum` is overwritten; `z`,
+    /// `start` and `parameters` are added to.
     pub(super) fn adjoint(
         &mut self,
         layout: &Layout,
@@ -563,17 +635,24 @@ impl EndNode {
         system: &mut System,
         z: &mut [Six],
         momentum: &mut [Six],
+        start: (&mut [Six], &mut [f64], &mut [f64]),
         parameters: &mut [f64],
     ) {
         let n = layout.links.len();
         system.rate.copy_from_slice(dv);
         self.node.change_basis(layout, false, &mut system.rate);
-        system.body.fill([0.0; 6]);
         system.wrench.fill([0.0; 6]);
         system.closure.fill([0.0; 6]);
-        self.ldu.solve_transposed(layout, graph, &self.node.side, &self.node.side, system);
+        let side = &self.node.side;
+        match &mut self.contact {
+            None => self.ldu.solve_transposed(layout, graph, side, side, system),
+            Some(contact) => {
+                let (w, rate, carried) = start;
+                let mut bar = SourceBar { z: &mut *z, w, rate, carried, per_step: self.per_step };
+                contact.solve_transposed(&self.ldu, side, side, system, &mut bar);
+            }
+        }
         unload(layout, system, &mut self.rows);
-        z.fill([0.0; 6]);
         self.rows_by_pose.apply_transposed(&self.rows, z);
         self.by_parameter.apply_transposed(&self.rows, parameters);
         self.node.closures_by_pose.apply_transposed(&self.rows[2 * n..], z);

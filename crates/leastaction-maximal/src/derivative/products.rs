@@ -1,5 +1,6 @@
 //! Products with the derivative of one interval and with its transpose. (3.29) to (3.31)
 
+use super::contact::{Source, SourceBar};
 use super::stage::Stage;
 use crate::forces::about_point;
 use crate::graph::Graph;
@@ -8,13 +9,15 @@ use crate::ldu::{Six, System, add_wrench, angular, dot, linear, six, transport};
 use crate::scalar::by_entry;
 
 impl Stage {
-    /// `(z, P, u) ↦ (z', P')`; rates of the joints at the end stay in `system.rate`. (3.30)
+    /// `(z, P, u) ↦ (z', P')`; rates of the joints at the end stay in `system.rate`. Contacts also ask for the variations of the
+    /// velocities and rates at the start, in `node`. (3.30)
     pub(super) fn forward(
         &mut self,
         layout: &Layout,
         graph: &Graph,
         z: &[Six],
         momentum: &[Six],
+        node: (&[Six], &[f64]),
         u: &[f64],
         parameters: &[f64],
         system: &mut System,
@@ -34,7 +37,13 @@ impl Stage {
             }
         }
         self.drift(layout, z, system);
-        self.ldu.solve(layout, graph, &self.start, &self.end, system);
+        match &mut self.contact {
+            None => self.ldu.solve(layout, graph, &self.start, &self.end, system),
+            Some(contact) => {
+                let source = Source { z, w: node.0, rate: node.1, carried: &self.carried, per_step: 1.0 / h };
+                contact.solve(&self.ldu, &self.start, &self.end, &source, system);
+            }
+        }
         // From here on `body` is the departure z' − z.
         for x in system.body.iter_mut().flatten() {
             *x *= h;
@@ -68,7 +77,7 @@ impl Stage {
             system.particular[i] = left.map(|x| x * per_step);
             for r in 0..link.joint.kind.nv() {
                 for c in 0..link.joint.kind.nv() {
-                    let slope = self.ldu.stiffness[link.v + r][c];
+                    let slope = self.stiffness[link.v + r][c];
                     system.force[link.v + r] -= slope * self.carried[link.v + c] * per_step;
                 }
             }
@@ -85,7 +94,7 @@ impl Stage {
                 let at = link.v + c;
                 let mut s = self.carried[at] + dot(&self.ldu.n_v[at], &left);
                 for r in 0..link.joint.kind.nv() {
-                    s -= self.ldu.stiffness[link.v + r][c] * system.force[link.v + r] * per_step;
+                    s -= self.stiffness[link.v + r][c] * system.force[link.v + r] * per_step;
                 }
                 s *= self.share(at);
                 moved = by_entry(|k| moved[k] + s * self.ldu.n_x[at][k]);
@@ -106,8 +115,8 @@ impl Stage {
         if self.ldu.limits_active { 0.0 } else { 1.0 / dot(column, column) }
     }
 
-    /// The transpose: `(z̄', P̄')` and cotangents of the end's rates in `system.rate` give `(z̄, P̄)`; `ū` and those of the
-    /// parameters are added to.
+    /// The transpose: `(z̄', P̄')` and cotangents of the end's rates in `system.rate` give `(z̄, P̄)`; those of the velocities at the
+    /// start, `ū` and those of the parameters are added to.
     pub(super) fn adjoint(
         &mut self,
         layout: &Layout,
@@ -117,6 +126,7 @@ impl Stage {
         system: &mut System,
         z: &mut [Six],
         momentum: &mut [Six],
+        node: (&mut [Six], &mut [f64]),
         u: &mut [f64],
         parameters: &mut [f64],
     ) {
@@ -133,7 +143,15 @@ impl Stage {
         self.carried.copy_from_slice(&system.rate);
         system.rate.iter_mut().for_each(|x| *x *= self.h);
         system.closure.fill([0.0; 6]);
-        self.ldu.solve_transposed(layout, graph, &self.start, &self.end, system);
+        match &mut self.contact {
+            None => self.ldu.solve_transposed(layout, graph, &self.start, &self.end, system),
+            Some(contact) => {
+                let per_step = 1.0 / self.h;
+                let mut bar =
+                    SourceBar { z: &mut *z, w: node.0, rate: node.1, carried: &mut self.carried, per_step };
+                contact.solve_transposed(&self.ldu, &self.start, &self.end, system, &mut bar);
+            }
+        }
         self.drift_transposed(layout, system, z);
         unload(layout, system, &mut self.rows);
         for i in 0..n {

@@ -10,6 +10,7 @@
 //! body, whose axial inertia is a thousandth of the others, would show the rounding.
 
 use super::blocks::{BlockMap, InputMap};
+use super::contact::Pressed;
 use super::varied::{
     CHILD, D, Ends, NIL, PARENT, Pairwise, dot_constant, engine_columns, transport_wrench, unwrapped, vary,
 };
@@ -50,6 +51,12 @@ pub(super) struct Stage {
     /// The Newton matrix before its elimination: blocks of the links, and rows of the closures by `(closure, link)`.
     own: Vec<Block>,
     closing: Vec<(usize, usize, Block)>,
+    /// What the joints' force rows add to the pivots, without contact.
+    pub(super) stiffness: Vec<Six>,
+    /// Per link: changes of the interval's angular velocity per rotation of the end over the step, link axes.
+    pub(super) rate: Vec<Mat3>,
+    /// Contacts, limits and dry friction as rows of the interval; their matrix is in the factors.
+    pub(super) contact: Option<Box<Pressed>>,
     /// Scratch: the equations' variations, and the joints' part of the start's variation.
     pub(super) rows: Vec<Six>,
     pub(super) carried: Vec<f64>,
@@ -123,6 +130,9 @@ impl Stage {
             out_by_parameter: InputMap::default(),
             own: vec![[[0.0; 6]; 6]; layout.links.len()],
             closing: Vec::new(),
+            stiffness: vec![[0.0; 6]; nv],
+            rate: vec![Mat3::identity(); layout.links.len()],
+            contact: None,
             rows: vec![[0.0; 6]; rows],
             carried: vec![0.0; nv],
         }
@@ -131,6 +141,7 @@ impl Stage {
     /// Takes over the Newton matrix, assembled and not yet factored.
     pub(super) fn keep(&mut self, layout: &Layout, graph: &Graph, ldu: &Ldu) {
         self.own.copy_from_slice(&ldu.diagonal);
+        self.stiffness.copy_from_slice(&ldu.stiffness);
         self.closing.clear();
         for (c, closure) in layout.closures.iter().enumerate() {
             for (link, slot) in [closure.a, closure.b].into_iter().zip(graph.ends[c]) {
@@ -150,6 +161,7 @@ impl Stage {
         self.rows_by_input.entries.clear();
         self.out_by_input.entries.clear();
         for i in 0..layout.links.len() {
+            self.rate[i] = at.map.rate_matrix(angular(&at.w[i]) * (0.5 * self.h));
             self.fill_link(layout, at, i);
             self.fill_joint(layout, at, i);
         }
@@ -526,7 +538,12 @@ pub(super) fn joined(ang: Vec3<D>, lin: Vec3<D>) -> [D; 6] {
 }
 
 /// Velocities of an interval from its two poses: the inverse of (3.1).
-fn interval_velocity(map: RotationMap, start: &LinkPose<D>, end: &LinkPose<D>, h: f64) -> (Vec3<D>, Vec3<D>) {
+pub(super) fn interval_velocity(
+    map: RotationMap,
+    start: &LinkPose<D>,
+    end: &LinkPose<D>,
+    h: f64,
+) -> (Vec3<D>, Vec3<D>) {
     let rel = start.q.conj() * end.q;
     let sign = if rel.w.value() < 0.0 { -1.0 } else { 1.0 };
     let phi = match map {

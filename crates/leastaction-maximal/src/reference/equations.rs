@@ -17,7 +17,7 @@ use crate::workspace::StepData;
 use crate::{Maximal, MaximalState, MaximalWorkspace, RotationMap};
 
 /// Derivatives by the six variables of a parent and the six of a child.
-type D = Dual<f64, 12>;
+pub(super) type D = Dual<f64, 12>;
 
 /// Blocks by (row node, column node).
 pub(super) type Blocks = BTreeMap<(usize, usize), Matrix>;
@@ -53,7 +53,7 @@ enum Vary {
     Pose,
 }
 
-fn seed(value: f64, lane: usize) -> D {
+pub(super) fn seed(value: f64, lane: usize) -> D {
     D::variable(value, lane)
 }
 
@@ -100,6 +100,58 @@ impl<'a> Equations<'a> {
         Self { layout, step, map: engine.map, start: &state.poses, nodes }
     }
 
+    /// The equations of a node at poses: joints alone, without laws of their coordinates.
+    pub(super) fn at_node(engine: &Maximal, ws: &'a MaximalWorkspace, poses: &'a [LinkPose]) -> Self {
+        let layout = &ws.layout;
+        let mut nodes = Vec::new();
+        for (i, link) in layout.links.iter().enumerate() {
+            let rows = Rows::Joint { joint: &link.joint, is_loop: false, holds: true, laws: Vec::new() };
+            nodes.push(Node { rows, a: link.parent, b: Some(i), count: row_count(link.joint.kind) });
+        }
+        for closure in layout.closures.iter().filter(|c| matches!(c.kind, ClosureKind::Joint)) {
+            let joint = &layout.loops[closure.index];
+            let rows = Rows::Joint { joint, is_loop: true, holds: true, laws: Vec::new() };
+            nodes.push(Node { rows, a: closure.a, b: closure.b, count: closure.rows });
+        }
+        Self { layout, step: &ws.step, map: engine.map, start: poses, nodes }
+    }
+
+    /// Matrix and right-hand side of a node: `M w - P - G^T lam = 0`, `G w = 0`; momenta in link axes.
+    pub(super) fn assemble_node(&self, w: &[Six], momenta: &[Six]) -> (Blocks, Vec<Vec<f64>>) {
+        let n = w.len();
+        let (mut blocks, mut rhs) = (Blocks::new(), Vec::new());
+        for (i, link) in self.layout.links.iter().enumerate() {
+            let mut mass = Matrix::zero(6, 6);
+            for r in 0..3 {
+                (0..3).for_each(|c| *mass.at_mut(r, c) = link.inertia.0[r][c]);
+                *mass.at_mut(3 + r, 3 + r) = link.mass;
+            }
+            let carried = mass.times(&w[i]);
+            rhs.push((0..6).map(|k| momenta[i][k] - carried[k]).collect());
+            blocks.insert((i, i), mass);
+        }
+        for (k, node) in self.nodes.iter().enumerate() {
+            let directions = self.directions(node);
+            let mut values = vec![0.0; node.count];
+            for (end, lane) in [(node.a, 0), (node.b, 6)] {
+                let Some(i) = end else { continue };
+                let (mut row, mut column) = (Matrix::zero(node.count, 6), Matrix::zero(6, node.count));
+                for (r, d) in directions.iter().enumerate() {
+                    for c in 0..6 {
+                        *row.at_mut(r, c) = d.eps[lane + c];
+                        *column.at_mut(c, r) = -d.eps[lane + c];
+                        values[r] -= d.eps[lane + c] * w[i][c];
+                    }
+                }
+                blocks.insert((n + k, i), row);
+                blocks.insert((i, n + k), column);
+            }
+            blocks.insert((n + k, n + k), Matrix::zero(node.count, node.count));
+            rhs.push(values);
+        }
+        (blocks, rhs)
+    }
+
     /// First row of every node, and the number of all rows.
     pub(super) fn offsets(&self) -> (Vec<usize>, usize) {
         let sizes = self.layout.links.iter().map(|_| 6).chain(self.nodes.iter().map(|n| n.count));
@@ -139,13 +191,13 @@ impl<'a> Equations<'a> {
     }
 
     /// Interval velocity of a link, varied in its lanes.
-    fn velocity(w: &Six, lane: usize) -> (Vec3<D>, Vec3<D>) {
+    pub(super) fn velocity(w: &Six, lane: usize) -> (Vec3<D>, Vec3<D>) {
         let x: [D; 6] = std::array::from_fn(|k| seed(w[k], lane + k));
         (Vec3([x[0], x[1], x[2]]), Vec3([x[3], x[4], x[5]]))
     }
 
     /// Pose of a link at the end of the interval.
-    fn end(&self, i: usize, w: &Six, lane: usize) -> LinkPose<D> {
+    pub(super) fn end(&self, i: usize, w: &Six, lane: usize) -> LinkPose<D> {
         let (omega, v) = Self::velocity(w, lane);
         let pose = self.pose(i, Vary::Still, 0);
         LinkPose {

@@ -6,11 +6,13 @@
 //! in one node at the end; linear in the links, cubic in the number of loops. Neither shares more than the values of the
 //! constraints with the engine: no directions, no null spaces, no ordering.
 
+mod contact;
 mod curve;
 mod equations;
 mod matrix;
 mod paper;
 
+pub use contact::{TwinLink, contact_step};
 pub use curve::curve_step;
 use equations::Equations;
 use matrix::Matrix;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::plant::{Plant, state_difference, state_retract};
 use crate::dynamics::Dynamics;
-use crate::integrator::maximal::{Maximal, MaximalWorkspace, StepDerivative};
+use crate::integrator::maximal::{ContactDerivative, Maximal, MaximalWorkspace, StepDerivative};
 use crate::integrator::{Input, Integrator, StepError};
 use crate::linalg::{BadPivot, axpy, cholesky, cholesky_solve, dot};
 use crate::mechanism::{Mechanism, Parameter, State};
@@ -36,6 +36,14 @@ impl<M: Deref<Target = Mechanism>> MaximalPlant<M> {
     /// # Errors
     /// If the engine does not support the mechanism, or the step is not positive.
     pub fn new(mechanism: M, h: f64) -> Result<Self, StepError> {
+        Self::with_engine(mechanism, Maximal::default(), h)
+    }
+
+    /// A plant with options of the engine, at order two: with contact, which derivative its steps have.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_engine(mechanism: M, engine: Maximal, h: f64) -> Result<Self, StepError> {
         if !(h > 0.0 && h.is_finite()) {
             return Err(StepError::BadOption {
                 option: "step",
@@ -43,7 +51,6 @@ impl<M: Deref<Target = Mechanism>> MaximalPlant<M> {
                 remedy: "take a positive number".into(),
             });
         }
-        let engine = Maximal::default();
         let workspace = engine.workspace(&mechanism)?;
         let derivative = StepDerivative::new(&engine, &mechanism, &workspace);
         let (n, nu) = (mechanism.nv(), mechanism.nu());
@@ -99,7 +106,8 @@ impl<M: Deref<Target = Mechanism>> Plant for MaximalPlant<M> {
         let Self { mechanism, engine, workspace, h, .. } = self;
         let mut inner = engine.start(&*mechanism, workspace, x)?;
         let report = engine.step(&*mechanism, workspace, &mut inner, Input { u }, *h)?;
-        if report.splits + report.fallbacks > 0 {
+        let relaxed = matches!(engine.contact_derivative, ContactDerivative::Relaxed { .. });
+        if report.splits + report.fallbacks > 0 && !relaxed {
             // The step exists but has no derivative: a search must not end there.
             return Err(StepError::Singular {
                 time: x.t,

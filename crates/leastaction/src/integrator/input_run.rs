@@ -8,24 +8,24 @@ use crate::mechanism::{Mechanism, State};
 /// The state of an actuator depends on its control alone, which is held over a step: it is advanced exactly, and the step is
 /// taken under its mean.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InputRun {
+pub(crate) struct InputRun {
     /// States of actuators by input; empty if there are none.
-    pub(super) act: Vec<f64>,
+    pub(crate) act: Vec<f64>,
     next: Vec<f64>,
     /// What acts: controls, or means of states.
     acting: Vec<f64>,
     /// Mean forces of the last step.
-    pub(super) acted: Vec<f64>,
+    pub(crate) acted: Vec<f64>,
     /// Work of the last step.
-    pub(super) work: f64,
+    pub(crate) work: f64,
     /// True if the forces are those at both ends, of which the second is still to be added.
-    pub(super) at_ends: bool,
+    pub(crate) at_ends: bool,
     /// Forces at the second end, before they are added.
     scratch: Vec<f64>,
 }
 
 impl InputRun {
-    pub(super) fn new(mechanism: &Mechanism, start: &State) -> Self {
+    pub(crate) fn new(mechanism: &Mechanism, start: &State) -> Self {
         let n = mechanism.nu();
         let mut act = Vec::new();
         if mechanism.has_activations() {
@@ -50,7 +50,7 @@ impl InputRun {
     }
 
     /// What acts over the step. Does not allocate.
-    pub(super) fn advance<'a>(&'a mut self, mechanism: &Mechanism, u: &'a [f64], h: f64) -> &'a [f64] {
+    pub(crate) fn advance<'a>(&'a mut self, mechanism: &Mechanism, u: &'a [f64], h: f64) -> &'a [f64] {
         if self.act.is_empty() {
             return u;
         }
@@ -63,7 +63,7 @@ impl InputRun {
     }
 
     /// The step was taken. Does not allocate.
-    pub(super) fn accept(&mut self, h: f64, actuation: Option<Actuation<'_>>) {
+    pub(crate) fn accept(&mut self, h: f64, actuation: Option<Actuation<'_>>) {
         self.act.copy_from_slice(&self.next);
         self.work = if self.acted.is_empty() { 0.0 } else { f64::NAN };
         if let Some(Actuation { impulse, work }) = actuation {
@@ -76,7 +76,7 @@ impl InputRun {
     }
 
     /// Forces at the first end of a step whose method does not tell. Does not allocate.
-    pub(super) fn before(&mut self, mechanism: &Mechanism, u: &[f64], h: f64, state: &State) {
+    pub(crate) fn before(&mut self, mechanism: &Mechanism, u: &[f64], h: f64, state: &State) {
         self.advance(mechanism, u, h);
         if self.act.is_empty() {
             self.acting.copy_from_slice(u);
@@ -86,7 +86,7 @@ impl InputRun {
     }
 
     /// Forces at the second end.
-    pub(super) fn after(&mut self, mechanism: &Mechanism, state: &State) {
+    pub(crate) fn after(&mut self, mechanism: &Mechanism, state: &State) {
         mechanism.input_forces_into(&self.acting, &state.q, &state.v, &mut self.scratch);
         for (acted, end) in self.acted.iter_mut().zip(&self.scratch) {
             *acted = 0.5 * (*acted + end);

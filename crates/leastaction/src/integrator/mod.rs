@@ -4,6 +4,7 @@
 mod input_run;
 mod simulator;
 
+pub(crate) use input_run::InputRun;
 pub use leastaction_core::integrator::{
     Actuation, ContactCounts, ContactForce, Input, Integrator, JointForce, LinearizedStep, RowEvent,
     RowEventKind, RowReport, RowState, StepError, StepLinearization, StepReport, baseline, expect_length,

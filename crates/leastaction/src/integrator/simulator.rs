@@ -36,6 +36,20 @@ impl Method {
         ("dop853", Self::Dop853),
     ];
 
+    /// Whether the method can step the mechanism with these options.
+    ///
+    /// # Errors
+    /// If it does not support the mechanism, or an option is out of range.
+    pub fn expect_support(self, mechanism: &Mechanism, options: &MethodOptions) -> Result<(), StepError> {
+        match self {
+            Self::Rk4 => Rk4.workspace(mechanism).map(drop),
+            Self::SemiImplicit => SemiImplicitEuler.workspace(mechanism).map(drop),
+            Self::Dop853 => Dop853::with_tolerance(options.tolerance)?.workspace(mechanism).map(drop),
+            Self::Maximal => options.maximal_engine()?.workspace(mechanism).map(drop),
+            Self::Minimal => options.minimal_engine()?.workspace(mechanism).map(drop),
+        }
+    }
+
     /// The name used on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -142,6 +156,7 @@ impl<M: Deref<Target = Mechanism>> Simulator<M> {
     pub fn restart(&mut self, start: &State) -> Result<(), StepError> {
         self.run.restart(&self.mechanism, start)?;
         self.state.clone_from(start);
+        self.inputs = InputRun::new(&self.mechanism, start);
         self.fresh = false;
         Ok(())
     }

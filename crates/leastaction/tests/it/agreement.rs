@@ -1,6 +1,7 @@
 //! Two routes, one answer.
 
-use leastaction::dynamics::Dynamics;
+use leastaction::dynamics::{Dynamics, DynamicsLanes};
+use leastaction::mechanism::{JointType, MechanismBuilder, samples};
 use leastaction::scalar::Dual;
 use leastaction::scalar::Real;
 
@@ -66,4 +67,44 @@ fn inverse_dynamics_supplies_the_power_that_changes_the_energy() {
         let scale = power.abs().max(energy.value().abs()).max(1.0);
         assert!((power - energy.eps[0]).abs() < 1e-12 * scale, "seed {seed}: {power} {}", energy.eps[0]);
     }
+}
+
+#[test]
+fn four_states_side_by_side_have_the_bits_of_each_alone() {
+    let kinds = [JointType::Revolute, JointType::Continuous, JointType::Prismatic];
+    for seed in 0..20 {
+        let mut model = samples::random_tree(seed, 9, &kinds);
+        model.joints[0].kind = JointType::Revolute;
+        let mechanism = MechanismBuilder::from(model).build().unwrap();
+        // Only where the processor has lanes: elsewhere there is nothing to compare.
+        let Some(mut lanes) = DynamicsLanes::new(&mechanism) else { return };
+        let n = mechanism.nv();
+        let states: Vec<_> = (0..4).map(|k| random_state(&mechanism, 100 * seed + k)).collect();
+        let given: Vec<_> = (0..4).map(|k| random_vector(n, 7 * seed + k)).collect();
+        let rows = [
+            std::array::from_fn(|k| states[k].0.as_slice()),
+            std::array::from_fn(|k| states[k].1.as_slice()),
+            std::array::from_fn(|k| given[k].as_slice()),
+        ];
+        let mut d = Dynamics::new(&mechanism);
+        for inverse in [true, false] {
+            let [mut w, mut x, mut y, mut z] = [vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n]];
+            let out = [w.as_mut_slice(), &mut x, &mut y, &mut z];
+            match inverse {
+                true => lanes.inverse_dynamics(&mechanism, rows, out),
+                false => lanes.forward_dynamics(&mechanism, rows, out),
+            }
+            for (k, found) in [w, x, y, z].iter().enumerate() {
+                let (q, v) = &states[k];
+                let mut alone = vec![0.0; n];
+                match inverse {
+                    true => d.inverse_dynamics_into(&mechanism, q, v, &given[k], &mut alone),
+                    false => d.forward_dynamics_into(&mechanism, q, v, &given[k], &mut alone),
+                }
+                assert_eq!(found, &alone, "seed {seed}, state {k}, inverse {inverse}");
+            }
+        }
+    }
+    let balls = MechanismBuilder::from(samples::ball_chain(2)).build().unwrap();
+    assert!(DynamicsLanes::new(&balls).is_none());
 }

@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["trajectory"],
     &["integrator", "jet"],
     &["optimize"],
-    &["control"],
+    &["batch", "control"],
 ];
 
 fn layer(module: &str) -> usize {

@@ -9,9 +9,9 @@ use leastaction::mechanism::{
     ActivationDescription, ActivationKind, ActuatorDescription, Affine, BodyDescription,
     ConstraintDescription, ContactDescription, Coordinates, CouplingDescription, FrameDescription,
     HalfSpaceDescription, JointDescription, JointRole, JointType, LawDescription, LimitsDescription,
-    MODEL_SCHEMA, MimicDescription, ModelDescription, PerCoordinate, Placement, PushDescription, Shape,
-    SpeedLineDescription, SpringDescription, StateDescription, SurfaceDescription, SurfaceShape,
-    TendonDescription, TermDescription, ThrusterDescription, Visual,
+    MODEL_SCHEMA, MimicDescription, ModelDescription, MotionDescription, PerCoordinate, Placement,
+    PushDescription, Shape, SpeedLineDescription, SpringDescription, StateDescription, SurfaceDescription,
+    SurfaceShape, TendonDescription, TermDescription, ThrusterDescription, Visual,
 };
 use serde_json::{Map, Value};
 
@@ -127,6 +127,14 @@ fn full_model() -> ModelDescription {
                 radius: 0.3,
             },
         ],
+        motions: vec![MotionDescription {
+            joint: "j".into(),
+            speed: Some(2.0),
+            from: 0.5,
+            times: vec![0.0, 1.0],
+            positions: vec![0.5, 2.5],
+            origin: None,
+        }],
         couplings: vec![CouplingDescription {
             name: "c".into(),
             joint: "j".into(),
@@ -205,6 +213,7 @@ fn without_origins(mut model: ModelDescription) -> ModelDescription {
     model.surfaces.iter_mut().for_each(|s| s.origin = None);
     model.half_spaces.iter_mut().for_each(|s| s.origin = None);
     model.contact.origin = None;
+    model.motions.iter_mut().for_each(|motion| motion.origin = None);
     model
 }
 
@@ -418,7 +427,7 @@ fn the_schema_holds_the_keys_of_the_format_and_no_others() {
         assert!(met == keys, "not the same: {:?}", met.symmetric_difference(keys));
     }
     // Structures, and one for each kind of shape, of surface and of constraint.
-    assert_eq!(known.len(), 34);
+    assert_eq!(known.len(), 35);
 }
 
 #[test]

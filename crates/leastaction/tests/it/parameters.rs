@@ -234,7 +234,7 @@ fn a_motion_of_a_hundred_steps_by_masses_is_what_differences_give() {
 }
 
 #[test]
-fn sliding_friction_is_a_parameter_and_a_step_with_an_event_has_no_derivative() {
+fn sliding_friction_is_a_parameter_and_a_step_with_an_event_has_no_derivative_in_poses() {
     let mut model = uneven(samples::chain(3));
     for joint in &mut model.joints {
         joint.friction = PerCoordinate::One(0.2);
@@ -252,7 +252,10 @@ fn sliding_friction_is_a_parameter_and_a_step_with_an_event_has_no_derivative() 
         let mut plant = plant_of(maximal, &mechanism, 4, 0.05);
         let outcome =
             plant.linearize(&start, &vec![0.0; mechanism.nu()], &mut start.clone(), &mut Vec::new());
-        assert!(matches!(outcome, Err(StepError::Singular { .. })), "poses {maximal}: {outcome:?}");
+        match maximal {
+            true => assert!(matches!(outcome, Err(StepError::Singular { .. })), "{outcome:?}"),
+            false => assert!(outcome.is_ok(), "{outcome:?}"),
+        }
     }
 }
 

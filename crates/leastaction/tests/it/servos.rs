@@ -360,6 +360,25 @@ fn states_of_actuators_are_advanced_and_resumed_bit_for_bit() {
     }
 }
 
+#[test]
+fn a_simulation_that_begins_again_begins_with_the_actuators_of_its_start() {
+    let mechanism = build(driven(2, activated));
+    for (_, method) in Method::ALL {
+        let start = State { act: vec![0.1, -0.2], ..mechanism.start_state() };
+        let mut simulator = Simulator::new(&mechanism, method, &MethodOptions::default(), &start).unwrap();
+        let mut run = |start: &State| {
+            simulator.restart(start).unwrap();
+            for _ in 0..10 {
+                simulator.step(&[2.0, 1.0], 0.01).unwrap();
+            }
+            simulator.state().clone()
+        };
+        let first = run(&start);
+        assert_ne!(first.act, start.act);
+        assert_eq!(first, run(&start), "{method:?}");
+    }
+}
+
 /// One servo along three joints.
 fn tendon(kp: f64, kd: f64) -> Mechanism {
     let mut model = samples::chain(4);

@@ -12,6 +12,10 @@ pub struct Rk4;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SemiImplicitEuler;
 
+/// Nodes and weights of the Runge–Kutta method.
+pub(super) const C: [f64; 4] = [0.0, 0.5, 0.5, 1.0];
+pub(super) const B: [f64; 4] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
+
 /// Memory of the fixed-step methods.
 #[derive(Clone, Debug)]
 pub struct ExplicitWorkspace {
@@ -57,8 +61,6 @@ impl Baseline for Rk4 {
         input: &[f64],
         h: f64,
     ) -> Result<StepReport, StepError> {
-        const C: [f64; 4] = [0.0, 0.5, 0.5, 1.0];
-        const B: [f64; 4] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
         let nv = mechanism.nv();
         for stage in 0..4 {
             for i in 0..nv {
@@ -70,9 +72,11 @@ impl Baseline for Rk4 {
             let (du, dv) = (&mut ws.du[stage], &mut ws.dv[stage]);
             ws.field.slope(mechanism, &state.q, &ws.u, &ws.v, input, du, dv);
         }
+        let mean =
+            |k: &[Vec<f64>; 4], i: usize| B[0] * k[0][i] + B[1] * k[1][i] + B[2] * k[2][i] + B[3] * k[3][i];
         for i in 0..nv {
-            ws.u[i] = h * (0..4).map(|s| B[s] * ws.du[s][i]).sum::<f64>();
-            ws.v[i] = state.v[i] + h * (0..4).map(|s| B[s] * ws.dv[s][i]).sum::<f64>();
+            ws.u[i] = h * mean(&ws.du, i);
+            ws.v[i] = state.v[i] + h * mean(&ws.dv, i);
         }
         mechanism.retract(&state.q, &ws.u, &mut ws.q);
         finish(mechanism, state, ws, h)

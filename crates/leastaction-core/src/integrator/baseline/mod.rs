@@ -8,9 +8,11 @@
 mod dop853;
 mod dop853_table;
 mod explicit;
+mod wide;
 
 pub use dop853::Dop853;
 pub use explicit::{Rk4, SemiImplicitEuler};
+pub use wide::ExplicitLanes;
 
 use super::rows::{Parts, RowDriver, RowMechanics, RowStates};
 use super::{
@@ -57,6 +59,13 @@ pub struct Field {
 impl Field {
     pub(super) fn new(mechanism: &Mechanism, integrator: &'static str) -> Result<Self, StepError> {
         expect_tree(mechanism, integrator)?;
+        if let Some((follower, _)) = mechanism.driven().next() {
+            return Err(StepError::Unsupported {
+                integrator,
+                what: format!("joint `{}`, which moves as given", mechanism.joint(follower.joint).name),
+                remedy: "use the minimal or the maximal integrator".into(),
+            });
+        }
         let rows = mechanism.rows().len();
         let tied = rows > 0 || !mechanism.followers().is_empty();
         Ok(Self {
@@ -271,6 +280,7 @@ impl<B: Baseline> Integrator for B {
         RowReport {
             states: &state.rows.list,
             impulses: &state.rows.impulses,
+            drives: &[],
             events: workspace.driver.as_ref().map_or(&[], |driven| driven.driver.events()),
         }
     }

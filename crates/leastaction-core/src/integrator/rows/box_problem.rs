@@ -163,14 +163,18 @@ impl BoxProblem {
         self.total.copy_from_slice(&self.b);
         for (k, row) in mechanism.rows().iter().enumerate() {
             if self.member[k] {
-                row.add_force(self.force[k], &mut self.total);
+                mechanics.general.add_force(k, row, self.force[k], &mut self.total);
             }
         }
         let (general, on) = (&mechanics.general, self.accelerations);
-        let drift = |g: usize| if on { general.drift[g] } else { 0.0 };
+        let drift = |g: usize| if on { general.drift[g] } else { general.rates[g] };
         mechanics.free.solve(mechanism, general, &self.total, drift, &mut self.x);
         for (k, row) in mechanism.rows().iter().enumerate() {
-            self.gradient[k] = if self.member[k] { row.rate(&self.x) - self.target[k] } else { 0.0 };
+            let rate = |k: usize| {
+                let drift = general.of_row[k].filter(|_| on).map_or(0.0, |g| general.drift[g]);
+                general.rate(k, row, &self.x) - drift
+            };
+            self.gradient[k] = if self.member[k] { rate(k) - self.target[k] } else { 0.0 };
         }
     }
 
@@ -182,8 +186,8 @@ impl BoxProblem {
         let mut moving = false;
         for (k, row) in rows.iter().enumerate().filter(|(k, _)| self.member[*k]) {
             if self.fixed[k] {
-                row.add_force(self.force[k], &mut self.total);
-            } else if let (Some(at), true) = (row.coordinate(), self.target[k] != 0.0) {
+                mechanics.general.add_force(k, row, self.force[k], &mut self.total);
+            } else if let (Some(at), true) = (mechanics.general.swept(k, row), self.target[k] != 0.0) {
                 self.given[at.v] = self.target[k];
                 moving = true;
             }
@@ -202,7 +206,7 @@ impl BoxProblem {
         }
         let on = self.accelerations;
         let aim = |g: usize| {
-            let own = if on { general.drift[g] } else { 0.0 };
+            let own = if on { general.drift[g] } else { general.rates[g] };
             own + general.row_target(g, target) - general.dot(g, given)
         };
         factored.solve(mechanism, general, &self.back, aim, &mut self.x);
@@ -371,7 +375,7 @@ impl BoxProblem {
             }
             self.next[k] = stiff;
             self.rest[k] = rest;
-            if let Some(at) = rows[k].coordinate() {
+            if let Some(at) = mechanics.general.swept(k, &rows[k]) {
                 self.total[at.v] += rest / stiff;
             }
         }
@@ -380,7 +384,7 @@ impl BoxProblem {
         held.factor(mechanism, general, |k| if member[k] { 1.0 / next[k] } else { 0.0 })?;
         held.solve(mechanism, general, &self.total, |g| general.row_target(g, rest), &mut self.back);
         for (k, row) in rows.iter().enumerate().filter(|(k, _)| member[*k]) {
-            self.step[k] = match row.coordinate() {
+            self.step[k] = match general.swept(k, row) {
                 Some(at) => (rest[k] - self.back[at.v]) / next[k],
                 None => held.multiplier(general, k),
             };

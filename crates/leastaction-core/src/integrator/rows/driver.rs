@@ -4,7 +4,7 @@ use super::box_problem::BoxProblem;
 use super::events::{DOWN, KINDS, LOWER, Moment, RowEvent, RowEventKind, STOP, Scales, UP, UPPER, bounds};
 use super::{Parts, RowMechanics, RowState, RowStates};
 use crate::integrator::{StepError, StepReport};
-use crate::mechanism::{JointType, Mechanism};
+use crate::mechanism::{JointType, Mechanism, RowOf};
 
 /// Events of a step beyond which the rest of it goes by rule, rows not counted.
 const MOST_EVENTS: usize = 12;
@@ -38,13 +38,16 @@ pub struct RowDriver {
     /// Modes before the event.
     pub(super) was: Vec<RowState>,
     pub(super) scales: Scales,
-    /// Time from the start of the step.
+    /// When the step starts, and time from there.
+    pub(super) origin: f64,
     pub(super) time: f64,
     part: Vec<f64>,
     impulses: Vec<f64>,
     backup: RowStates,
     let_go: Vec<bool>,
     gravity: f64,
+    /// Rows of loop joints.
+    winds: Vec<bool>,
     /// Where floating joints have their position.
     places: Vec<usize>,
 }
@@ -84,12 +87,14 @@ impl RowDriver {
             hits: vec![0; rows],
             was: vec![RowState::default(); rows],
             scales: Scales { velocity: 1.0, h: 1.0, force: 0.0, push: 0.0 },
+            origin: 0.0,
             time: 0.0,
             part: vec![0.0; rows],
             impulses: vec![0.0; rows],
             backup: RowStates::new(mechanism),
             let_go: vec![false; rows],
             gravity: mechanism.gravity().norm(),
+            winds: mechanism.rows().iter().map(|row| matches!(row.of, RowOf::Loop { .. })).collect(),
             places: mechanism
                 .tree()
                 .nodes
@@ -106,6 +111,53 @@ impl RowDriver {
         &self.events
     }
 
+    /// Forces of the locked rows at a state.
+    ///
+    /// # Errors
+    /// The node at which the mass matrix is singular.
+    pub fn forces_at(
+        &mut self,
+        mechanism: &Mechanism,
+        states: &[RowState],
+        q: &[f64],
+        v: &[f64],
+        u: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), usize> {
+        self.mechanics.place(mechanism, states, q, v, u);
+        self.mechanics.respond(mechanism, states, &mut self.trial.a, out)
+    }
+
+    /// Velocities next to `v`, in the metric of the masses, at which the rows given have the rates given.
+    ///
+    /// # Errors
+    /// The node at which the mass matrix is singular.
+    pub fn reset_at(
+        &mut self,
+        mechanism: &Mechanism,
+        states: &[RowState],
+        q: &[f64],
+        v: &[f64],
+        u: &[f64],
+        rates: &[(usize, f64)],
+        out: &mut [f64],
+    ) -> Result<(), usize> {
+        self.mechanics.place(mechanism, states, q, v, u);
+        let problem = &mut self.problem;
+        problem.accelerations = false;
+        self.mechanics.momentum(mechanism, v, &mut problem.b);
+        problem.member.fill(false);
+        problem.target.fill(0.0);
+        problem.low.fill(f64::NEG_INFINITY);
+        problem.high.fill(f64::INFINITY);
+        for (k, rate) in rates {
+            (problem.member[*k], problem.target[*k]) = (true, *rate);
+        }
+        problem.solve(mechanism, &mut self.mechanics)?;
+        out.copy_from_slice(&problem.x);
+        Ok(())
+    }
+
     /// One step of length `h` under the inputs `u`, in parts. Does not allocate.
     ///
     /// # Errors
@@ -119,6 +171,7 @@ impl RowDriver {
         h: f64,
         time: f64,
     ) -> Result<StepReport, StepError> {
+        self.origin = time;
         self.backup.copy_from(states);
         let mut report = StepReport::default();
         match self.advance(mechanism, parts, states, u, h, &mut report) {
@@ -157,6 +210,7 @@ impl RowDriver {
         self.mechanics.stays.fill(false);
         self.time = 0.0;
         parts.read(&states.list, false, &mut self.now.q, &mut self.now.v);
+        self.now.measure(mechanism, &states.list, &mut self.mechanics.general);
         (self.now.t, self.now.known) = (0.0, false);
         // Poses far from the origin are rounded, and rates are differences of poses.
         let far = self.places.iter().fold(0.0, |m: f64, i| m.max(self.now.q[*i].abs()));
@@ -234,14 +288,14 @@ impl RowDriver {
         self.was.copy_from_slice(&states.list);
         if !states.settled {
             for (k, row) in mechanism.rows().iter().enumerate() {
-                let (value, near) = (row.value(&self.now.q), 1e-12 * self.scales.position(row).max(1.0));
+                let (value, near) = (self.now.value[k], 1e-12 * self.scales.position(row).max(1.0));
                 states.list[k] = RowState::default();
                 if value - row.lower <= near {
                     self.hit[k] = -1;
                 } else if row.upper - value <= near {
                     self.hit[k] = 1;
                 }
-                let leaving = -f64::from(self.hit[k]) * row.rate(&self.now.v) > 1e-12 * self.scales.velocity;
+                let leaving = -f64::from(self.hit[k]) * self.now.rate[k] > 1e-12 * self.scales.velocity;
                 if leaving {
                     self.hit[k] = 0;
                 }
@@ -275,10 +329,14 @@ impl RowDriver {
     ) -> Result<(), Trouble> {
         let moment = if trial { &mut self.trial } else { &mut self.now };
         if !moment.known {
+            self.mechanics.general.time = self.origin + self.time + moment.t;
             self.mechanics.place(mechanism, &states.list, &moment.q, &moment.v, u);
             let outcome = self.mechanics.respond(mechanism, &states.list, &mut moment.a, &mut moment.force);
             outcome.map_err(Trouble::Singular)?;
             moment.known = true;
+            for (k, row) in mechanism.rows().iter().enumerate() {
+                moment.pace[k] = self.mechanics.general.acceleration(k, row, &moment.a);
+            }
             let forces = moment.force.iter().zip(&states.list).filter(|(_, state)| state.locked);
             let most = forces.fold(0.0, |m: f64, (force, _)| m.max(force.abs()));
             self.scales.force = self.scales.force.max(most);
@@ -298,6 +356,7 @@ impl RowDriver {
     ) -> Result<Option<f64>, Trouble> {
         let rows = mechanism.rows();
         parts.read(&states.list, true, &mut self.trial.q, &mut self.trial.v);
+        self.trial.measure(mechanism, &states.list, &mut self.mechanics.general);
         (self.trial.t, self.trial.known) = (t, false);
         self.scales.velocity = self.scales.velocity.max(largest(&self.trial.v));
         if states.list.iter().any(|state| state.locked) {
@@ -371,6 +430,12 @@ impl RowDriver {
         self.time += t;
         std::mem::swap(&mut self.now, &mut self.trial);
         self.now.t = 0.0;
+        // Angles of loop joints wind up from where they are.
+        for (k, state) in states.list.iter_mut().enumerate().filter(|(_, state)| !state.locked) {
+            if self.winds[k] {
+                state.hold = self.now.value[k];
+            }
+        }
     }
 
     /// The rest of a step with too many events: a sliding row that would turn round is held from the start of the part, a
@@ -403,7 +468,7 @@ impl RowDriver {
                     if self.is_violated(mechanism, &self.trial, base + STOP) {
                         states.list[k].locked = true;
                         states.list[k].sign = 0;
-                        states.list[k].hold = mechanism.rows()[k].value(&self.now.q);
+                        states.list[k].hold = self.now.value[k];
                         changed = true;
                     }
                     let down = self.is_violated(mechanism, &self.trial, base + DOWN);
@@ -438,10 +503,10 @@ impl RowDriver {
             };
             if limit(self) && rounds > 6 * rows + 24 && rounds <= 7 * rows + 26 {
                 // Too many to be found one by one: what would pass a limit is held where it is, short of it.
-                for (k, row) in mechanism.rows().iter().enumerate() {
+                for k in 0..rows {
                     for (kind, side) in [(LOWER, -1), (UPPER, 1)] {
                         if self.is_violated(mechanism, &self.trial, KINDS.len() * k + kind) {
-                            let hold = row.value(&self.now.q);
+                            let hold = self.now.value[k];
                             states.list[k] = RowState { locked: true, sign: 0, side, hold };
                             self.mechanics.stays[k] = true;
                         }

@@ -1,7 +1,8 @@
 //! What can happen to a row, and the functions of time that tell.
 
 use super::RowState;
-use crate::mechanism::Row;
+use super::general::General;
+use crate::mechanism::{Mechanism, Row};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +114,10 @@ pub(super) struct Moment {
     pub(super) q: Vec<f64>,
     pub(super) v: Vec<f64>,
     pub(super) a: Vec<f64>,
+    /// Values and rates of the rows, and their accelerations where those are known.
+    pub(super) value: Vec<f64>,
+    pub(super) rate: Vec<f64>,
+    pub(super) pace: Vec<f64>,
     /// Forces of locked rows.
     pub(super) force: Vec<f64>,
     /// True if accelerations and forces are there.
@@ -129,6 +134,9 @@ impl Moment {
             q: vec![0.0; nq],
             v: vec![0.0; nv],
             a: vec![0.0; nv],
+            value: vec![0.0; rows],
+            rate: vec![0.0; rows],
+            pace: vec![0.0; rows],
             force: vec![0.0; rows],
             known: false,
             g: vec![f64::INFINITY; KINDS.len() * rows],
@@ -142,9 +150,18 @@ impl Moment {
         self.q.copy_from_slice(&other.q);
         self.v.copy_from_slice(&other.v);
         self.a.copy_from_slice(&other.a);
+        self.value.copy_from_slice(&other.value);
+        self.rate.copy_from_slice(&other.rate);
+        self.pace.copy_from_slice(&other.pace);
         self.force.copy_from_slice(&other.force);
         self.g.copy_from_slice(&other.g);
         self.slope.copy_from_slice(&other.slope);
+    }
+
+    /// Values and rates of the rows at its positions and velocities.
+    pub(super) fn measure(&mut self, mechanism: &Mechanism, states: &[RowState], general: &mut General) {
+        let Self { q, v, value, rate, .. } = self;
+        general.measure(mechanism, states, q, v, value, rate);
     }
 
     /// Writes the event functions that positions and velocities tell, and those of forces if they are known.
@@ -163,13 +180,13 @@ impl Moment {
                 }
                 continue;
             }
-            let (rate, acceleration) = (row.rate(&self.v), row.rate(&self.a));
+            let (rate, acceleration) = (self.rate[k], self.pace[k]);
             if state.sign != 0 {
                 let sign = f64::from(state.sign);
                 g[STOP] = sign * rate;
                 slope[STOP] = sign * acceleration;
             }
-            let value = row.value(&self.q);
+            let value = self.value[k];
             if row.lower > f64::NEG_INFINITY {
                 (g[LOWER], slope[LOWER]) = (value - row.lower, rate);
             }

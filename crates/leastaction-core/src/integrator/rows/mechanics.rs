@@ -1,18 +1,20 @@
-//! [`RowMechanics`]: accelerations and row forces of a tree with some rows locked, by sweeps in O(n).
+//! [`RowMechanics`]: accelerations and row forces of a mechanism with some rows locked, by sweeps in O(n).
 //!
-//! Rows that are coordinates are locked in the sweep. Followers, and tendons while they are locked, are general rows
-//! `G x = target` with multipliers μ, of which there are few:
+//! Rows that are coordinates are locked in the sweep. Followers, loops, and rows of several coordinates while they are locked are
+//! general rows `G x = target` with multipliers μ (`general.rs`), of which there are few:
 //!
 //! ```text
 //! M x = b + Gᵀ μ + forces of locked rows,   (G M⁻¹ Gᵀ + S) μ = target − G M⁻¹ b                       (7.3)
 //! ```
+//!
+//! In loops rows depend on each other: four joints with friction hold one freedom. There all rows are general ones, and the locked
+//! ones share what they hold such that the sum of the squares of their forces is smallest.
 
 use super::RowState;
+use super::general::General;
+use super::minimum_norm::MinimumNorm;
 use crate::dynamics::{Dynamics, TreeMass};
 use crate::mechanism::{Mechanism, Row, RowOf};
-
-/// Part of the largest pivot below which a direction is dropped as redundant.
-const DROPPED: f64 = 1e-11;
 
 /// The mass matrix with one set of locked rows, factored.
 #[derive(Clone, Debug)]
@@ -25,71 +27,10 @@ pub(super) struct Factored {
     diagonal: Vec<f64>,
     /// `M⁻¹ Gᵀ` by active row.
     columns: Vec<f64>,
-    schur: Vec<f64>,
-    order: Vec<usize>,
-    rank: usize,
+    schur: MinimumNorm,
     rest: Vec<f64>,
     /// Multipliers of the active rows after a solve.
     multipliers: Vec<f64>,
-}
-
-/// Gradients of the general rows at a position, and their own accelerations.
-#[derive(Clone, Debug)]
-pub(super) struct General {
-    gradients: Vec<Vec<(usize, f64)>>,
-    /// What `G a` must be while velocities are as they are.
-    pub(super) drift: Vec<f64>,
-    /// Number of followers; tendon rows come behind.
-    followers: usize,
-    /// General row of each row, if it is one.
-    of_row: Vec<Option<usize>>,
-}
-
-impl General {
-    fn new(mechanism: &Mechanism) -> Self {
-        let followers = mechanism.followers().len();
-        let mut gradients: Vec<Vec<(usize, f64)>> = mechanism
-            .followers()
-            .iter()
-            .map(|f| std::iter::once((f.at.v, 1.0)).chain(f.law.leaders().map(|l| (l.v, 0.0))).collect())
-            .collect();
-        let mut of_row = Vec::new();
-        for row in mechanism.rows() {
-            of_row.push(match &row.of {
-                RowOf::Coordinate { .. } => None,
-                RowOf::Tendon { terms, .. } => {
-                    gradients.push(terms.iter().map(|(at, a)| (at.v, *a)).collect());
-                    Some(gradients.len() - 1)
-                }
-            });
-        }
-        Self { drift: vec![0.0; gradients.len()], gradients, followers, of_row }
-    }
-
-    fn place(&mut self, mechanism: &Mechanism, q: &[f64], v: &[f64]) {
-        for (f, follower) in mechanism.followers().iter().enumerate() {
-            let gradient = &mut self.gradients[f];
-            let (mut k, mut drift) = (1, 0.0);
-            follower.law.slopes(q, |leader, slope| {
-                gradient[k].1 = -slope;
-                k += 1;
-                drift = v[leader.v] * v[leader.v];
-            });
-            self.drift[f] = drift * follower.law.curvature(q);
-        }
-    }
-
-    /// What a tendon's row is to be, where `target` says it by rows; zero for followers.
-    pub(super) fn row_target(&self, g: usize, target: &[f64]) -> f64 {
-        if g < self.followers {
-            return 0.0;
-        }
-        self.of_row.iter().position(|of| *of == Some(g)).map_or(0.0, |k| target[k])
-    }
-
-    pub(super) fn dot(&self, row: usize, x: &[f64]) -> f64 {
-        self.gradients[row].iter().map(|(c, a)| a * x[*c]).sum()
-    }
 }
 
 impl Factored {
@@ -102,10 +43,8 @@ impl Factored {
             active: Vec::with_capacity(general),
             diagonal: vec![0.0; general],
             columns: vec![0.0; general * nv],
-            schur: vec![0.0; general * general],
-            order: vec![0; general],
-            rank: 0,
-            rest: vec![0.0; nv.max(general)],
+            schur: MinimumNorm::new(general),
+            rest: vec![0.0; nv],
             multipliers: vec![0.0; general],
         }
     }
@@ -121,14 +60,14 @@ impl Factored {
         self.locked.fill(false);
         self.extra.fill(0.0);
         self.active.clear();
-        self.active.extend(0..general.followers);
+        self.active.extend(0..general.hard);
         self.diagonal.fill(0.0);
         for (k, row) in mechanism.rows().iter().enumerate() {
             let s = stiffness(k);
             if s == 0.0 {
                 continue;
             }
-            match (row.coordinate(), general.of_row[k]) {
+            match (general.swept(k, row), general.of_row[k]) {
                 (Some(at), _) if s.is_infinite() => self.locked[at.v] = true,
                 (Some(at), _) => self.extra[at.v] = s,
                 (None, Some(g)) => {
@@ -143,28 +82,24 @@ impl Factored {
         Ok(())
     }
 
-    /// Columns and the Schur complement, by Cholesky with pivoting.
+    /// Columns and the Schur complement.
     fn factor_general(&mut self, mechanism: &Mechanism, general: &General) {
         let (nv, m) = (mechanism.nv(), self.active.len());
         if m == 0 {
-            self.rank = 0;
             return;
         }
         for (i, g) in self.active.iter().enumerate() {
-            self.rest[..nv].fill(0.0);
+            self.rest.fill(0.0);
             for (c, a) in &general.gradients[*g] {
                 self.rest[*c] += a;
             }
-            self.mass.solve(mechanism, &self.rest[..nv], &mut self.columns[i * nv..(i + 1) * nv]);
+            self.mass.solve(mechanism, &self.rest, &mut self.columns[i * nv..(i + 1) * nv]);
         }
-        for i in 0..m {
-            for j in 0..m {
-                let s = general.dot(self.active[i], &self.columns[j * nv..(j + 1) * nv]);
-                self.schur[i * m + j] = s + if i == j { self.diagonal[i] } else { 0.0 };
-            }
-            self.order[i] = i;
-        }
-        self.rank = pivoted_cholesky(&mut self.schur, &mut self.order, m);
+        let (active, columns, diagonal) = (&self.active, &self.columns, &self.diagonal);
+        self.schur.factor(m, general.hard, general.has_loops(), |i, j| {
+            let s = general.dot(active[i], &columns[j * nv..(j + 1) * nv]);
+            s + if i == j { diagonal[i] } else { 0.0 }
+        });
     }
 
     /// `M x = b + Gᵀ μ + …`, `G x = target` of the active rows, locked coordinates zero. Does not allocate.
@@ -185,7 +120,7 @@ impl Factored {
             let g = self.active[i];
             self.multipliers[i] = target(g) - general.dot(g, x);
         }
-        self.solve_schur(m);
+        self.schur.solve(&mut self.multipliers[..m]);
         for i in 0..m {
             for c in 0..nv {
                 x[c] += self.multipliers[i] * self.columns[i * nv + c];
@@ -193,26 +128,7 @@ impl Factored {
         }
     }
 
-    fn solve_schur(&mut self, m: usize) {
-        let y = &mut self.rest;
-        for i in 0..self.rank {
-            let mut sum = self.multipliers[self.order[i]];
-            for j in 0..i {
-                sum -= self.schur[self.order[i] * m + self.order[j]] * y[j];
-            }
-            y[i] = sum / self.schur[self.order[i] * m + self.order[i]];
-        }
-        self.multipliers[..m].fill(0.0);
-        for i in (0..self.rank).rev() {
-            let mut sum = y[i];
-            for j in i + 1..self.rank {
-                sum -= self.schur[self.order[j] * m + self.order[i]] * self.multipliers[self.order[j]];
-            }
-            self.multipliers[self.order[i]] = sum / self.schur[self.order[i] * m + self.order[i]];
-        }
-    }
-
-    /// Multiplier of a tendon's row after a solve.
+    /// Multiplier of a general row after a solve.
     pub(super) fn multiplier(&self, general: &General, row: usize) -> f64 {
         let at = general.of_row[row].and_then(|g| self.active.iter().position(|a| *a == g));
         at.map_or(0.0, |i| self.multipliers[i])
@@ -238,45 +154,12 @@ impl Factored {
             }
         }
         for (k, row) in mechanism.rows().iter().enumerate() {
-            out[k] = match row.coordinate() {
+            out[k] = match general.swept(k, row) {
                 Some(at) => back[at.v],
                 None => self.multiplier(general, k),
             };
         }
     }
-}
-
-/// Cholesky with pivoting in place: entry (order i, order j), j ≤ i, of the lower factor; returns the rank.
-fn pivoted_cholesky(a: &mut [f64], order: &mut [usize], m: usize) -> usize {
-    let mut largest = 0.0f64;
-    for k in 0..m {
-        let best = (k..m).max_by(|i, j| {
-            let d = |i: usize| a[order[i] * m + order[i]];
-            d(*i).total_cmp(&d(*j))
-        });
-        let best = best.unwrap_or(k);
-        order.swap(k, best);
-        let p = order[k];
-        let pivot = a[p * m + p];
-        largest = largest.max(pivot);
-        if pivot.is_nan() || pivot <= DROPPED * largest {
-            return k;
-        }
-        let root = pivot.sqrt();
-        a[p * m + p] = root;
-        for &r in &order[k + 1..m] {
-            a[r * m + p] /= root;
-        }
-        for i in k + 1..m {
-            let r = order[i];
-            let f = a[r * m + p];
-            for &c in &order[k + 1..m] {
-                let g = a[c * m + p];
-                a[r * m + c] -= f * g;
-            }
-        }
-    }
-    m
 }
 
 /// Accelerations and forces of a mechanism with rows, at one state.
@@ -327,8 +210,11 @@ impl RowMechanics {
     ) {
         self.general.place(mechanism, q, v);
         self.dynamics.applied_forces_into(mechanism, q, v, u, &mut self.push);
-        for (row, state) in mechanism.rows().iter().zip(states) {
+        for (k, (row, state)) in mechanism.rows().iter().zip(states).enumerate() {
             add_friction(mechanism, row, state, q, &mut self.push);
+            if let (RowOf::Loop { friction, .. }, false) = (&row.of, state.locked) {
+                self.general.add_force(k, row, -f64::from(state.sign) * friction, &mut self.push);
+            }
         }
         self.dynamics.inverse_dynamics_into(mechanism, q, v, &self.zero, &mut self.scratch);
         for (push, bias) in self.push.iter_mut().zip(&self.scratch) {

@@ -9,7 +9,9 @@
 mod box_problem;
 mod driver;
 mod events;
+mod general;
 mod mechanics;
+mod minimum_norm;
 mod search;
 mod settle;
 
@@ -166,4 +168,7 @@ pub struct RowReport<'a> {
     pub impulses: &'a [f64],
     /// What happened in the step, in order.
     pub events: &'a [RowEvent],
+    /// Impulse that every driven joint took over the step, in the order of [`Mechanism::driven`]: divided by the step, the mean
+    /// torque or force of its drive.
+    pub drives: &'a [f64],
 }

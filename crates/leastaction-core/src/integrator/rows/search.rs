@@ -158,6 +158,7 @@ impl RowDriver {
         report.trials += 1;
         parts.trial(&states.list, t, report)?;
         parts.read(&states.list, true, &mut self.trial.q, &mut self.trial.v);
+        self.trial.measure(mechanism, &states.list, &mut self.mechanics.general);
         (self.trial.t, self.trial.known) = (t, false);
         self.respond(mechanism, states, u, true)?;
         self.trial.weigh(mechanism.rows(), &states.list, &self.mechanics.bound, &self.scales);

@@ -22,6 +22,7 @@ impl RowDriver {
     ) -> Result<(), usize> {
         let rows = mechanism.rows();
         let still = 1e-12 * self.scales.velocity;
+        self.mechanics.general.time = self.origin + self.time;
         self.count_hits();
         let mut changed = self.impact(mechanism, states, u, still)?;
         for (k, row) in rows.iter().enumerate() {
@@ -35,7 +36,7 @@ impl RowDriver {
         // Who moves: rows with a velocity, and those that let go.
         self.problem.member.fill(false);
         for (k, row) in rows.iter().enumerate() {
-            let rate = row.rate(&self.now.v);
+            let rate = self.now.rate[k];
             let state = &mut states.list[k];
             if self.released[k] != 0 {
                 state.locked = false;
@@ -78,7 +79,7 @@ impl RowDriver {
         for (k, row) in rows.iter().enumerate() {
             // Rows as near to a limit as one that reached it are at it, too: else two rows that push each other off their
             // limits make a series of impacts.
-            let value = row.value(&self.now.q);
+            let value = self.now.value[k];
             let near = 1e-10 * self.scales.position(row).max(self.scales.velocity * self.scales.h);
             let mut side = if self.hit[k] != 0 { self.hit[k] } else { states.list[k].side };
             if side == 0 && any_hit {
@@ -93,7 +94,7 @@ impl RowDriver {
                 side = -1;
             }
             self.hit[k] = side;
-            let inward = -f64::from(side) * row.rate(&self.now.v);
+            let inward = -f64::from(side) * self.now.rate[k];
             closing |= side != 0 && (inward < -still || (row.is_fixed() && inward > still));
         }
         if !closing {
@@ -117,14 +118,14 @@ impl RowDriver {
         self.mechanics.momentum(mechanism, &self.now.v, &mut problem.b);
         for (k, row) in rows.iter().enumerate() {
             let side = f64::from(self.hit[k]);
-            let rate = row.rate(&self.now.v);
+            let rate = self.now.rate[k];
             problem.member[k] = side != 0.0 && (-side * rate <= still || row.is_fixed());
             (problem.low[k], problem.high[k]) = match side {
                 _ if row.is_fixed() => (f64::NEG_INFINITY, f64::INFINITY),
                 side if side < 0.0 => (0.0, f64::INFINITY),
                 _ => (f64::NEG_INFINITY, 0.0),
             };
-            let a = -side * row.rate(&self.now.a);
+            let a = -side * self.mechanics.general.acceleration(k, row, &self.now.a);
             let rebound = row.restitution * rate.abs();
             let back_at_once = row.is_fixed() || (a < 0.0 && 2.0 * rebound <= self.scales.h * -a);
             problem.target[k] = if back_at_once { 0.0 } else { -row.restitution * rate };
@@ -133,7 +134,7 @@ impl RowDriver {
         // Near rows that opened but would be closed by the impact take part, and then nothing is given back.
         let mut joined = false;
         for (k, row) in rows.iter().enumerate() {
-            let inward = -f64::from(self.hit[k]) * row.rate(&problem.x);
+            let inward = -f64::from(self.hit[k]) * self.mechanics.general.rate(k, row, &problem.x);
             if self.hit[k] != 0 && !problem.member[k] && inward < -still {
                 problem.member[k] = true;
                 joined = true;
@@ -144,6 +145,7 @@ impl RowDriver {
             problem.solve(mechanism, &mut self.mechanics)?;
         }
         self.now.v.copy_from_slice(&problem.x);
+        self.now.measure(mechanism, &states.list, &mut self.mechanics.general);
         for k in 0..rows.len() {
             let side = self.hit[k];
             if side == 0 {
@@ -168,7 +170,7 @@ impl RowDriver {
     ) -> Result<bool, usize> {
         let rows = mechanism.rows();
         let member = &self.problem.member;
-        let moves = |k: usize| member[k] && rows[k].rate(&self.now.v) != 0.0;
+        let moves = |k: usize| member[k] && self.now.rate[k] != 0.0;
         let any = (0..rows.len()).any(moves);
         if any {
             self.mechanics.place(mechanism, &states.list, &self.now.q, &self.now.v, u);
@@ -176,7 +178,8 @@ impl RowDriver {
             self.mechanics.momentum(mechanism, &self.now.v, b);
             let super::RowMechanics { held, general, .. } = &mut self.mechanics;
             held.factor(mechanism, general, |k| if member[k] { f64::INFINITY } else { 0.0 })?;
-            held.solve(mechanism, general, b, |_| 0.0, &mut self.now.v);
+            held.solve(mechanism, general, b, |g| general.rates[g], &mut self.now.v);
+            self.now.measure(mechanism, &states.list, &mut self.mechanics.general);
         }
         Ok(any)
     }
@@ -206,7 +209,7 @@ impl RowDriver {
             if problem.holds(k) {
                 let was = self.was[k];
                 // At a limit the row is where the limit is, to the last digit it can be told by.
-                let value = row.value(&self.now.q);
+                let value = self.now.value[k];
                 state.hold = if was.locked && was.side == state.side { held } else { value };
                 state.sign = 0;
                 continue;

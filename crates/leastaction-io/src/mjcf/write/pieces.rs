@@ -101,13 +101,18 @@ fn piece(
         let message = "springs of spherical and floating joints are left out: MuJoCo's follow another law";
         writer.say(format!("joint `{}`", joint.name), message, "use hinges with springs");
     }
+    let ball = joint.kind == JointType::Spherical;
     if !scalar
         && joint.limits.as_ref().is_some_and(|l| {
-            l.lower.is_some() || l.upper.is_some() || l.effort.is_some() || l.effort_range.is_some()
+            let positions = l.lower.is_some() || l.upper.is_some();
+            (positions && !ball) || l.effort.is_some() || l.effort_range.is_some()
         })
     {
-        let message = "limits of spherical and floating joints are left out";
+        let message = "limits of floating joints, and of the efforts of balls, are left out";
         writer.say(format!("joint `{}`", joint.name), message, "use hinges with limits");
+    }
+    if let Some(upper) = joint.limits.as_ref().and_then(|l| l.upper.as_ref()).filter(|_| ball) {
+        attributes.push(("range", numbers(&[0.0, upper.at(0).clamp(0.0, 1e10)])));
     }
     for (attribute, values) in
         [("damping", &joint.damping), ("armature", &joint.armature), ("frictionloss", &joint.friction)]

@@ -23,12 +23,12 @@ fn largest(golden: &Golden, key: &str) -> f64 {
     there.fold(1e-3, |m, pointer| scale(&golden.numbers(&pointer), m))
 }
 
-fn file_index(mechanism: &Mechanism, body: BodyId) -> usize {
+pub(super) fn file_index(mechanism: &Mechanism, body: BodyId) -> usize {
     mechanism.body(body).name.trim_start_matches("body").parse().expect("bodies are numbered")
 }
 
 /// Index in the engine's list of contacts and limits, for each contact of the file.
-fn order(workspace: &MaximalWorkspace, places: &[Place]) -> Vec<usize> {
+pub(super) fn order(workspace: &MaximalWorkspace, places: &[Place]) -> Vec<usize> {
     let limits = workspace.contact_limits();
     let find = |place: &Place| match *place {
         Place::Contact(k) => k,

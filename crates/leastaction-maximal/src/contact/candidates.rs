@@ -1,0 +1,294 @@
+//! Which contacts take part in an interval: those that touch or may touch at its start, and those that turn out to at its end. (9.15)
+
+use super::super::ldu::{angular, linear};
+use super::super::state::MaximalState;
+use super::broad::Near;
+use super::item::{Item, Kind};
+use super::memory::{ContactMemory, link_at};
+use super::rows::touch;
+use super::step::Driver;
+use crate::contact_law::{Against, Law, Sliding, Touch};
+use leastaction_core::scalar::elementary;
+
+/// Speed of the farthest point of a shape on a link.
+fn speed_of(state: &MaximalState, link: usize, reach: f64) -> f64 {
+    let w = &state.contact.w[link];
+    let (ang, lin) = (angular(w), linear(w));
+    (lin - ang.cross(state.side.arm[link])).norm() + ang.norm() * reach
+}
+
+impl ContactMemory {
+    /// Looks at an item at the start of an interval of length `h`: its gap, and true if it may take part.
+    fn look(&mut self, k: usize, state: &MaximalState, h: f64, gravity: f64, located: bool) -> (f64, bool) {
+        self.remember_face(k, state);
+        let item = &self.items[k];
+        let gap = touch(item, &state.side, &state.poses, &state.q).gap;
+        let closed = gap <= self.options.closed_gap / item.arm;
+        self.probes[k].was_open = !closed && !item.is_friction();
+        let near = || match item.kind {
+            Kind::Friction { .. } => true,
+            Kind::Limit { at, .. } => {
+                gap <= 2.0 * h * state.contact.rate[at.v].abs() + h * h * gravity / item.arm
+            }
+            Kind::Pair { .. } => gap <= margin(item, state, h, gravity),
+        };
+        (gap, closed || item.is_friction() || (!located && near()))
+    }
+
+    /// Takes an item in, at the start of an interval of length `h`: its rows, law and floor.
+    fn take_in(&mut self, k: usize, state: &MaximalState, h: f64, guess: [f64; 3]) {
+        let options = self.options;
+        self.remember_face(k, state);
+        let (item, probe) = (&self.items[k], &mut self.probes[k]);
+        let now = touch(item, &state.side, &state.poses, &state.q);
+        probe.start_at(item, now, &state.side);
+        probe.law = Law::new(item.mu, item.rho);
+        probe.sign = None;
+        probe.floor = options.floor(now.gap, h, item.arm);
+        probe.was_open = now.gap > options.closed_gap / item.arm && !item.is_friction();
+        match item.kind {
+            Kind::Friction { bound, .. } => probe.bound = 0.5 * h * bound,
+            Kind::Pair { .. }
+                if options.sliding == Sliding::Symmetric && item.mu > 0.0 && !probe.was_open =>
+            {
+                let u = probe.rates(item, &state.contact.w);
+                let size = elementary::hypot(u[1], u[2]);
+                #[cfg(feature = "sabotage")]
+                let size =
+                    if crate::sabotage::chosen(crate::sabotage::Fault::LateDirection) { 0.0 } else { size };
+                if size > options.slide_speed {
+                    probe.law.direction = Some([u[1] / size, u[2] / size]);
+                }
+            }
+            Kind::Pair { .. } | Kind::Limit { .. } => {}
+        }
+        (probe.active, probe.gam) = (true, guess);
+        self.live.push(k);
+    }
+
+    /// A ball outside a box remembers the face it is above: should it end inside, that one counts.
+    fn remember_face(&mut self, k: usize, state: &MaximalState) {
+        let Item { kind: Kind::Pair { center, against, .. }, links, .. } = &mut self.items[k] else { return };
+        let Against::Box { pose, half, entered } = against else { return };
+        let [a, b] = links.map(|link| link_at(&state.side, &state.poses, link));
+        let inner = pose.rot.tr_mul(b.rot.tr_mul(a.pos + a.rot * *center - b.pos) - pose.pos);
+        let over = |i: usize| inner[i].abs() - half[i];
+        let face = (0..3).fold(0, |m, i| if over(i) > over(m) { i } else { m });
+        if over(face) > 0.0 || entered.is_none() {
+            *entered = Some((face, if inner[face] < 0.0 { -1.0 } else { 1.0 }));
+        }
+    }
+}
+
+/// How far a contact may come in a step: twice the way at the speeds of its links, and what weight adds.
+fn margin(item: &Item, state: &MaximalState, h: f64, gravity: f64) -> f64 {
+    let of = |x: usize| item.links[x].map_or(0.0, |i| speed_of(state, i, item.reach[x]));
+    2.0 * h * (of(0) + of(1)) + h * h * gravity
+}
+
+impl Driver<'_> {
+    /// The contacts at the start node: what takes part, rows of the forces, floors, directions of sliding.
+    pub(super) fn open(&mut self, h: f64, located: bool) {
+        let Self { ws, mem, state, .. } = self;
+        let (closed, gravity) = (mem.options.closed_gap, ws.layout.gravity.norm());
+        mem.rest();
+        mem.stamp += 1;
+        for m in 0..mem.always.len() {
+            let k = mem.always[m];
+            if mem.look(k, state, h, gravity, located).1 {
+                mem.take_in(k, state, h, state.contact.start[k]);
+            }
+        }
+        let reach = std::mem::take(&mut mem.link_reach);
+        let grow = |i: usize| 2.0 * h * speed_of(state, i, reach[i]) + h * h * gravity;
+        mem.broad.find(&state.side, &state.poses, grow);
+        mem.link_reach = reach;
+        for m in 0..mem.broad.found.len() {
+            match mem.broad.found[m] {
+                Near::Item(k) => {
+                    let (gap, near) = mem.look(k, state, h, gravity, located);
+                    if !stays_muted(state, k, gap, closed) && near {
+                        mem.take_in(k, state, h, state.contact.start[k]);
+                    }
+                }
+                Near::Cluster(c) => {
+                    let first = mem.clusters[c].first;
+                    let reach = if located { closed } else { margin(&mem.items[first], state, h, gravity) };
+                    let made = mem.clusters[c].manifold(&state.side, &state.poses, reach, closed, false);
+                    (mem.clusters[c].axes, mem.clusters[c].stamp) = (made.axes, mem.stamp);
+                    if stays_muted(state, first, made.gap(), closed) {
+                        continue;
+                    }
+                    // More than there is room for does not happen at a pose; if it did, the end would tell.
+                    mem.arrange(c, made.features(), true, &mut state.contact);
+                    for k in mem.clusters[c].places() {
+                        if state.contact.feature[k] != 0.0 {
+                            mem.take_in(k, state, h, state.contact.start[k]);
+                        }
+                    }
+                }
+            }
+        }
+        mem.live.sort_unstable();
+    }
+
+    /// Every contact at the start node, however far: the relaxed step feels them all. Of two boxes or capsules, what a step
+    /// would look at.
+    pub(super) fn open_all(&mut self, h: f64) {
+        self.open(h, false);
+        let Self { mem, state, .. } = self;
+        for k in 0..mem.items.len() {
+            let in_cluster = mem.clusters.iter().any(|cluster| cluster.places().contains(&k));
+            if !(mem.probes[k].active || in_cluster || state.contact.muted[k] != 0.0) {
+                mem.take_in(k, state, h, [0.0; 3]);
+            }
+        }
+        mem.live.sort_unstable();
+        for &k in &mem.live {
+            mem.probes[k].law.direction = None;
+        }
+    }
+
+    /// Takes in contacts that were left out and end inside: whether there was one, none if there is no way to keep two shapes
+    /// apart.
+    pub(super) fn add_left_out(&mut self, h: f64) -> Option<bool> {
+        let Self { ws, mem, state, .. } = self;
+        let closed = mem.options.closed_gap;
+        let before = mem.live.len();
+        for m in 0..mem.always.len() {
+            let k = mem.always[m];
+            if !mem.probes[k].active && end_gap(&mem.items[k], ws, state) < -closed / mem.items[k].arm {
+                mem.take_in(k, state, h, [0.0; 3]);
+            }
+        }
+        mem.broad.find(&ws.trial.side, &ws.trial.poses, |_| closed);
+        for m in 0..mem.broad.found.len() {
+            match mem.broad.found[m] {
+                Near::Item(k) => {
+                    if state.contact.muted[k] != 0.0 || mem.probes[k].active {
+                        continue;
+                    }
+                    let start = touch(&mem.items[k], &state.side, &state.poses, &state.q).gap;
+                    let least = (start + h * mem.options.recovery_speed).min(0.0) - closed;
+                    if end_gap(&mem.items[k], ws, state) < least {
+                        mem.take_in(k, state, h, [0.0; 3]);
+                    }
+                }
+                Near::Cluster(c) => {
+                    if state.contact.muted[mem.clusters[c].first] != 0.0 {
+                        continue;
+                    }
+                    mem.separate_at_start(c, state);
+                    let start = mem.clusters[c].axes.gap();
+                    let least = (start + h * mem.options.recovery_speed).min(0.0) - closed;
+                    let made = mem.clusters[c].manifold(&ws.trial.side, &ws.trial.poses, 0.0, closed, true);
+                    if made.gap() >= least {
+                        continue;
+                    }
+                    let mut any = false;
+                    for feature in made.features().iter().filter(|f| f.gap < least) {
+                        let number = f64::from(feature.id);
+                        let place = |state: &MaximalState, mem: &ContactMemory| {
+                            mem.clusters[c].places().find(|k| state.contact.feature[*k] == number)
+                        };
+                        if place(state, mem).is_some_and(|k| mem.probes[k].active) {
+                            continue;
+                        }
+                        if !mem.arrange(c, std::slice::from_ref(feature), false, &mut state.contact) {
+                            return None;
+                        }
+                        if let Some(k) = place(state, mem) {
+                            mem.take_in(k, state, h, [0.0; 3]);
+                            any = true;
+                        }
+                    }
+                    if !any && start >= -closed {
+                        return None;
+                    }
+                }
+            }
+        }
+        mem.live.sort_unstable();
+        Some(mem.live.len() > before)
+    }
+
+    /// Lowest gap at the end of the interval of the contacts that were open at its start.
+    pub(super) fn lowest_open(&mut self) -> f64 {
+        let Self { ws, mem, state, .. } = self;
+        let closed = mem.options.closed_gap;
+        let mut lowest = f64::INFINITY;
+        for &k in &mem.always {
+            if mem.probes[k].was_open {
+                lowest = lowest.min(mem.items[k].arm * end_gap(&mem.items[k], ws, state));
+            }
+        }
+        let near = 1e-3 * mem.options.length;
+        mem.broad.find(&ws.trial.side, &ws.trial.poses, |_| near);
+        for m in 0..mem.broad.found.len() {
+            match mem.broad.found[m] {
+                Near::Item(k) => {
+                    let start = touch(&mem.items[k], &state.side, &state.poses, &state.q).gap;
+                    if state.contact.muted[k] == 0.0 && start > closed {
+                        lowest = lowest.min(end_gap(&mem.items[k], ws, state));
+                    }
+                }
+                Near::Cluster(c) => {
+                    if state.contact.muted[mem.clusters[c].first] != 0.0 {
+                        continue;
+                    }
+                    mem.separate_at_start(c, state);
+                    let cluster = &mem.clusters[c];
+                    let made = cluster.manifold(&ws.trial.side, &ws.trial.poses, near, closed, true);
+                    if cluster.axes.gap() > closed {
+                        lowest = lowest.min(made.gap());
+                        continue;
+                    }
+                    for feature in made.features() {
+                        let links = if feature.flipped { [1, 0] } else { [0, 1] };
+                        let [a, b] = links.map(|x| link_at(&state.side, &state.poses, cluster.links[x]));
+                        let at = Touch::new(&feature.tip, feature.center, &feature.against, &a, &b);
+                        if at.gap > closed {
+                            lowest = lowest.min(feature.gap);
+                        }
+                    }
+                }
+            }
+        }
+        lowest
+    }
+}
+
+impl ContactMemory {
+    /// What separates a pair that was not near at the start.
+    fn separate_at_start(&mut self, c: usize, state: &MaximalState) {
+        if self.clusters[c].stamp != self.stamp {
+            let closed = self.options.closed_gap;
+            let made = self.clusters[c].manifold(&state.side, &state.poses, f64::NEG_INFINITY, closed, false);
+            (self.clusters[c].axes, self.clusters[c].stamp) = (made.axes, self.stamp);
+        }
+    }
+
+    /// Nothing takes part.
+    pub(crate) fn rest(&mut self) {
+        for k in self.live.drain(..) {
+            self.probes[k].active = false;
+        }
+    }
+}
+
+/// Gap of an item at the end of the interval that was evaluated last.
+fn end_gap(item: &Item, ws: &super::super::workspace::MaximalWorkspace, state: &MaximalState) -> f64 {
+    match item.kind {
+        Kind::Pair { .. } => touch(item, &ws.trial.side, &ws.trial.poses, &state.q).gap,
+        Kind::Limit { at, sign, value } => sign * (state.q[at.q] + ws.trial.dy[at.v] - value),
+        Kind::Friction { .. } => f64::INFINITY,
+    }
+}
+
+/// Bodies that started inside each other do not touch until they have parted.
+pub(super) fn stays_muted(state: &mut MaximalState, k: usize, gap: f64, closed: f64) -> bool {
+    if state.contact.muted[k] != 0.0 && gap > closed {
+        state.contact.muted[k] = 0.0;
+    }
+    state.contact.muted[k] != 0.0
+}

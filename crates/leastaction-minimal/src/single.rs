@@ -1,0 +1,69 @@
+//! Kernels of one state, compiled a second time for processors with AVX2: the same operations, none of them fused, so the same
+//! bits in fewer instructions. Only for the orders that are used most: every copy takes time to build.
+
+use super::dense_factor::DenseFactor;
+use super::residual::{Point, Residual};
+use super::scheme::Scheme;
+use super::segments::Segments;
+use super::wrench::AllForces;
+use leastaction_core::simd::{Task, has_wide, run_wide};
+
+/// Most nodes of a step that has kernels of its own: orders 2 and 4.
+const MOST_NODES: usize = 3;
+
+struct Evaluate<'a, 'f, const N: usize> {
+    residual: &'a mut Residual<f64, N>,
+    segments: &'a Segments,
+    scheme: &'a Scheme<N>,
+    forces: &'a mut AllForces<'f, N>,
+    point: &'a Point<f64, N>,
+}
+impl<const N: usize> Task for Evaluate<'_, '_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.residual.evaluate_inlined(self.segments, self.scheme, self.forces, self.point);
+    }
+}
+
+/// [`Residual::evaluate`].
+pub(crate) fn evaluate<const N: usize>(
+    residual: &mut Residual<f64, N>,
+    segments: &Segments,
+    scheme: &Scheme<N>,
+    forces: &mut AllForces<'_, N>,
+    point: &Point<f64, N>,
+) {
+    if N <= MOST_NODES && has_wide() {
+        run_wide(Evaluate { residual, segments, scheme, forces, point });
+    } else {
+        residual.evaluate(segments, scheme, forces, point);
+    }
+}
+
+struct Factor<'a, const N: usize> {
+    dense: &'a mut DenseFactor<N>,
+    segments: &'a Segments,
+    scheme: &'a Scheme<N>,
+    residual: &'a Residual<f64, N>,
+}
+impl<const N: usize> Task for Factor<'_, N> {
+    type Output = Result<(), usize>;
+    #[inline(always)]
+    fn run(self) -> Result<(), usize> {
+        self.dense.factor_inlined(self.segments, self.scheme, self.residual)
+    }
+}
+
+/// [`DenseFactor::factor`].
+pub(crate) fn factor_dense<const N: usize>(
+    dense: &mut DenseFactor<N>,
+    segments: &Segments,
+    scheme: &Scheme<N>,
+    residual: &Residual<f64, N>,
+) -> Result<(), usize> {
+    if N <= MOST_NODES && has_wide() {
+        return run_wide(Factor { dense, segments, scheme, residual });
+    }
+    dense.factor(segments, scheme, residual)
+}

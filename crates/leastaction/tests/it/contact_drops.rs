@@ -1,0 +1,449 @@
+//! Random drops of boxes, capsules, balls and chains, on the ground and on each other. Every step is judged by a checker that has its
+//! own geometry and kinematics: it takes nothing from the engine but poses, velocities and impulses.
+
+#![expect(clippy::print_stdout, reason = "counts are worth reading")]
+
+use leastaction::integrator::maximal::{LinkSnapshot, Maximal, MaximalState, MaximalWorkspace};
+use leastaction::integrator::{Input, Integrator, StepError};
+use leastaction::mechanism::{
+    BodyDescription, Coordinates, HalfSpaceDescription, JointDescription, JointType, Mechanism,
+    MechanismBuilder, ModelDescription, Placement, StateDescription, SurfaceDescription, SurfaceShape, WORLD,
+    samples,
+};
+use leastaction::spatial::{Mat3, Vec3};
+
+/// A small generator, so that drops are the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.next()
+    }
+
+    fn rotation(&mut self) -> [f64; 4] {
+        let q = [0; 4].map(|_| self.between(-1.0, 1.0));
+        let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-3);
+        q.map(|x| x / norm)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Ball(f64),
+    Capsule(f64, f64),
+    Block(Vec3),
+}
+
+impl Shape {
+    fn random(dice: &mut Dice) -> Self {
+        let size = dice.between(0.05, 0.3);
+        match (dice.next() * 3.0) as usize {
+            0 => Self::Block(Vec3([size, dice.between(0.05, 0.3), dice.between(0.05, 0.3)]) * 0.5),
+            1 => Self::Capsule(0.3 * size, 0.5 * size),
+            _ => Self::Ball(0.5 * size),
+        }
+    }
+
+    fn surface(&self) -> SurfaceShape {
+        match *self {
+            Self::Ball(radius) => SurfaceShape::Sphere { radius },
+            Self::Capsule(radius, half) => SurfaceShape::Capsule { radius, length: 2.0 * half },
+            Self::Block(half) => SurfaceShape::Box { size: (half * 2.0).0 },
+        }
+    }
+
+    fn inertia(&self, mass: f64) -> [f64; 3] {
+        match *self {
+            Self::Ball(radius) => [0.4 * mass * radius * radius; 3],
+            Self::Capsule(radius, half) => {
+                let across = mass * (0.25 * radius * radius + half * half / 3.0);
+                [across, across, 0.5 * mass * radius * radius]
+            }
+            Self::Block(h) => {
+                let [x, y, z] = h.0.map(|x| x * x * mass / 3.0);
+                [y + z, x + z, x + y]
+            }
+        }
+    }
+}
+
+/// A drop: the mechanism and the shapes of its bodies.
+struct Drop {
+    mechanism: Mechanism,
+    shapes: Vec<Shape>,
+    /// Neighbours are joined and do not touch.
+    chained: bool,
+    h: f64,
+    /// Unit normals and offsets of the ground.
+    grounds: Vec<(Vec3, f64)>,
+}
+
+/// Random bodies above the ground and above each other, some of them chained.
+fn random_drop(seed: u64, most: usize) -> Drop {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    for _ in 0..8 {
+        dice.next();
+    }
+    let friction = [0.0, 0.3, 1.0, dice.between(0.0, 3.0), 10.0][(dice.next() * 5.0) as usize % 5];
+    let h = [0.002, 0.005, 0.01][(dice.next() * 3.0) as usize % 3];
+    let count = 1 + (dice.next() * most as f64) as usize;
+    let chained = dice.next() < 0.3;
+    let mut model = ModelDescription::new("drop");
+    let mut grounds = vec![(Vec3([0.0, 0.0, 1.0]), 0.0)];
+    if dice.next() < 0.6 && !chained {
+        // A funnel: bodies come to lie on each other.
+        for [x, y] in [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] {
+            grounds.push((Vec3([0.8 * x, 0.8 * y, 0.6]), -0.12));
+        }
+    }
+    for (k, (normal, offset)) in grounds.iter().enumerate() {
+        let (name, normal) = (format!("ground{k}"), normal.0);
+        model.half_spaces.push(HalfSpaceDescription {
+            name,
+            normal,
+            offset: *offset,
+            friction,
+            ..HalfSpaceDescription::ground()
+        });
+    }
+    let mut start = StateDescription::default();
+    let mut shapes = Vec::new();
+    let tilt = dice.between(-0.2, 0.2);
+    for k in 0..count {
+        let name = format!("body{k}");
+        let mass = 10f64.powf(dice.between(-1.5, 1.5));
+        let shape = Shape::random(&mut dice);
+        let [x, y, z] = shape.inertia(mass);
+        let inertia = [x, y, z, 0.0, 0.0, 0.0];
+        model.bodies.push(BodyDescription { name: name.clone(), mass, inertia, ..Default::default() });
+        let mut surface = SurfaceDescription::new(name.as_str(), shape.surface());
+        surface.friction = friction;
+        model.surfaces.push(surface);
+        shapes.push(shape);
+        if chained && k > 0 {
+            let parent = format!("body{}", k - 1);
+            let mut joint = JointDescription::new(format!("ball{k}"), JointType::Spherical, parent, name);
+            joint.parent_placement = Placement::at([0.3, 0.0, 0.0]);
+            joint.child_placement = Placement::at([-0.3, 0.0, 0.0]);
+            model.joints.push(joint);
+            continue;
+        }
+        // A chain starts nearly level, single bodies in layers of nine.
+        let (q, x) = if chained {
+            let rise = 0.6 * count as f64 * tilt.min(0.0).abs();
+            ([(0.5 * tilt).cos(), 0.0, -(0.5 * tilt).sin(), 0.0], [0.0, 0.0, 0.5 + rise])
+        } else {
+            let at = |m: usize, dice: &mut Dice| 0.56 * (m as f64 - 1.0) + dice.between(-0.02, 0.02);
+            let x = [at(k % 3, &mut dice), at(k / 3 % 3, &mut dice), 0.6 * (k / 9) as f64];
+            let above = if grounds.len() > 1 { 1.4 } else { 0.3 };
+            (dice.rotation(), [x[0], x[1], x[2] + above + dice.between(0.0, 0.02)])
+        };
+        let name = format!("free{k}");
+        model.joints.push(JointDescription::new(
+            name.as_str(),
+            JointType::Floating,
+            WORLD,
+            format!("body{k}"),
+        ));
+        let pose: Vec<f64> = q.iter().chain(&x).copied().collect();
+        start.q.insert(name.clone(), Coordinates::from(pose.as_slice()));
+        let v = [0; 6].map(|_| dice.between(-1.0, 1.0));
+        start.v.insert(name, Coordinates::from(v.as_slice()));
+    }
+    model.states.insert(samples::START.into(), start);
+    let mechanism = MechanismBuilder::from(model).build().expect("a sound drop");
+    Drop { mechanism, shapes, chained, h, grounds }
+}
+
+/// A shape in the world.
+struct Body {
+    shape: Shape,
+    rot: Mat3,
+    x: Vec3,
+}
+
+impl Body {
+    fn support(&self, d: Vec3) -> Vec3 {
+        match self.shape {
+            Shape::Ball(r) => self.x + d * r,
+            Shape::Capsule(r, half) => {
+                let axis = self.rot.column(2);
+                self.x + d * r + axis * half.copysign(axis.dot(d))
+            }
+            Shape::Block(h) => {
+                let of = |k: usize| self.rot.column(k) * h[k].copysign(self.rot.column(k).dot(d));
+                self.x + of(0) + of(1) + of(2)
+            }
+        }
+    }
+
+    /// Distance of a point from the surface of the body, negative inside.
+    fn distance(&self, p: Vec3) -> f64 {
+        let inner = self.rot.tr_mul(p - self.x);
+        match self.shape {
+            Shape::Ball(r) => inner.norm() - r,
+            Shape::Capsule(r, half) => {
+                Vec3([inner[0], inner[1], inner[2] - inner[2].clamp(-half, half)]).norm() - r
+            }
+            Shape::Block(h) => {
+                let over = [0, 1, 2].map(|k| inner[k].abs() - h[k]);
+                let deepest = over.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x));
+                if deepest <= 0.0 { deepest } else { Vec3(over.map(|x| x.max(0.0))).norm() }
+            }
+        }
+    }
+
+    /// Its core and the radius around that: a segment or a box.
+    fn radius(&self) -> f64 {
+        match self.shape {
+            Shape::Ball(r) | Shape::Capsule(r, _) => r,
+            Shape::Block(_) => 0.0,
+        }
+    }
+}
+
+/// How deep two bodies are inside each other, zero or negative if they are not: the least over directions of the overlap. Boxes by
+/// their fifteen directions; with a capsule or ball by the distance of its axis, found by sections.
+fn overlap(a: &Body, b: &Body) -> f64 {
+    if let (Shape::Block(_), Shape::Block(_)) = (a.shape, b.shape) {
+        let mut least = f64::INFINITY;
+        let edges = (0..9).map(|k| a.rot.column(k / 3).cross(b.rot.column(k % 3)));
+        let faces = (0..3).map(|k| a.rot.column(k)).chain((0..3).map(|k| b.rot.column(k)));
+        for n in faces.chain(edges).filter(|n| n.norm() > 1e-6) {
+            let n = n * (1.0 / n.norm());
+            let width = |x: &Body| n.dot(x.support(n) - x.support(-n));
+            let apart = n.dot(a.x - b.x).abs() - 0.5 * (width(a) + width(b));
+            least = least.min(-apart);
+        }
+        return least;
+    }
+    // One of them has an axis: the least distance of its points from the other's core, which is convex along it.
+    let (rod, other) = if matches!(a.shape, Shape::Block(_)) { (b, a) } else { (a, b) };
+    let half = if let Shape::Capsule(_, half) = rod.shape { half } else { 0.0 };
+    let axis = rod.rot.column(2);
+    let at = |s: f64| other.distance(rod.x + axis * s);
+    let (mut low, mut high) = (-half, half);
+    let golden = 0.381_966_011_250_105_1;
+    for _ in 0..90 {
+        let (p, q) = (low + golden * (high - low), high - golden * (high - low));
+        if at(p) < at(q) { high = q } else { low = p }
+    }
+    let nearest = at(low).min(at(high)).min(at(half)).min(at(-half));
+    rod.radius() - nearest
+}
+
+/// What the checker knows from one node to the next.
+struct Checker {
+    energy: f64,
+    momentum: Vec3,
+    rate: f64,
+    /// Largest gain of energy in a step, of the energy of motion.
+    gain: f64,
+}
+
+fn bodies(drop: &Drop, links: &[LinkSnapshot]) -> Vec<Body> {
+    links.iter().map(|l| Body { shape: drop.shapes[l.body.index()], rot: l.q.to_matrix(), x: l.x }).collect()
+}
+
+impl Checker {
+    fn momentum(drop: &Drop, links: &[LinkSnapshot]) -> Vec3 {
+        links.iter().fold(Vec3::zero(), |m, l| m + l.v * drop.mechanism.bodies()[l.body.index()].inertia.mass)
+    }
+
+    fn new(drop: &Drop, ws: &mut MaximalWorkspace, state: &MaximalState) -> Self {
+        let (kinetic, potential) = ws.energy(state);
+        let links = ws.snapshot(state);
+        Self { energy: kinetic + potential, momentum: Self::momentum(drop, &links), rate: 0.0, gain: 0.0 }
+    }
+
+    /// Judges the node that the last step led to.
+    fn check(
+        &mut self,
+        drop: &Drop,
+        ws: &mut MaximalWorkspace,
+        state: &MaximalState,
+        whole: bool,
+    ) -> Result<(), String> {
+        let links = ws.snapshot(state);
+        let placed = bodies(drop, &links);
+        let (mass, speed) = links.iter().fold((0.0f64, 1.0f64), |(m, v), l| {
+            (
+                m.max(drop.mechanism.bodies()[l.body.index()].inertia.mass),
+                v.max(l.v.norm() + 0.3 * l.omega.norm()),
+            )
+        });
+        for (i, a) in placed.iter().enumerate() {
+            for (n, offset) in &drop.grounds {
+                let low = n.dot(a.support(-*n)) - offset;
+                if low < -1e-9 {
+                    return Err(format!("body {i} is {} m in the ground", -low));
+                }
+            }
+            for (j, b) in placed.iter().enumerate().skip(i + 1) {
+                if drop.chained && j == i + 1 {
+                    continue;
+                }
+                let deep = overlap(a, b);
+                if deep > 2e-9 {
+                    return Err(format!(
+                        "{:?} {i} and {:?} {j} are {deep} m inside each other",
+                        a.shape, b.shape
+                    ));
+                }
+            }
+        }
+        // Coulomb's law at the node: velocities by our own kinematics, impulses as they were.
+        for contact in ws.closed_contacts(state) {
+            let motion = |x: usize| {
+                contact.links[x].map_or(Vec3::zero(), |i| {
+                    let l = &links[i];
+                    l.v + (l.q.to_matrix() * l.omega).cross(contact.levers[x])
+                })
+            };
+            let u = motion(0) - motion(1);
+            let (n, slack) = (contact.normal, 1e-9 * speed);
+            let (normal, tangent) = (n.dot(contact.impulse), contact.impulse - n * n.dot(contact.impulse));
+            let (un, slip) = (n.dot(u), u - n * n.dot(u));
+            let place =
+                || format!("{:?}: impulse {normal} {tangent:?}, velocity {un} {slip:?}", contact.links);
+            if normal < -slack * mass || un < -slack {
+                return Err(format!("pulls or approaches: {}", place()));
+            }
+            if normal.min(un * mass) > slack * mass {
+                return Err(format!("pushes what leaves: {}", place()));
+            }
+            if tangent.norm() > contact.friction * normal + slack * mass * (1.0 + contact.friction) {
+                return Err(format!("leaves the cone: {}", place()));
+            }
+            if slip.norm() > slack && contact.friction > 0.0 {
+                let wrong = tangent + slip * (contact.friction * normal / slip.norm());
+                // Directions of slow slips are as good as the slip.
+                let blur = contact.friction * normal * (slack / slip.norm());
+                if wrong.norm() > slack * mass * (1.0 + contact.friction) + blur {
+                    return Err(format!("friction is not against the slip: {}", place()));
+                }
+            }
+            for x in 0..2 {
+                let Some(i) = contact.links[x] else { continue };
+                let off = placed[i].distance(placed[i].x + contact.levers[x]).abs();
+                // A contact point is on the surface; on the rim of a face within a millionth of the size.
+                if off > 1e-6 {
+                    return Err(format!("a contact point is {off} m off the surface of {i}: {}", place()));
+                }
+            }
+        }
+        // Momentum changes by weight and by what the ground gives.
+        let momentum = Self::momentum(drop, &links);
+        if whole {
+            let weight: f64 =
+                drop.mechanism.bodies().iter().map(|b| b.inertia.mass).sum::<f64>() * 9.81 * drop.h;
+            let mut expected = self.momentum + Vec3([0.0, 0.0, -weight]);
+            for side in ws.contact_impulses_on_links() {
+                for six in side {
+                    expected += Vec3([six[3], six[4], six[5]]);
+                }
+            }
+            let off = (momentum - expected).norm();
+            let size = mass * speed + weight;
+            if off > 1e-9 * size * links.len() as f64 {
+                return Err(format!("momentum is off by {off} of {size}"));
+            }
+        }
+        self.momentum = momentum;
+        let (kinetic, potential) = ws.energy(state);
+        let rate = links.iter().fold(0.0f64, |m, l| m.max(l.omega.norm()));
+        // The scheme's own error: of the energy of motion and of the weights' work, by the square of the turn per step.
+        let turn = drop.h * rate.max(self.rate);
+        let gain = kinetic + potential - self.energy;
+        let work = drop.mechanism.bodies().iter().map(|b| b.inertia.mass).sum::<f64>() * 9.81 * 0.3;
+        let allowed = (kinetic + work) * turn * turn + 1e-9 * (kinetic + work);
+        if gain > allowed {
+            let energy = self.energy;
+            return Err(format!(
+                "energy grows from {energy} by {gain}, allowed {allowed}, turn per step {turn}"
+            ));
+        }
+        self.gain = self.gain.max(gain / kinetic.max(1e-9));
+        (self.energy, self.rate) = (kinetic + potential, rate);
+        Ok(())
+    }
+}
+
+/// What happened in many drops.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) steps: u64,
+    pub(crate) unsolved: Vec<String>,
+    pub(crate) wrong: Vec<String>,
+    pub(crate) paths: u64,
+    pub(crate) splits: u64,
+    pub(crate) iterations: u64,
+}
+
+pub(crate) fn drop_many(seeds: impl Iterator<Item = u64>, most: usize, time: f64) -> Tally {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let drop = random_drop(seed, most);
+        let engine = Maximal::default();
+        let mut ws = engine.workspace(&drop.mechanism).expect("served");
+        let mut state = match engine.start(&drop.mechanism, &mut ws, &drop.mechanism.start_state()) {
+            Ok(state) => state,
+            Err(error) => {
+                tally.unsolved.push(format!("seed {seed}: start: {error}"));
+                continue;
+            }
+        };
+        let mut checker = Checker::new(&drop, &mut ws, &state);
+        let steps = (time / drop.h).round() as usize;
+        for step in 0..steps {
+            let splits = ws.contact_counts().splits;
+            let place = format!("seed {seed} ({} bodies), step {step}", drop.shapes.len());
+            match engine.step(&drop.mechanism, &mut ws, &mut state, Input { u: &[] }, drop.h) {
+                Ok(_) => {
+                    let whole = ws.contact_counts().splits == splits;
+                    if let Err(wrong) = checker.check(&drop, &mut ws, &state, whole) {
+                        tally.wrong.push(format!("{place}: {wrong}"));
+                        break;
+                    }
+                }
+                Err(error @ StepError::ContactNotSolved { .. }) => {
+                    tally.unsolved.push(format!("{place}: {error}"));
+                    break;
+                }
+                Err(error) => {
+                    tally.wrong.push(format!("{place}: {error}"));
+                    break;
+                }
+            }
+            tally.steps += 1;
+        }
+        let counts = ws.contact_counts();
+        tally.paths += counts.paths;
+        tally.splits += counts.splits;
+        tally.iterations += counts.interval_iterations + counts.node_iterations;
+    }
+    tally
+}
+
+#[test]
+fn random_drops_obey_the_law_in_every_step() {
+    let tally = drop_many(0..60, 4, 0.7);
+    println!("{tally:#?}");
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
+    // What is not solved is an error and not a wrong step.
+    assert!(tally.unsolved.len() <= 6, "{:#?}", tally.unsolved);
+}
+
+#[test]
+#[ignore = "ten thousand drops of up to thirty bodies take hours"]
+fn ten_thousand_random_drops_obey_the_law() {
+    let tally = drop_many(1000..11_000, 30, 1.0);
+    println!("{tally:#?}");
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
+    assert!(tally.unsolved.len() <= 10, "{} of 10,000 drops are not solved", tally.unsolved.len());
+}
