@@ -1,5 +1,6 @@
 //! Limits between the samples: how far a motion passes them there.
 
+use super::task::TaskRows;
 use super::transcription::{ControlPoints, Point, Transcription};
 use super::{Bound, LimitKind, TaskReport};
 
@@ -27,26 +28,58 @@ fn look(tr: &mut Transcription, theta: &ControlPoints, mut see: impl FnMut(usize
     tr.table = own;
 }
 
-/// How far frames pass what they keep clear of between the samples, told in their reports.
-pub(super) fn frames(tr: &mut Transcription, theta: &ControlPoints, reports: &mut [TaskReport]) {
-    if tr.task_gap_count() == 0 {
-        return;
-    }
-    let (fine, _) = finer(tr);
-    let Ok(table) = tr.table.resampled(fine) else { return };
+/// How far frames pass what they keep clear of, or stray from goals over an interval: per constraint and interval between samples; empty
+/// for goals at single times.
+fn frame_excess(tr: &mut Transcription, theta: &ControlPoints) -> Vec<Vec<f64>> {
+    let (fine, interval) = finer(tr);
+    let mut worst: Vec<Vec<f64>> = vec![Vec::new(); tr.tasks.len()];
+    let Ok(table) = tr.table.resampled(fine) else { return worst };
     let own = std::mem::replace(&mut tr.table, table);
     let mut point = Point::default();
     tr.evaluate(theta, &mut point);
-    for (task, report) in tr.tasks.iter().zip(reports).filter(|(task, _)| !task.is_equality()) {
+    for (task, worst) in tr.tasks.iter().zip(&mut worst).filter(|(task, _)| task.samples.len() > 1) {
         // Where it holds: from its first sample to its last.
         let ends = [task.samples.first(), task.samples.last()].map(|s| s.map(|s| own.times[*s]));
         let [Some(from), Some(to)] = ends else { continue };
+        worst.resize(own.len() + 1, 0.0);
         for (s, _) in tr.table.times.iter().enumerate().filter(|(_, t)| (from..=to).contains(*t)) {
-            let gap = task.gap(tr.task_row(&point, s, &task.rows)).value;
-            report.violation_between = report.violation_between.max(-gap);
+            let z = tr.task_row(&point, s, &task.rows);
+            let past = if task.is_equality() { task.residual(z).norm() } else { -task.gap(z).value };
+            let most = &mut worst[interval[s]];
+            *most = most.max(past);
         }
     }
     tr.table = own;
+    worst
+}
+
+/// How far frames pass what they keep clear of between the samples, told in their reports.
+pub(super) fn frames(tr: &mut Transcription, theta: &ControlPoints, reports: &mut [TaskReport]) {
+    if tr.tasks.iter().any(|task| task.samples.len() > 1) {
+        for (worst, report) in frame_excess(tr, theta).iter().zip(reports) {
+            report.violation_between = worst.iter().fold(report.violation_between, |m, x| m.max(*x));
+        }
+    }
+}
+
+/// Widens the margins of frames beside every place between samples where they pass their bounds; the largest such passing,
+/// relative to the sizes of the constraints, before that.
+pub(super) fn widen_margins(tr: &mut Transcription, theta: &ControlPoints) -> f64 {
+    if tr.task_gap_count() == 0 {
+        return 0.0;
+    }
+    let excess = frame_excess(tr, theta);
+    let mut largest = 0.0f64;
+    let gaps = |(task, worst): &(&mut TaskRows, &Vec<f64>)| !task.is_equality() && !worst.is_empty();
+    for (task, worst) in tr.tasks.iter_mut().zip(&excess).filter(gaps) {
+        for (margin, s) in task.margins.iter_mut().zip(&task.samples) {
+            // Sample s stands between intervals s and s + 1.
+            let x = worst[*s].max(worst[*s + 1]);
+            *margin += 1.1 * x;
+            largest = largest.max(x / task.scale);
+        }
+    }
+    largest
 }
 
 /// Times between the samples, both ends included, and the interval each is in.

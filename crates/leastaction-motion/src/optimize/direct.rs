@@ -27,6 +27,8 @@ const SOFT: f64 = 1e-3;
 const COARSE: f64 = 1e-5;
 /// First barrier of gaps on frames, relative to the objective.
 const FRAME_BARRIER: f64 = 1e-4;
+/// First barrier where a solution is changed by little.
+const NEAR_BARRIER: f64 = 1e-7;
 /// Rounds of multipliers.
 const TASK_ROUNDS: usize = 30;
 
@@ -59,7 +61,7 @@ pub fn solve(
     {
         return Err(OptimizeError::DurationNotFree);
     }
-    if tr.pace.is_some() || (!tr.tasks.is_empty() && tr.goals_are_single()) {
+    if tr.pace.is_some() || !tr.tasks.is_empty() {
         let solved = guided(tr, weights, start, options, observe)?;
         let done = !matches!(solved.status, SolveStatus::MaxIterations | SolveStatus::Infeasible);
         if done || tr.pace.take().is_some() {
@@ -108,7 +110,7 @@ pub fn solve(
     unreachable!("the last round returns")
 }
 
-/// Goals at single times, inequalities on frames, a free duration: all in one interior point.
+/// Goals, inequalities on frames, a free duration: all in one interior point.
 fn guided(
     tr: &mut Transcription,
     weights: &[f64],
@@ -125,22 +127,26 @@ fn guided(
     let barrier = options.interior_point.barrier.min(FRAME_BARRIER);
     let inner = InteriorPointOptions { barrier, ..options.interior_point };
     let mut report = interior_point::solve(tr, weights, &mut theta, &inner, observe);
-    // Limits hold between samples too, as they do without frames.
+    // Limits and gaps of frames hold between samples too.
     let goal = tr.bounds.clone();
     for _ in 0..if options.between > 0.0 { 8 } else { 0 } {
         let excess = between::excess(tr, &goal, &theta);
         let worst = goal.iter().zip(&excess).fold(0.0, |m: f64, (b, x)| m.max(x / bound_scale(b)));
-        if !matches!(report.status, SolveStatus::Solved | SolveStatus::AlmostSolved)
-            || worst <= options.between
-        {
+        if !report.is_solved() || worst.max(between::widen_margins(tr, &theta)) <= options.between {
             break;
         }
         for (bound, x) in tr.bounds.iter_mut().zip(&excess) {
             bound.limit += if bound.upper { -1.1 * x } else { 1.1 * x };
         }
+        // The motion changes by little: a low barrier keeps it near.
+        let near = InteriorPointOptions { barrier: inner.barrier.min(NEAR_BARRIER), ..inner };
         let mut tighter = theta.clone();
-        let next = interior_point::solve(tr, weights, &mut tighter, &inner, observe);
-        if !matches!(next.status, SolveStatus::Solved | SolveStatus::AlmostSolved) {
+        let mut next = interior_point::solve(tr, weights, &mut tighter, &near, observe);
+        if !next.is_solved() {
+            tighter = theta.clone();
+            next = interior_point::solve(tr, weights, &mut tighter, &inner, observe);
+        }
+        if !next.is_solved() {
             break;
         }
         theta = tighter;
@@ -150,6 +156,7 @@ fn guided(
         history.append(&mut report.history);
         report.history = history;
     }
+    tr.tasks.iter_mut().for_each(|task| task.margins.fill(0.0));
     tr.bounds = goal;
     tr.task_mode = TaskMode::Penalty;
     let acting = acting(&report.multipliers, &report.slacks)

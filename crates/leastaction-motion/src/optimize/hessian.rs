@@ -37,7 +37,10 @@ impl Transcription {
         diagonal.fill(0.0);
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.weighted.resize(n * size, 0.0);
-        let omega = self.row_weights(weights);
+        let mut omega = vec![0.0; self.row_count()];
+        self.row_weights(weights, 0, &mut omega);
+        // Terms that count for a while only: what acts changes from sample to sample.
+        let changes = self.terms.iter().any(|term| term.samples.len() < samples);
         let paced = self.pace.is_some();
         if paced {
             scratch.border.clear();
@@ -49,6 +52,9 @@ impl Transcription {
             scratch.hx.clear();
             scratch.hx.resize(group.len() * size * size, 0.0);
             for (s, hx) in group.clone().zip(scratch.hx.chunks_exact_mut(size * size)) {
+                if changes {
+                    self.row_weights(weights, s, &mut omega);
+                }
                 self.add_squares(s, &omega, weights, point, barrier, hx);
                 self.add_diagonal(s, hx, diagonal);
                 self.add_task_squares(s, point, hx);
@@ -110,7 +116,8 @@ impl Transcription {
                 add_outer(hx, &point.jacobian[(s * nz + r) * size..][..size], w);
             }
         }
-        for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| term.block > 0) {
+        for (term, w) in self.terms.iter().zip(weights).filter(|(t, _)| t.block > 0 && t.samples.contains(&s))
+        {
             self.add_matrix(term, share * w, point, s, hx);
         }
     }
@@ -129,7 +136,8 @@ impl Transcription {
         for (r, mu) in mu.iter_mut().enumerate() {
             *mu = multipliers.get(s * rows + size + r).copied().unwrap_or(0.0);
         }
-        for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| term.rows.start >= size) {
+        let acts = |term: &TermRows| term.rows.start >= size && term.samples.contains(&s);
+        for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| acts(term)) {
             let first = s * nz + term.rows.start - size;
             let residual = |k: usize| point.z[first + k] - term.reference_at(s, k);
             for (k, row) in term.rows.clone().enumerate() {
@@ -166,15 +174,14 @@ impl Transcription {
         }
     }
 
-    /// Weight of each squared row under the weights of the terms.
-    fn row_weights(&self, weights: &[f64]) -> Vec<f64> {
-        let mut omega = vec![0.0; self.row_count()];
-        for (term, w) in self.terms.iter().zip(weights) {
+    /// Weight of each squared row at a sample under the weights of the terms.
+    fn row_weights(&self, weights: &[f64], s: usize, omega: &mut [f64]) {
+        omega.fill(0.0);
+        for (term, w) in self.terms.iter().zip(weights).filter(|(term, _)| term.samples.contains(&s)) {
             for (k, row) in term.rows.clone().enumerate() {
                 omega[row] += w * term.metric[k];
             }
         }
-        omega
     }
 
     /// Diagonal of `Bᵀ H_x B`.

@@ -55,6 +55,12 @@ pub(super) struct InteriorPointReport {
     pub(super) obstacle: Option<usize>,
 }
 
+impl InteriorPointReport {
+    pub(super) fn is_solved(&self) -> bool {
+        matches!(self.status, SolveStatus::Solved | SolveStatus::AlmostSolved)
+    }
+}
+
 struct State {
     theta: ControlPoints,
     point: Point,
@@ -111,7 +117,9 @@ pub(super) fn solve(
     let (size, width) = (tr.unknowns(), tr.width());
     let f = objective(tr, &weights, &point, theta) + tr.time_cost();
     let mu = options.barrier;
-    let s: Vec<f64> = c.iter().map(|c| c.max(1e-2)).collect();
+    // A low barrier is for starts near a solution: what acts there has next to no room.
+    let least = (1e2 * mu).min(1e-2);
+    let s: Vec<f64> = c.iter().map(|c| c.max(least)).collect();
     let z = s.iter().map(|s| mu / s).collect();
     let mut solver = Solver {
         weights,

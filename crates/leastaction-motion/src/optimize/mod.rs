@@ -33,6 +33,7 @@ mod rows;
 mod status;
 mod task;
 mod task_rows;
+mod timing;
 mod transcription;
 
 use crate::jet::{JetError, JetQuantities, NoQuantities};
@@ -206,6 +207,18 @@ pub enum OptimizeError {
     /// Constraints on frames where there can be none.
     #[error("noisy recordings are inferred without constraints on frames")]
     TasksNotSupported,
+    /// A term counts at times that are not in the motion.
+    #[error("term `{term}` counts from {from} s to {to} s, which is no part of a motion of {duration} s")]
+    TermOutside {
+        /// The term.
+        term: String,
+        /// First time.
+        from: f64,
+        /// Last time.
+        to: f64,
+        /// Duration of the motion.
+        duration: f64,
+    },
     /// A constraint on a frame is outside the motion.
     #[error("constraint `{name}` is at {t} s, outside a motion of {duration} s")]
     TaskOutside {

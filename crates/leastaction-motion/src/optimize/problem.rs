@@ -1,11 +1,8 @@
 //! [`MotionProblem`]: what a motion should do, in the user's terms.
 
-use super::{
-    MotionChart, OptimizeError, Quantity, QuantityKind, Sampling, SplineTable, Target, TaskConstraint, When,
-};
+use super::{MotionChart, OptimizeError, Quantity, QuantityKind, Sampling, Target, TaskConstraint, When};
 use crate::mechanism::{JointType, Mechanism};
 use crate::spatial::{Mat3, Vec3};
-use crate::spline::{BSpline, SplineError};
 
 /// A boundary state: what is fixed at one end of the motion.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,12 +72,15 @@ pub struct Term {
     /// In place of factors a symmetric matrix, row-major, that every group of as many rows is measured by (6×6 for
     /// twists and momenta); none if empty.
     pub metric_matrix: Vec<f64>,
+    /// When it counts; always if `None`. The mean is taken over the whole motion either way.
+    pub during: Option<(f64, f64)>,
 }
 
 impl Term {
-    /// A term with unit metric.
+    /// A term with unit metric that always counts.
     pub fn new(name: impl Into<String>, kind: impl Into<TermKind>, weight: f64) -> Self {
-        Self { name: name.into(), kind: kind.into(), weight, metric: Vec::new(), metric_matrix: Vec::new() }
+        let (metric, metric_matrix) = (Vec::new(), Vec::new());
+        Self { name: name.into(), kind: kind.into(), weight, metric, metric_matrix, during: None }
     }
 
     /// A joint-space or torque term by its name in files; `None` for names that need more than a weight.
@@ -291,47 +291,6 @@ impl MotionProblem {
         (2 * highest).saturating_sub(1).max(self.orders()).clamp(5, 12)
     }
 
-    /// The same problem over another duration: times of constraints and via points move with it.
-    #[must_use]
-    pub fn stretched(&self, duration: f64) -> Self {
-        let factor = duration / self.duration;
-        // What is at the end stays there to the last bit.
-        let time = |t: f64| if t == self.duration { duration } else { t * factor };
-        let mut out = Self { duration, ..self.clone() };
-        out.via.iter_mut().for_each(|via| via.t = time(via.t));
-        for task in &mut out.tasks {
-            task.when = match task.when {
-                When::At(t) => When::At(time(t)),
-                When::During(from, to) => When::During(time(from), time(to)),
-            };
-        }
-        out
-    }
-
-    /// Tables at the samples, and at the times of constraints, which have no part in costs.
-    ///
-    /// # Errors
-    /// As [`SplineTable::new`].
-    pub fn table(&self, orders: usize) -> Result<SplineTable, SplineError> {
-        let table = SplineTable::new(self.n_control, self.degree, self.duration, orders, self.sampling)?;
-        let mut samples: Vec<(f64, f64)> =
-            table.times.iter().copied().zip(table.weights.iter().copied()).collect();
-        let given = samples.len();
-        for task in &self.tasks {
-            if let When::At(t) = task.when
-                && !samples.iter().any(|(own, _)| *own == t)
-            {
-                samples.push((t, 0.0));
-            }
-        }
-        if samples.len() == given {
-            return Ok(table);
-        }
-        samples.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (times, weights) = samples.into_iter().unzip();
-        SplineTable::on(&BSpline::new(self.n_control, self.degree, self.duration)?, orders, times, weights)
-    }
-
     /// How the coordinates of the spline become a motion of the mechanism.
     #[must_use]
     pub fn chart(&self, mechanism: &Mechanism) -> MotionChart {
@@ -364,6 +323,12 @@ impl MotionProblem {
                     degree: self.degree,
                     needed,
                 });
+            }
+            if let Some((from, to)) = term.during
+                && !(0.0 <= from && from < to && to <= self.duration)
+            {
+                let (term, duration) = (term.name.clone(), self.duration);
+                return Err(OptimizeError::TermOutside { term, from, to, duration });
             }
         }
         if self.terms.iter().all(|t| t.weight == 0.0) {

@@ -18,6 +18,8 @@ pub(super) struct TermRows {
     pub(super) reference: Vec<f64>,
     /// Control-point reference of a regularisation term.
     pub(super) control: Option<Vec<f64>>,
+    /// Samples it counts at.
+    pub(super) samples: Range<usize>,
 }
 
 /// A bound on a row at one sample, or on a control point.
@@ -130,8 +132,9 @@ pub(super) fn term_rows(
     chart: &MotionChart,
     n: usize,
     size: usize,
-    samples: usize,
+    times: &[f64],
 ) -> Result<(Vec<TermRows>, Vec<(Quantity, usize)>, usize), OptimizeError> {
+    let (samples, slack) = (times.len(), 1e-12 * problem.duration);
     let mut terms = Vec::new();
     let mut places: Vec<(Quantity, usize)> = Vec::new();
     let mut nz = 0;
@@ -189,7 +192,18 @@ pub(super) fn term_rows(
             check_matrix(&term.metric_matrix, block, rows.len())?;
             metric.fill(0.0);
         }
-        terms.push(TermRows { rows, metric, matrix: term.metric_matrix.clone(), block, reference, control });
+        let counts = match term.during {
+            Some((from, to)) => {
+                times.partition_point(|t| *t < from - slack)..times.partition_point(|t| *t <= to + slack)
+            }
+            None => 0..samples,
+        };
+        if let Some((from, to)) = term.during.filter(|_| counts.is_empty()) {
+            let (term, duration) = (term.name.clone(), problem.duration);
+            return Err(OptimizeError::TermOutside { term, from, to, duration });
+        }
+        let matrix = term.metric_matrix.clone();
+        terms.push(TermRows { rows, metric, matrix, block, reference, control, samples: counts });
     }
     for limit in &problem.limits {
         if let Some(quantity) = limit.kind.quantity(chart)

@@ -1,8 +1,8 @@
 //! Goals and constraints on frames.
 //!
-//! A constraint is a function of the rows of one sample: `r(z) = 0` or `g(z) ≥ 0`. The interior point takes goals at single times and
-//! all inequalities as they are: what its multipliers add to gradient and curvature are [`TaskMode::Loads`]. For goals over
-//! intervals, more than a spline can meet, the method of multipliers adds to the cost
+//! A constraint is a function of the rows of one sample: `r(z) = 0` or `g(z) ≥ 0`. The interior point takes them as they are: what its
+//! multipliers add to gradient and curvature are [`TaskMode::Loads`]. Goals over an interval are met at as many times as the spline has
+//! control points there. Where the interior point does not arrive, the method of multipliers adds to the cost
 //!
 //! ```text
 //! λ·r + ½ ρ |r|²          or          ½ ρ (max(0, λ/ρ − g)² − (λ/ρ)²)                          (5.13)
@@ -153,6 +153,8 @@ pub(super) struct TaskRows {
     rho: f64,
     /// What one unit of the constraint is: the way its frame goes, a radius, or a radian.
     pub(super) scale: f64,
+    /// How much more room than none a gap has to keep at each sample, so that it stays open between them.
+    pub(super) margins: Vec<f64>,
     /// Gradient and Hessian by the three rows that a solver's multipliers give, per sample.
     pub(super) loads: Vec<(Vec3, Mat3)>,
 }
@@ -172,6 +174,7 @@ impl TaskRows {
             kind: task.kind,
             rows,
             lambda: vec![0.0; per * samples.len()],
+            margins: vec![0.0; samples.len()],
             loads: vec![(Vec3::zero(), Mat3([[0.0; 3]; 3])); samples.len()],
             samples,
             rho: 1.0,

@@ -6,11 +6,6 @@ use super::transcription::{Point, Transcription};
 use crate::spatial::{Mat3, Vec3};
 
 impl Transcription {
-    /// True if goals are at single times: over an interval there are more of them than a spline can meet.
-    pub(super) fn goals_are_single(&self) -> bool {
-        self.tasks.iter().all(|task| !task.is_equality() || task.samples.len() == 1)
-    }
-
     /// Measures every constraint by what is in play: the largest way of a frame to a goal, a radius, a radian.
     pub(super) fn scale_tasks(&mut self, point: &Point) {
         let mut longest = 0.0f64;
@@ -75,7 +70,8 @@ impl Transcription {
     /// Scaled gaps of all constraints that are inequalities.
     pub(super) fn task_gaps(&self, point: &Point) -> Vec<f64> {
         let value = |(task, i): (&TaskRows, usize)| {
-            task.gap(self.task_row(point, task.samples[i], &task.rows)).value / task.scale
+            let gap = task.gap(self.task_row(point, task.samples[i], &task.rows)).value;
+            (gap - task.margins[i]) / task.scale
         };
         self.gap_places().map(value).collect()
     }

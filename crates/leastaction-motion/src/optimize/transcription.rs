@@ -116,7 +116,7 @@ impl Transcription {
         let table = problem.table(orders)?;
         let size = orders * n;
         let chart = problem.chart(mechanism);
-        let (terms, places, nz) = term_rows(problem, &chart, n, size, table.len())?;
+        let (terms, places, nz) = term_rows(problem, &chart, n, size, &table.times)?;
         let (start, end) = (
             chart.boundary(0.0, &problem.start.derivatives),
             chart.boundary(duration, &problem.end.derivatives),
@@ -208,9 +208,10 @@ impl Transcription {
             .iter()
             .enumerate()
             .map(|(i, task)| {
+                let own = problem.times_of(task);
                 let holds = |t: f64| match task.when {
-                    When::At(at) => t == at,
-                    When::During(from, to) => (from - slack..=to + slack).contains(&t),
+                    When::During(from, to) if !task.is_equality() => (from - slack..=to + slack).contains(&t),
+                    _ => own.contains(&t),
                 };
                 let samples = (0..self.table.len()).filter(|s| holds(self.table.times[*s])).collect();
                 TaskRows::new(task, first + 3 * i..first + 3 * i + 3, samples)
@@ -396,7 +397,7 @@ impl Transcription {
                     return 0.5 * sum / self.table.n_control as f64;
                 }
                 let mut cost = 0.0;
-                for s in 0..self.table.len() {
+                for s in term.samples.clone() {
                     let mut sum = 0.0;
                     let residual =
                         |k: usize| self.row_at(point, s, term.rows.start + k) - term.reference_at(s, k);
@@ -429,7 +430,7 @@ impl Transcription {
     /// Gradient of a term with respect to the states of all samples.
     pub(super) fn sample_gradients(&self, term: &TermRows, point: &Point) -> Vec<f64> {
         let mut g = vec![0.0; self.table.len() * self.size];
-        for s in 0..self.table.len() {
+        for s in term.samples.clone() {
             let gs = &mut g[s * self.size..][..self.size];
             let residual = |k: usize| self.row_at(point, s, term.rows.start + k) - term.reference_at(s, k);
             for (k, row) in term.rows.clone().enumerate() {

@@ -3,7 +3,7 @@
 //! `min Σ_s |q(t_s) − q_s|² + ρ² |q̇(t_s) − v_s|² + λ ∫ |q⁽ᵐ⁾|² dt`: the normal equations are banded and well conditioned (the
 //! basis is), and one refinement with the residual brings the solution to rounding. `smoothing.rs` chooses λ.
 
-use super::smoothing::{Smoothed, choose, penalty};
+use super::smoothing::{Smoothed, choose};
 use super::{BSpline, SplineError, SplineTable};
 use crate::linalg::Banded;
 
@@ -31,6 +31,12 @@ impl Default for FitOptions {
 
 /// Control points to begin with; more are taken while the motion uses a third of them.
 const FEW: usize = 48;
+
+/// Highest derivative that smoothness is measured by, unless higher ones are wanted.
+const HIGHEST_ORDER: usize = 6;
+
+/// Part of the control points that a motion makes use of where they are too few for it.
+const SATURATED: f64 = 0.8;
 
 /// Noise below this part of the samples may be their rounding.
 const SUSPICIOUS: f64 = 1e-9;
@@ -210,9 +216,10 @@ impl SplineFit {
             dim,
             rho: options.rate_weight.unwrap_or(duration / (n.max(2) - 1) as f64),
         };
-        // The penalty is of the highest derivative that leaves digits, three above what is wanted.
-        let order = (options.derivative + 3).min(6).max(options.derivative + 1);
-        let mut degree = if options.smooth { options.degree.max(order + 1) } else { options.degree };
+        // Smoothness is that of a derivative above what is wanted, of an order that leaves digits.
+        let lowest = options.derivative + 1;
+        let mut orders = lowest..=lowest.max(HIGHEST_ORDER);
+        let mut degree = if options.smooth { options.degree.max(orders.end() + 1) } else { options.degree };
         let highest = degree.max(EXACT_DEGREE);
         let most = options.n_control.unwrap_or(n / 2).max(degree + 1);
         if !options.smooth {
@@ -228,17 +235,23 @@ impl SplineFit {
         let mut again = v.is_some() && options.rate_weight.is_none();
         loop {
             let space = Space::new(&samples, n_control, degree, duration)?;
-            let bend = penalty(&space.spline, order)?;
-            let Some((theta, smoothed)) = choose(&space, &samples, bend, order) else {
+            let Some((theta, smoothed)) = choose(&space, &samples, orders.clone())? else {
                 return Err(SplineError::Undetermined { index: 0 });
             };
             if n_control < most && smoothed.freedom > n_control as f64 / 3.0 {
                 n_control = most.min(2 * n_control);
                 continue;
             }
+            // Samples that use up the spline are not limited by noise: smoothness then matters at the ends only, and how likely an order
+            // is says nothing about them.
+            if smoothed.freedom > SATURATED * n_control as f64 && orders.start() < orders.end() {
+                let order = (lowest + 2).min(*orders.end());
+                orders = order..=order;
+                continue;
+            }
             // Samples that no smoothing helps have next to no noise: then the spline's own error counts, and a higher degree
             // has less of it.
-            if smoothed.freedom > 0.8 * n_control as f64 && degree < highest && n_control > highest {
+            if smoothed.freedom > SATURATED * n_control as f64 && degree < highest && n_control > highest {
                 degree = highest;
                 continue;
             }

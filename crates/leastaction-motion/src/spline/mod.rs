@@ -11,6 +11,7 @@
 //! | [`RotationReference`], [`RotationJet`] | rotations: a spline in the tangent space of a reference motion |
 
 mod bspline;
+mod evidence;
 mod fit;
 mod rotation;
 mod smoothing;
@@ -19,6 +20,7 @@ mod table;
 pub use bspline::BSpline;
 pub use fit::{FitOptions, SplineFit};
 pub use rotation::{RotationJet, RotationReference};
+pub(crate) use table::gauss_between;
 pub use table::{Sampling, SplineTable};
 
 /// Why a spline could not be made.

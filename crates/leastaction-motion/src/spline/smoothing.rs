@@ -7,11 +7,17 @@
 //! min_λ  (n − m) log(|r|² + λ θᵀΩθ) + log det(N + λΩ) − (n_c − m) log λ
 //! ```
 //!
+//! Orders `m` are averaged by how likely they make the samples (`evidence.rs`): harmonic motions speak for a high one, reaches
+//! whose jerk jumps for a low one, which follows corners and doubts itself more.
+//!
 //! The noise passes into the control points with covariance `A⁻¹ N A⁻¹ σ²`, `A = N + λΩ`, which is `d(λ A⁻¹)/dλ`: a difference of
 //! two inverses, of which only the band is needed. What smoothing takes away is estimated by smoothing the result again,
 //! `λ A⁻¹ Ω θ`. Together they cover the true derivative about as often as a normal error would. Noise whose neighbours are alike is
 //! noticed by the differences to the fit, and widens the covariance.
 
+use std::ops::RangeInclusive;
+
+use super::evidence::free_part;
 use super::fit::{Samples, Space};
 use super::table::gauss_points;
 use super::{BSpline, SplineError, SplineTable};
@@ -130,13 +136,88 @@ impl Search<'_> {
     }
 }
 
-/// The most likely weight, its control points, and what follows from it; `None` if no weight can be solved with.
+/// Control points for the most likely weight of each order, averaged over orders by how likely those are, and what follows from
+/// that; `None` if no weight can be solved with.
 pub(super) fn choose(
     space: &Space,
     samples: &Samples<'_>,
-    bend: Banded,
+    orders: RangeInclusive<usize>,
+) -> Result<Option<(Vec<f64>, Smoothed)>, SplineError> {
+    let mut choices: Vec<(f64, Choice<'_>)> = Vec::new();
+    for order in orders {
+        let Some(choice) = weight_of(space, samples, order)? else { continue };
+        let numbers = (samples.count() as f64 - order as f64) * samples.dim as f64;
+        let free = free_part(space, samples, order)?;
+        choices.push((choice.trial.score - numbers * numbers.ln() + samples.dim as f64 * free, choice));
+    }
+    let least = choices.iter().fold(f64::INFINITY, |m, (surprise, _)| m.min(*surprise));
+    let parts = choices
+        .into_iter()
+        .map(|(surprise, choice)| ((-0.5 * (surprise - least)).exp(), choice))
+        .filter(|(likely, _)| *likely > UNLIKELY)
+        .map(|(likely, choice)| {
+            let (theta, smoothed) = choice.describe();
+            (likely, theta, smoothed)
+        });
+    Ok(averaged(parts.collect(), samples.dim))
+}
+
+/// Orders less likely than this, against the likeliest, are left out.
+const UNLIKELY: f64 = 1e-3;
+
+/// The mean over orders: noise within them, and by how much they differ, are the covariance of it.
+fn averaged(mut parts: Vec<(f64, Vec<f64>, Smoothed)>, dim: usize) -> Option<(Vec<f64>, Smoothed)> {
+    if parts.len() < 2 {
+        return parts.pop().map(|(_, theta, smoothed)| (theta, smoothed));
+    }
+    let sum: f64 = parts.iter().map(|(likely, ..)| likely).sum();
+    parts.iter_mut().for_each(|(likely, ..)| *likely /= sum);
+    let mean = |of: &dyn Fn(&Smoothed) -> f64| parts.iter().map(|(p, _, s)| p * of(s)).sum::<f64>();
+    let mean_of = |of: &dyn Fn(&(f64, Vec<f64>, Smoothed)) -> Vec<f64>| -> Vec<f64> {
+        let mut out = vec![0.0; parts[0].1.len()];
+        for part in &parts {
+            out.iter_mut().zip(of(part)).for_each(|(out, x)| *out += part.0 * x);
+        }
+        out
+    };
+    let theta = mean_of(&|(_, theta, _)| theta.clone());
+    let bias = mean_of(&|(_, _, smoothed)| smoothed.bias.clone());
+    let first = &parts[0].2.covariance;
+    let mut covariance = Banded::new(first.size(), first.width());
+    for (likely, own, smoothed) in &parts {
+        // Coordinates are smoothed alike, so that they share what is said about their errors.
+        let off = |mean: &[f64], own: &[f64], c: usize, i: usize| own[c * dim + i] - mean[c * dim + i];
+        for c in 0..first.size() {
+            for r in c..first.size().min(c + first.width() + 1) {
+                let differ: f64 = (0..dim)
+                    .map(|i| {
+                        off(&theta, own, r, i) * off(&theta, own, c, i)
+                            + off(&bias, &smoothed.bias, r, i) * off(&bias, &smoothed.bias, c, i)
+                    })
+                    .sum();
+                *covariance.at_mut(r, c) += likely * (smoothed.covariance.get(r, c) + differ / dim as f64);
+            }
+        }
+    }
+    let (noise, freedom) = (mean(&|s| s.noise * s.noise).sqrt(), mean(&|s| s.freedom));
+    let memory = mean(&|s| s.memory);
+    Some((theta, Smoothed { noise, freedom, covariance, bias, memory }))
+}
+
+/// The most likely weight of one order.
+struct Choice<'a> {
+    search: Search<'a>,
+    /// Logarithm of the weight.
+    log: f64,
+    trial: Trial,
+}
+
+fn weight_of<'a>(
+    space: &'a Space,
+    samples: &'a Samples<'a>,
     order: usize,
-) -> Option<(Vec<f64>, Smoothed)> {
+) -> Result<Option<Choice<'a>>, SplineError> {
+    let bend = penalty(&space.spline, order)?;
     let trace = |a: &Banded| (0..a.size()).map(|i| a.diagonal(i)).sum::<f64>();
     // Weight one: samples and smoothness pull alike at the highest frequency.
     let even = (trace(&space.normal) / trace(&bend).max(f64::MIN_POSITIVE)).log10();
@@ -164,51 +245,60 @@ pub(super) fn choose(
     }
     let mut width = 0.5;
     for _ in 0..5 {
-        let centre = best.as_ref()?.0;
+        let Some((centre, _)) = best.as_ref() else { break };
+        let centre = *centre;
         consider(centre - width, &mut best);
         consider(centre + width, &mut best);
         width *= 0.5;
     }
-    let (log, trial) = best?;
-    let lambda = 10f64.powf(log);
-    let inverse = trial.factor.inverse_band();
-    let n = search.bend.size();
-    let freedom: f64 = (0..n)
-        .map(|j| {
-            let below = (j + 1..n.min(j + inverse.width() + 1))
-                .map(|i| 2.0 * inverse.get(i, j) * space.normal.get(i, j));
-            inverse.get(j, j) * space.normal.get(j, j) + below.sum::<f64>()
-        })
-        .sum();
-    let left = (samples.count() as f64 - freedom).max(1.0) * samples.dim as f64;
-    let noise = (search.misfit(&trial.theta) / left).sqrt();
-    // A⁻¹ N A⁻¹ = A⁻¹ + dA⁻¹/d ln λ.
-    let step = 0.02f64;
-    let nearby = |f: f64| search.factor(lambda * f.exp()).map(|a| a.inverse_band());
-    let mut covariance = inverse.clone();
-    if let (Some(up), Some(down)) = (nearby(step), nearby(-step)) {
-        for j in 0..n {
-            for i in j..n.min(j + inverse.width() + 1) {
-                *covariance.at_mut(i, j) += (up.get(i, j) - down.get(i, j)) / (2.0 * step);
+    Ok(best.map(|(log, trial)| Choice { search, log, trial }))
+}
+
+impl Choice<'_> {
+    /// Control points, and how wrong they are.
+    fn describe(self) -> (Vec<f64>, Smoothed) {
+        let Self { search, log, trial } = self;
+        let (space, samples) = (search.space, search.samples);
+        let lambda = 10f64.powf(log);
+        let inverse = trial.factor.inverse_band();
+        let n = search.bend.size();
+        let freedom: f64 = (0..n)
+            .map(|j| {
+                let below = (j + 1..n.min(j + inverse.width() + 1))
+                    .map(|i| 2.0 * inverse.get(i, j) * space.normal.get(i, j));
+                inverse.get(j, j) * space.normal.get(j, j) + below.sum::<f64>()
+            })
+            .sum();
+        let left = (samples.count() as f64 - freedom).max(1.0) * samples.dim as f64;
+        let noise = (search.misfit(&trial.theta) / left).sqrt();
+        // A⁻¹ N A⁻¹ = A⁻¹ + dA⁻¹/d ln λ.
+        let step = 0.02f64;
+        let nearby = |f: f64| search.factor(lambda * f.exp()).map(|a| a.inverse_band());
+        let mut covariance = inverse.clone();
+        if let (Some(up), Some(down)) = (nearby(step), nearby(-step)) {
+            for j in 0..n {
+                for i in j..n.min(j + inverse.width() + 1) {
+                    *covariance.at_mut(i, j) += (up.get(i, j) - down.get(i, j)) / (2.0 * step);
+                }
             }
         }
-    }
-    // Means of correlated noise vary more than those of white noise, by (1 + r)/(1 − r) if it forgets by r per sample.
-    let memory = memory(&space.differences(samples, &trial.theta), samples, freedom);
-    let variance = noise * noise * (1.0 + memory) / (1.0 - memory);
-    for j in 0..n {
-        for i in j..n.min(j + covariance.width() + 1) {
-            *covariance.at_mut(i, j) *= variance;
+        // Means of correlated noise vary more than those of white noise, by (1 + r)/(1 − r) if it forgets by r per sample.
+        let memory = memory(&space.differences(samples, &trial.theta), samples, freedom);
+        let variance = noise * noise * (1.0 + memory) / (1.0 - memory);
+        for j in 0..n {
+            for i in j..n.min(j + covariance.width() + 1) {
+                *covariance.at_mut(i, j) *= variance;
+            }
         }
+        let mut bias = search.bending(&trial.theta);
+        let mut column = vec![0.0; n];
+        for i in 0..samples.dim {
+            (0..n).for_each(|c| column[c] = lambda * bias[c * samples.dim + i]);
+            trial.factor.solve(&mut column);
+            (0..n).for_each(|c| bias[c * samples.dim + i] = column[c]);
+        }
+        (trial.theta, Smoothed { noise, freedom, covariance, bias, memory })
     }
-    let mut bias = search.bending(&trial.theta);
-    let mut column = vec![0.0; n];
-    for i in 0..samples.dim {
-        (0..n).for_each(|c| column[c] = lambda * bias[c * samples.dim + i]);
-        trial.factor.solve(&mut column);
-        (0..n).for_each(|c| bias[c * samples.dim + i] = column[c]);
-    }
-    Some((trial.theta, Smoothed { noise, freedom, covariance, bias, memory }))
 }
 
 impl Smoothed {

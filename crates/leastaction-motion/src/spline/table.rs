@@ -109,8 +109,13 @@ pub(super) fn gauss_points(
     n_control: usize,
     points: usize,
 ) -> (Vec<f64>, Vec<f64>) {
+    gauss_between(&knots[degree..=n_control], points)
+}
+
+/// Gauss points between neighbouring edges, with the weights of an integral over time.
+pub(crate) fn gauss_between(edges: &[f64], points: usize) -> (Vec<f64>, Vec<f64>) {
     let rule = gauss(points);
-    let spans = (degree..n_control).map(|j| (knots[j], knots[j + 1] - knots[j]));
+    let spans = edges.windows(2).map(|pair| (pair[0], pair[1] - pair[0]));
     spans.flat_map(|(a, h)| rule.iter().map(move |(x, w)| (a + h * x, w * h))).unzip()
 }
 
