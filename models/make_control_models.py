@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the driven models of this folder: pendulum, cart-pole, acrobot, quadrotor, seven-joint arm, five-bar.
+"""Writes the driven models of this folder: pendulum, cart-pole, acrobot, quadrotor, seven-joint arm, five-bar, and three that touch
+the ground: hopper, pushed block, quadruped of eight hinges.
 
 Every number is made here; run it again to get the same files.
 
@@ -32,9 +33,14 @@ def hinge(name, parent, child, at=(0, 0, 0), axis=(1, 0, 0), motor=None, **more)
     return joint
 
 
-def write(name, bodies, joints, inputs, states, gravity=(0, 0, -9.81)):
+def write(name, bodies, joints, inputs, states, gravity=(0, 0, -9.81), surfaces=(), exclude=()):
     data = {"schema": "leastaction/model/1", "name": name, "gravity": list(gravity), "inputs": inputs, "bodies": bodies,
             "joints": joints, "states": states}
+    if surfaces:
+        data["surfaces"] = list(surfaces)
+        data["half_spaces"] = [{"normal": [0.0, 0.0, 1.0], "friction": 0.0}]
+    if exclude:
+        data["contact"] = {"exclude": [list(pair) for pair in exclude]}
     (HERE / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
 
 
@@ -123,5 +129,76 @@ def five_bar():
     write("five-bar", bodies, joints, ["left", "right"], {"start": {"q": start}})
 
 
-for make in (pendulum, cart_pole, acrobot, quadrotor, arm7, five_bar):
+def cuboid(name, mass, size, color):
+    x, y, z = (s * s for s in size)
+    return {"name": name, "mass": mass, "inertia": [mass / 12 * (y + z), mass / 12 * (x + z), mass / 12 * (x + y), 0, 0, 0],
+            "visuals": [{"shape": {"type": "box", "size": list(size)}, "rgba": color}]}
+
+
+def ball(link, radius, friction, at=(0.0, 0.0, 0.0)):
+    return {"link": link, "shape": {"type": "sphere", "radius": radius}, "placement": {"p": list(at)}, "friction": friction}
+
+
+def leg(side, parent, at, thigh, shin, masses, radius, color, efforts):
+    """Hip and knee with a round foot; knees bend backwards."""
+    upper, lower = rod(f"{side}thigh", masses[0], thigh, 0.02, color), rod(f"{side}shin", masses[1], shin, 0.014, GREY)
+    lower["visuals"].append({"shape": {"type": "sphere", "radius": radius}, "placement": {"p": [0, 0, -shin]}, "rgba": GOLD})
+    limited = [{"lower": -2.0, "upper": 2.5, "effort": efforts[0]}, {"lower": -2.6, "upper": -0.2, "effort": efforts[1]}]
+    joints = [hinge(f"{side}hip", parent, f"{side}thigh", at, (0, -1, 0), f"{side}hip", damping=0.05, armature=0.005, limits=limited[0]),
+              hinge(f"{side}knee", f"{side}thigh", f"{side}shin", (0, 0, -thigh), (0, -1, 0), f"{side}knee", damping=0.05,
+                    armature=0.005, limits=limited[1])]
+    return [upper, lower], joints, ball(f"{side}shin", radius, 0.8, (0.0, 0.0, -shin))
+
+
+def hopper():
+    """A trunk on a vertical rail, a leg of two links, a round foot."""
+    trunk = cuboid("trunk", 3.0, (0.16, 0.12, 0.12), BLUE)
+    bodies, joints, foot = leg("", "trunk", (0, 0, 0), 0.3, 0.3, (0.5, 0.25), 0.03, RED, (60.0, 60.0))
+    rail = {"name": "rail", "type": "prismatic", "parent": "world", "child": "trunk", "axis": [0, 0, 1]}
+    pose = {"hip": 0.5, "knee": -1.0}
+    stance = 0.6 * math.cos(0.5) + 0.03
+    write("hopper", [trunk, *bodies], [rail, *joints], ["hip", "knee"],
+          {"start": {"q": {"rail": stance + 0.1, **pose}}, "stance": {"q": {"rail": stance, **pose}},
+           "apex": {"q": {"rail": stance + 0.2, **pose}}}, surfaces=[foot])
+
+
+def pushed_block():
+    """A ball on a rail and a block on the ground in front of it."""
+    pusher = {"name": "pusher", "mass": 0.5, "inertia": [0.0005, 0.0005, 0.0005, 0, 0, 0],
+              "visuals": [{"shape": {"type": "sphere", "radius": 0.05}, "rgba": RED}]}
+    block = cuboid("block", 1.0, (0.2, 0.2, 0.2), GOLD)
+    rail = {"name": "rail", "type": "prismatic", "parent": "world", "child": "pusher", "axis": [1, 0, 0],
+            "parent_placement": {"p": [0, 0, 0.1]}, "damping": 0.5, "actuators": [{"input": "push"}]}
+    free = {"name": "block_free", "type": "floating", "parent": "world", "child": "block"}
+    # It stands on three feet, and has a round bumper for the ball.
+    feet = [[0.08, 0.0, -0.1], [-0.08, 0.07, -0.1], [-0.08, -0.07, -0.1]]
+    surfaces = [ball("pusher", 0.05, 0.0), {"link": "block", "shape": {"type": "points", "points": feet}, "friction": 0.4},
+                ball("block", 0.09, 0.0)]
+    write("pushed-block", [pusher, block], [rail, free], ["push"],
+          {"start": {"q": {"rail": 0.0, "block_free": [1, 0, 0, 0, 0.16, 0.0, 0.1]}}}, surfaces=surfaces)
+
+
+def quadruped_legs():
+    """A trunk on four legs of two links, each with a round foot; a crouch and a stand."""
+    trunk = cuboid("trunk", 6.0, (0.4, 0.2, 0.1), BLUE)
+    bodies, joints = [trunk], [{"name": "free", "type": "floating", "parent": "world", "child": "trunk"}]
+    surfaces = [{"link": "trunk", "shape": {"type": "box", "size": [0.4, 0.2, 0.1]}, "friction": 0.5}]
+    angles, inputs = {"start": {}, "stand": {}}, []
+    for side, x, y in (("fl_", 0.17, 0.1), ("fr_", 0.17, -0.1), ("rl_", -0.17, 0.1), ("rr_", -0.17, -0.1)):
+        more, hinges, foot = leg(side, "trunk", (x, y, 0.0), 0.2, 0.2, (0.6, 0.2), 0.02, RED, (30.0, 30.0))
+        bodies += more
+        joints += hinges
+        surfaces.append(foot)
+        inputs += [f"{side}hip", f"{side}knee"]
+        for state, bend in (("start", 1.1), ("stand", 0.5)):
+            angles[state] |= {f"{side}hip": bend, f"{side}knee": -2 * bend}
+    states = {state: {"q": {"free": [1, 0, 0, 0, 0, 0, 0.4 * math.cos(bend) + 0.02], **angles[state]}}
+              for state, bend in (("start", 1.1), ("stand", 0.5))}
+    # Feet and trunk touch the ground, not each other.
+    shins = [f"{side}shin" for side in ("fl_", "fr_", "rl_", "rr_")]
+    exclude = [("trunk", shin) for shin in shins] + [(a, b) for k, a in enumerate(shins) for b in shins[k + 1:]]
+    write("quadruped-legs", bodies, joints, inputs, states, surfaces=surfaces, exclude=exclude)
+
+
+for make in (pendulum, cart_pole, acrobot, quadrotor, arm7, five_bar, hopper, pushed_block, quadruped_legs):
     make()

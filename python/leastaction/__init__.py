@@ -25,15 +25,17 @@ from ._verbs import (
     Solution, Term, ViaPoint, check, control, dynamics, infer, info, jacobian, linearize, motion, optimize, riccati,
 )
 
+from .sweeps import Sweep, SweepResult, linspace, log_uniform, normal, sweep, uniform, values
+
 if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = [
     "BatchSimulator", "Body", "Check", "ControlSolution", "Diagnostic", "Failure", "InverseSolution", "Jacobian", "Joint",
     "JointForce", "Limit", "Linearization", "Mechanism", "Model", "Motion", "MotionProblem", "Plant", "Policy", "Report",
-    "Riccati", "Rollout", "Run", "Simulator", "Solution", "State", "Term", "Trajectory", "ViaPoint", "__version__", "check",
-    "control", "dynamics", "errors", "from_json", "infer", "info", "jacobian", "linearize", "load", "motion", "optimize", "riccati",
-    "rollout", "simulate",
+    "Riccati", "Rollout", "Run", "Simulator", "Solution", "State", "Sweep", "SweepResult", "Term", "Trajectory", "ViaPoint", "__version__", "check",
+    "control", "dynamics", "errors", "from_json", "infer", "info", "jacobian", "linearize", "linspace", "load", "log_uniform", "motion",
+    "normal", "optimize", "riccati", "rollout", "simulate", "sweep", "uniform", "values",
 ]
 
 

@@ -367,14 +367,14 @@ class Limit:
 
 @dataclass(frozen=True)
 class ViaPoint:
-    """A point that a coordinate passes at a time, or a value of its derivative.
+    """A point that a coordinate passes at a time (or at ``"end of PHASE"``), or a value of its derivative.
 
     >>> import leastaction as la
     >>> la.ViaPoint(t=0.5, joint="elbow", value=1.0).order
     0
     """
 
-    t: float
+    t: float | str
     joint: str
     value: float
     order: int = 0
@@ -395,7 +395,9 @@ def _toml(value: Any) -> str:
 
 
 class MotionProblem:
-    """What a motion costs, where it starts and ends, and its limits: made here or read from a problem file.
+    """What a motion costs, where it starts and ends, its limits, phases and constraints on frames: made here or read from a problem file.
+
+    Phases and constraints are mappings with the keys that `[[phases]]` and `[[constraints]]` have in problem files.
 
     >>> import numpy as np, leastaction as la
     >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
@@ -408,12 +410,15 @@ class MotionProblem:
         self,
         mechanism: _core.Mechanism,
         *,
-        duration: float,
         start: Any,
-        end: Any,
         terms: Sequence[Term],
+        duration: float | None = None,
+        end: Any = None,
         limits: Sequence[Limit] = (),
         via: Sequence[ViaPoint] = (),
+        phases: Sequence[Mapping[str, Any]] = (),
+        constraints: Sequence[Mapping[str, Any]] = (),
+        time_weight: float | None = None,
         degree: int | None = None,
         control_points: int | None = None,
         samples: int | None = None,
@@ -421,10 +426,13 @@ class MotionProblem:
         name: str = "problem",
     ) -> None:
         lines = ['schema = "leastaction/problem/1"', f"name = {_toml(name)}", 'model = "model.json"', "", "[trajectory]"]
-        lines.append(f"duration = {_toml(float(duration))}")
+        numbers = {"duration": duration, "time_weight": time_weight}
+        lines += [f"{key} = {_toml(float(value))}" for key, value in numbers.items() if value is not None]
         for key, value in (("degree", degree), ("control_points", control_points), ("samples", samples)):
             lines += [f"{key} = {_toml(value)}"] if value is not None else []
         for key, place in (("start", start), ("end", end)):
+            if place is None:
+                continue
             lines.append(f"\n[{key}]")
             if isinstance(place, _core.State):
                 place = {"q": place.q, "v": place.v}
@@ -438,8 +446,11 @@ class MotionProblem:
             lines += [f"weight = {_toml(float(term.weight))}"] if term.weight is not None else []
             lines += [f"{key} = {_toml(value)}" for key, value in term.options.items()]
         for point in via:
-            lines += ["\n[[via]]", f"t = {_toml(float(point.t))}", f"joint = {_toml(point.joint)}"]
+            lines += ["\n[[via]]", f"t = {_toml(point.t)}", f"joint = {_toml(point.joint)}"]
             lines += [f"value = {_toml(float(point.value))}", f"order = {point.order}"]
+        for key, tables in (("phases", phases), ("constraints", constraints)):
+            for table in tables:
+                lines += [f"\n[[{key}]]", *(f"{k} = {_toml(v)}" for k, v in table.items())]
         if solver:
             lines += ["\n[solver]", *(f"{key} = {_toml(value)}" for key, value in solver.items())]
         self._text: str | None = "\n".join(lines) + "\n"

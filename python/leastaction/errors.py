@@ -18,7 +18,7 @@ from typing import Any
 from ._diagnostic import Diagnostic
 
 __all__ = [
-    "BadOption", "BusyError", "ControlError", "FileError", "JetError", "LayoutError", "LeastActionError", "ModelError",
+    "BadOption", "BusyError", "ControlError", "FileError", "FingerprintMismatch", "JetError", "LayoutError", "LeastActionError", "ModelError",
     "NotConverged", "NotFinite", "OpenLoop", "OptimizeError", "RolloutWarning", "ShapeError", "Singular", "StepError",
     "UnknownName", "Unsupported",
 ]
@@ -51,6 +51,12 @@ class FileError(LeastActionError, OSError):
     """A file can't be read or written."""
 
     path: str | None
+    remedy: str | None
+
+
+class FingerprintMismatch(LeastActionError, RuntimeError):
+    """A sweep was begun by another build, or on a machine whose arithmetic differs: their digits must not be mixed."""
+
     remedy: str | None
 
 

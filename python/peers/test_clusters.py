@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -99,3 +103,67 @@ def test_every_class_pickles(protocol, tree):
     assert np.array_equal(back(run)["q"], run["q"])
     lin = la.linearize(tree, start, parameters=["mass"], step=0.01)
     assert np.array_equal(back(lin).C, lin.C)
+
+
+def swept() -> la.Sweep:
+    """Long enough that a worker can be killed on the way."""
+    vary = {"initial.q.*": la.uniform(-0.5, 0.5), "initial.v.*": la.normal(0.0, 0.3)}
+    return la.Sweep(la.load("@chain/5"), vary, runs=2000, seed=5, chunk=20, duration=2.0, measure={"energy_error": "largest"})
+
+
+def parts(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "runs").glob("part-*"))}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("whole")
+    swept().run(folder, report=False)
+    return parts(folder)
+
+
+def killer(folder: Path, victims, times: int) -> list[int]:
+    """Kills a worker after the first parts, several times; who was killed."""
+    killed: list[int] = []
+
+    def kill() -> None:
+        for k in range(times):
+            while len(parts(folder)) < 5 + 25 * k:
+                time.sleep(0.02)
+            while len(killed) <= k and len(parts(folder)) < 95:
+                for pid in victims()[:1]:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                time.sleep(0.01)
+
+    threading.Thread(target=kill, daemon=True).start()
+    return killed
+
+
+def test_a_sweep_on_ray_has_the_same_bytes_though_workers_are_killed(whole, tmp_path):
+    ray = pytest.importorskip("ray")
+    psutil = pytest.importorskip("psutil")
+    ray.shutdown()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+
+    def victims() -> list[int]:
+        # Workers of this test only; Ray calls them after what they do.
+        return [p.pid for p in psutil.Process().children(recursive=True) if any("ray::_chunk" in word for word in p.cmdline())]
+
+    killed = killer(tmp_path, victims, 3)
+    swept().run(tmp_path, executor="ray", report=False)
+    ray.shutdown()
+    assert parts(tmp_path) == whole and killed
+
+
+def test_a_sweep_on_dask_has_the_same_bytes_though_workers_are_killed(whole, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+
+            def victims() -> list[int]:
+                return [worker.pid for worker in cluster.workers.values() if worker.pid]
+
+            killed = killer(tmp_path, victims, 3)
+            swept().run(tmp_path, executor=client, report=False)
+    assert parts(tmp_path) == whole and killed

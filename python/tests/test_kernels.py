@@ -26,8 +26,9 @@ def test_dynamics_agree_with_each_other(name, request):
 @pytest.mark.parametrize("name", ["chain", "tree"])
 def test_a_batch_is_its_rows(name, request):
     mech = request.getfixturevalue(name)
-    q, v = states(mech, 6)
-    a = np.ones((6, mech.nv))
+    # Enough for rows side by side, and some that are left over.
+    q, v = states(mech, 22)
+    a = np.ones((22, mech.nv))
     body = mech.bodies[-1]
     for kernel in (
         lambda q, v, a: mech.inverse_dynamics(q, v, a),
@@ -42,10 +43,10 @@ def test_a_batch_is_its_rows(name, request):
         lambda q, v, a: mech.energy(q, v),
         lambda q, v, a: mech.retract(q, v),
     ):
-        rows = [kernel(q[i], v[i], a[i]) for i in range(6)]
+        rows = [kernel(q[i], v[i], a[i]) for i in range(22)]
         assert np.array_equal(kernel(q, v, a), np.stack(rows))
-        folded = kernel(q.reshape(2, 3, -1), v.reshape(2, 3, -1), a.reshape(2, 3, -1))
-        assert np.array_equal(folded.reshape(6, *folded.shape[2:]), np.stack(rows))
+        folded = kernel(q.reshape(2, 11, -1), v.reshape(2, 11, -1), a.reshape(2, 11, -1))
+        assert np.array_equal(folded.reshape(22, *folded.shape[2:]), np.stack(rows))
 
 
 def test_jacobians_are_derivatives_of_poses(tree):

@@ -18,7 +18,9 @@ def test_rows_do_not_depend_on_threads_or_on_each_other(name, request):
     one = la.rollout(mech, q, v, steps=15, step=0.005, threads=1)
     many = la.rollout(mech, q, v, steps=15, step=0.005, threads=3)
     assert np.array_equal(one.q, many.q) and np.array_equal(one.v, many.v)
-    sim = la.Simulator(mech, q=q[7], v=v[7], step=0.005)
+    # Rows take the mass-matrix iteration, where there is a choice.
+    settings = {} if name == "five_bar" else {"iteration": "mass"}
+    sim = la.Simulator(mech, q=q[7], v=v[7], step=0.005, **settings)
     sim.run(15)
     assert np.array_equal(sim.state.q, one.q[7])
     rows = la.rollout(mech, q, v, steps=15, step=0.005, record="rows", every=5)

@@ -212,6 +212,20 @@ def test_optimize_and_infer():
     assert abs(best.trajectory[f"q.{mech.joints[0]}"][200] - 0.3) < 1e-6
 
 
+def test_phases_with_free_durations():
+    mech = la.load(MODELS / "arm3.json")
+    phases = [{"name": "out", "duration": 0.5, "rest": True}, {"name": "back", "duration": 1.0}]
+    there = [la.ViaPoint("end of out", joint, 0.4) for joint in mech.joints[:3]]
+    problem = la.MotionProblem(mech, start=np.zeros(3), end=np.zeros(3), terms=[la.Term("joint_jerk", 1e-4)], via=there,
+                               phases=phases, time_weight=1.0, control_points=24)
+    best = la.optimize(problem, report=False)
+    out, back = (phase["duration"] for phase in best.fields["phases"])
+    # There and back cost the same: so do their durations.
+    assert best.status == "Solved" and abs(back / out - 1) < 1e-3
+    at = int(np.argmin(np.abs(best.trajectory.t - out)))
+    assert abs(best.trajectory[f"q.{mech.joints[0]}"][at] - 0.4) < 1e-2 and abs(best.trajectory.t[-1] - out - back) < 1e-9
+
+
 def test_control_swings_up_and_replays(tmp_path):
     found = la.control(EXAMPLES / "pendulum_swing_up.toml")
     assert found.status in ("Solved", "AlmostSolved")

@@ -122,6 +122,9 @@ fn argument(field: &Field) -> Arg {
     if !field.default.is_empty() {
         arg = arg.default_value(field.default);
     }
+    if !field.implied.is_empty() {
+        arg = arg.num_args(0..=1).default_missing_value(field.implied);
+    }
     match field.kind {
         Kind::Word(_) if field.many => arg.value_delimiter(','),
         Kind::Vector | Kind::Assignment | Kind::Gain => arg.allow_hyphen_values(true),

@@ -181,17 +181,129 @@ fn a_goal_out_of_reach_is_missed_and_not_called_solved() {
     std::fs::create_dir_all(&out).expect("folder");
     let text = std::fs::read_to_string(root().join("examples/pendulum_swing_up.toml")).expect("example");
     let model = root().join("models").display().to_string();
-    let lines = text.lines().map(|line| match line.starts_with("input = ") {
-        true => "input = 1e-300".to_owned(),
-        false => line.replace("../models", &model),
-    });
-    let problem = out.join("weak.toml");
-    std::fs::write(&problem, lines.collect::<Vec<_>>().join("\n")).expect("written");
+    // Nothing to push with, and weights at the end that are content with four degrees.
+    for (key, with) in [("input = ", "input = 1e-300"), ("weight = 1000.0", "weight = 1.0")] {
+        let lines = text.lines().map(|line| match line.starts_with(key) {
+            true => with.to_owned(),
+            false => line.replace("../models", &model),
+        });
+        let problem = out.join("weak.toml");
+        std::fs::write(&problem, lines.collect::<Vec<_>>().join("\n")).expect("written");
+        let target = out.join("x").display().to_string();
+        let done =
+            run(&["control", &problem.display().to_string(), "--json", "--no-report", "--out", &target]);
+        assert_eq!(done.status.code(), Some(1), "{with}: {}", String::from_utf8_lossy(&done.stderr));
+        let value: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert_eq!((&value["outcome"], &value["status"]), (&"missed".into(), &"Missed".into()), "{with}");
+        let verdict = value["verdict"].as_str().expect("a verdict");
+        assert!(verdict.contains("raise the weights at the end"), "{value}");
+    }
+    std::fs::remove_dir_all(&out).expect("removed");
+}
+
+/// A plan that arrives and stays has reached its goal, however much cheaper another may be; and a run that is shorter than its policy
+/// says so without numbers that are none.
+#[test]
+fn a_goal_that_is_held_is_reached_before_the_cost_is_least() {
+    let out = folder("reached");
+    std::fs::create_dir_all(&out).expect("folder");
+    let text = std::fs::read_to_string(root().join("examples/pendulum_swing_up.toml")).expect("example");
+    let models = root().join("models").display().to_string();
+    let text = text.replace("../models", &models).replace("[solver]", "[solver]\nmax_iterations = 20");
+    let problem = out.join("few.toml");
+    std::fs::write(&problem, text).expect("written");
     let target = out.join("x").display().to_string();
     let done = run(&["control", &problem.display().to_string(), "--json", "--no-report", "--out", &target]);
-    assert_eq!(done.status.code(), Some(1), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
     let value: Value = serde_json::from_slice(&done.stdout).expect("JSON");
-    assert_eq!(value["outcome"], "missed");
-    assert!(value["verdict"].as_str().is_some_and(|v| v.contains("raise the weights at the end")), "{value}");
+    assert_eq!((&value["outcome"], &value["status"]), (&"reached".into(), &"Reached".into()));
+    assert!(
+        value["verdict"].as_str().is_some_and(|v| v.contains("raise `max_iterations` above 20")),
+        "{value}"
+    );
+    assert!(number(&value["replay"]["feedback"]["worst_position_afterwards"]) < 0.02, "{}", value["replay"]);
+    let policy = out.join("x/policy.json").display().to_string();
+    let model = root().join("models/pendulum.json").display().to_string();
+    let short = out.join("short").display().to_string();
+    let args = ["simulate", &model, "--policy", &policy, "--duration", "1", "--no-report", "--out", &short];
+    let done = run(&args);
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(said.contains("the run ended before its motion did") && !said.contains("NaN"), "{said}");
     std::fs::remove_dir_all(&out).expect("removed");
+}
+
+/// Solves an example through contact and replays its policy by `simulate`; returns the solution and the summary of the replay.
+fn through_contact(name: &str, model: &str) -> (Value, Value) {
+    let out = folder(name);
+    let (text, problem) =
+        (out.display().to_string(), root().join(format!("examples/{name}.toml")).display().to_string());
+    let done = run(&["control", &problem, "--json", "--no-report", "--out", &text]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let solution: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(solution["contact"]["derivative"], "relaxed", "{solution}");
+    let (policy, again) =
+        (out.join("policy.json").display().to_string(), out.join("again").display().to_string());
+    let model = root().join("models").join(model).display().to_string();
+    let length = number(&solution["steps"]) * number(&solution["step"]);
+    let duration = length.to_string();
+    let replay = [
+        "simulate",
+        &model,
+        "--policy",
+        &policy,
+        "--duration",
+        &duration,
+        "--json",
+        "--no-report",
+        "--out",
+        &again,
+    ];
+    let done = run(&replay);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let summary: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    // The replay takes the same steps with feedback, and ends where the plan does.
+    let plan = last_row(&out.join("trajectory.csv"));
+    let replayed = last_row(&out.join("again/trajectory.csv"));
+    for (key, x) in plan.iter().filter(|(key, _)| key.starts_with("q.")) {
+        let there = replayed.iter().find(|(k, _)| k == key).map_or(f64::NAN, |(_, x)| *x);
+        assert!((x - there).abs() < 1e-6, "{name} {key}: {x} planned, {there} replayed");
+    }
+    std::fs::remove_dir_all(&out).expect("removed");
+    (solution, summary)
+}
+
+/// The last row of a table by column.
+fn last_row(path: &Path) -> Vec<(String, f64)> {
+    let text = std::fs::read_to_string(path).expect("a trajectory");
+    let mut lines = text.lines();
+    let columns = lines.next().expect("columns").split(',').map(str::to_owned);
+    let last = lines.next_back().expect("a row").split(',').map(|x| x.parse().unwrap_or(f64::NAN));
+    columns.zip(last).collect()
+}
+
+#[test]
+#[ignore = "the search ends in a step whose relaxed problem is not solved"]
+fn a_hopper_lands_and_jumps() {
+    let (solution, summary) = through_contact("hopper", "hopper.json");
+    assert!(number(&solution["end"]["position"]) < 0.1, "{}", solution["end"]);
+    assert!(number(&summary["contact"]["impacts"]) >= 1.0, "{summary}");
+}
+
+#[test]
+fn a_block_is_pushed_to_its_mark() {
+    let (solution, summary) = through_contact("pushed_block", "pushed-block.json");
+    // ½ · 1000 · d²: a centimetre from the mark costs 0.05.
+    let terms = solution["terms"].as_array().expect("terms");
+    let mark =
+        terms.iter().find(|term| term["name"] == "point_tracking at the end").expect("the mark's term");
+    assert!(number(&mark["cost"]) < 0.05, "{mark}");
+    assert!(number(&summary["contact"]["impacts"]) >= 1.0, "{summary}");
+}
+
+#[test]
+#[ignore = "the relaxed problem of its first step is not solved"]
+fn a_quadruped_stands_up() {
+    let (solution, _) = through_contact("quadruped_stand", "quadruped-legs.json");
+    assert!(number(&solution["end"]["position"]) < 0.05, "{}", solution["end"]);
 }

@@ -113,6 +113,120 @@ fn examples_with_free_bodies_and_link_terms_are_solved_and_play() {
     }
 }
 
+/// Solves a problem given as text; what `--json` says.
+fn solved(name: &str, text: &str) -> serde_json::Value {
+    let out = folder(name);
+    std::fs::create_dir_all(&out).expect("folder");
+    let problem = out.join("problem.toml");
+    std::fs::write(&problem, text.replace("MODELS", &root().join("models").display().to_string()))
+        .expect("written");
+    let target = out.join("out").display().to_string();
+    let done = run(&["optimize", &problem.display().to_string(), "--json", "--no-report", "--out", &target]);
+    assert_eq!(done.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&done.stderr));
+    std::fs::remove_dir_all(&out).expect("removed");
+    serde_json::from_slice(&done.stdout).expect("JSON")
+}
+
+fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+/// There and back along the same way cost the same, so that free phases share the time evenly, whatever they began with; and no
+/// other durations cost less.
+#[test]
+fn durations_of_phases_are_those_that_cost_least() {
+    let text = |head: &str, out: f64, back: f64| {
+        let via = |joint: &str| format!("[[via]]\nt = \"end of out\"\njoint = \"{joint}\"\nvalue = 0.4\n");
+        format!(
+            "model = \"MODELS/arm3.json\"\n[trajectory]\ncontrol_points = 24\n{head}\n[[phases]]\nname = \"out\"\nduration = {out}\n\
+             rest = true\n[[phases]]\nname = \"back\"\nduration = {back}\n[start]\nq = 0\n[end]\nq = 0\n[[terms]]\n\
+             kind = \"joint_jerk\"\nweight = 1e-4\n{}{}{}",
+            via("link1_joint"),
+            via("link2_joint"),
+            via("link3_joint")
+        )
+    };
+    let total = |value: &serde_json::Value| number(&value["objective"]) + number(&value["duration"]);
+    let found = solved("phases", &text("time_weight = 1.0", 0.5, 1.0));
+    let (out, back) = (number(&found["phases"][0]["duration"]), number(&found["phases"][1]["duration"]));
+    assert!((out / back - 1.0).abs() < 1e-4, "{out} {back}");
+    assert!((out + back - number(&found["duration"])).abs() < 1e-12);
+    for (more_out, more_back) in [(1.02, 1.0), (1.0, 1.02), (0.98, 1.0), (1.0, 0.98)] {
+        let other = solved("phases-near", &text("", more_out * out, more_back * back));
+        assert!(total(&other) > total(&found), "{more_out} {more_back}");
+    }
+}
+
+/// A term in one phase and the same in the other are the term in both, wherever the phases meet.
+#[test]
+fn terms_of_phases_add_up() {
+    let text = |terms: &str| {
+        format!(
+            "model = \"MODELS/arm3.json\"\n[trajectory]\n[[phases]]\nname = \"a\"\nduration = 0.437\n[[phases]]\nname = \"b\"\n\
+             duration = 0.563\n[start]\nq = 0.5\n[end]\nq = -0.5\n{terms}"
+        )
+    };
+    let term = |kind: &str, when: &str| format!("[[terms]]\nkind = \"{kind}\"\nweight = 0.5\n{when}");
+    let whole = solved("whole", &text(&(term("joint_jerk", "") + &term("torque", ""))));
+    let parts = ["during = \"a\"\n", "during = \"b\"\n"];
+    let terms: String =
+        ["joint_jerk", "torque"].iter().flat_map(|kind| parts.map(|when| term(kind, when))).collect();
+    let split = solved("split", &text(&terms));
+    let (a, b) = (number(&whole["objective"]), number(&split["objective"]));
+    assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+    // Each part alone is less than the whole, and the sums agree.
+    let cost = |value: &serde_json::Value, t: usize| number(&value["terms"][t]["cost"]);
+    assert!(cost(&split, 0) > 0.0 && cost(&split, 1) > 0.0);
+    assert!(((cost(&split, 0) + cost(&split, 1)) / cost(&whole, 0) - 1.0).abs() < 1e-7);
+}
+
+/// Limits that nothing comes near do not act, whatever the solver leaves on them.
+#[test]
+fn limits_that_change_nothing_do_not_act() {
+    let text = |limits: &str| {
+        format!(
+            "model = \"MODELS/arm3.json\"\n[trajectory]\nduration = 2.0\n[start]\nq = 0.5\n[end]\nq = -0.5\n[[terms]]\n\
+             kind = \"joint_jerk\"\nweight = 1.0\n{limits}"
+        )
+    };
+    let free = solved("unlimited", &text(""));
+    let wide = solved("wide", &text("[limits]\nvelocity = 100.0\ntorque = 1000.0\n"));
+    let tight = solved("tight", &text("[limits]\nvelocity = 0.7\n"));
+    let acting = |value: &serde_json::Value| value["active"].as_array().map_or(0, Vec::len);
+    assert_eq!((acting(&wide), acting(&free)), (0, 0));
+    assert!((number(&wide["objective"]) / number(&free["objective"]) - 1.0).abs() < 1e-9);
+    // The reach alone is as fast as 0.78 rad/s.
+    assert!(acting(&tight) > 0 && number(&tight["objective"]) > 1.01 * number(&free["objective"]));
+    assert!(number(&tight["violation_between_samples"]) <= 0.7e-6, "{}", tight["violation_between_samples"]);
+}
+
+/// A goal over an interval is met there, and the nearer between the times it is met at the more control points there are.
+#[test]
+fn an_orientation_is_held_over_a_phase() {
+    let text = std::fs::read_to_string(root().join("examples/arm7_upright.toml")).expect("example");
+    let text = text.replace("../models", "MODELS");
+    let strays = [20, 40].map(|count| {
+        let text = text.replace("control_points = 30", &format!("control_points = {count}"));
+        let found = solved("upright", &text);
+        let upright = &found["constraints"].as_array().expect("list")[1];
+        assert_eq!((&found["status"], &upright["name"]), (&"Solved".into(), &"upright".into()));
+        assert!(number(&upright["violation"]) < 1e-8, "{upright}");
+        number(&upright["violation_between_samples"])
+    });
+    assert!(strays[0] < 0.05 && strays[1] < 0.2 * strays[0], "{strays:?}");
+}
+
+/// What a frame keeps clear of it does not touch between samples either.
+#[test]
+fn a_frame_stays_clear_between_samples() {
+    let text = std::fs::read_to_string(root().join("examples/arm7_past_a_ball.toml")).expect("example");
+    let found = solved("ball", &text.replace("../models", "MODELS"));
+    let ball = &found["constraints"].as_array().expect("list")[4];
+    assert_eq!(ball["name"], "ball");
+    assert!(number(&ball["violation_between_samples"]) <= 0.08e-6, "{ball}");
+    assert!(number(&found["kkt_residual"]) <= 1e-8);
+}
+
 #[test]
 fn bench_optimize_prints_one_line_per_problem() {
     let problem = root().join("examples/arm3_a.toml").display().to_string();

@@ -50,6 +50,13 @@ impl Reader {
         // SAFETY: `Rows::new` has checked that all rows lie inside the array.
         unsafe { std::slice::from_raw_parts(self.data.add(r * self.stride), self.width) }
     }
+
+    /// Memory from the beginning of the first of these rows to the end of the last, and how far rows are apart.
+    pub(crate) fn rows(&self, range: std::ops::Range<usize>) -> (&[f64], usize) {
+        let length = if range.is_empty() { 0 } else { (range.len() - 1) * self.stride + self.width };
+        // SAFETY: as in `row`; what lies between two rows is of the same array.
+        (unsafe { std::slice::from_raw_parts(self.data.add(range.start * self.stride), length) }, self.stride)
+    }
 }
 
 impl<'py> Rows<'py> {

@@ -1,8 +1,10 @@
 //! Many motions of one mechanism: `_rollout` in one call, `BatchSimulator` a step at a time.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use leastaction::batch::{Batch, Inputs, LANES, Plan, Row};
 use leastaction::control::Policy;
 use leastaction::integrator::{Simulator as CoreSimulator, StepError};
 use leastaction::mechanism::State as CoreState;
@@ -18,7 +20,7 @@ use crate::keywords;
 use crate::mechanism::Mechanism;
 use crate::simulator::{Engine, Handle, STEPPING, settings_of};
 use crate::state::{State, stretched};
-use crate::threads::{count, each_row};
+use crate::threads::{count, each_block, each_row};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// Row, steps taken, exception.
@@ -136,9 +138,17 @@ pub(crate) fn _rollout<'py>(
         Some(progress) => progress.bind(py).call1((done, rows)).map(|_| ()),
         None => Ok(()),
     };
-    let memory = || (None::<CoreSimulator<Handle>>, player.clone());
-    let work = |(kept, player): &mut (Option<CoreSimulator<Handle>>, Option<Player>), r: usize| {
-        let start = CoreState {
+    let plan =
+        Plan { every: if samples.is_some() { every } else { 0 }, stop: Some(&stop), ..Plan::new(steps, h) };
+    // What a batch may refuse, it refuses here.
+    engine.batch().map_err(|error| step_error(py, &error))?;
+    let memory = || {
+        let players = if player.is_some() { LANES } else { 0 };
+        (engine.batch().ok(), player.iter().cycle().take(players).cloned().collect())
+    };
+    let work = |(batch, players): &mut (Option<Batch<Handle>>, Vec<Player>), block: Range<usize>| {
+        let Some(batch) = batch else { return };
+        let start = |r: usize| CoreState {
             t: base.t,
             q: read_q.row(r).to_vec(),
             v: read_v.row(r).to_vec(),
@@ -146,60 +156,56 @@ pub(crate) fn _rollout<'py>(
             inputs: base.inputs.clone(),
             warm: None,
         };
-        let fail = |k: usize, error: StepError| {
-            failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((r, k as u64, error));
-        };
-        let begun = match kept {
-            Some(simulator) => simulator.restart(&start),
-            None => engine.start(&start).map(|simulator| *kept = Some(simulator)),
-        };
-        if let Err(error) = begun {
-            return fail(0, error);
-        }
-        let Some(simulator) = kept else { return };
-        // A policy remembers which of its steps acts: each row begins at its first.
-        if let Some(old) = player.take() {
-            *player = Some(Player::new(old.policy, old.feedback));
-        }
-        let put = |simulator: &mut CoreSimulator<Handle>, slot: usize| {
-            let state = simulator.state();
-            write_q.row(r * per + slot).copy_from_slice(&state.q);
-            write_v.row(r * per + slot).copy_from_slice(&state.v);
-        };
-        if samples.is_some() {
-            put(simulator, 0);
-        }
-        for k in 0..steps {
-            if stop.load(std::sync::atomic::Ordering::Relaxed) {
-                return;
-            }
-            let index = match held {
-                Held::Always => 0,
-                Held::PerStep => k,
-                Held::PerRow => r,
-                Held::Each => r * steps + k,
-            };
-            let taken = match player {
-                Some(player) => {
-                    let t = k as f64 * h;
-                    let state = simulator.state();
-                    let now = player.at(&engine.handle, t, state).to_vec();
-                    simulator.step(&now, h)
+        let handle = &engine.handle;
+        let mut laws: Vec<_> = players
+            .iter_mut()
+            .map(|player| {
+                // A policy remembers which of its steps acts: each row begins at its first.
+                player.rewind();
+                move |k: usize, state: &CoreState, u: &mut [f64]| {
+                    u.copy_from_slice(player.at(handle, k as f64 * h, state));
                 }
-                None => simulator.step(read_u.row(index), h),
-            };
-            if let Err(error) = taken {
-                return fail(k, error);
+            })
+            .collect();
+        let mut laws = laws.iter_mut();
+        let mut runs: Vec<Row<'_>> = block
+            .clone()
+            .map(|r| {
+                let per_step = |range: Range<usize>| {
+                    let (values, stride) = read_u.rows(range);
+                    Inputs::PerStep { values, stride }
+                };
+                let inputs = match (laws.next(), held) {
+                    (Some(law), _) => Inputs::Law(law),
+                    (None, Held::Always) => Inputs::Held(read_u.row(0)),
+                    (None, Held::PerRow) => Inputs::Held(read_u.row(r)),
+                    (None, Held::PerStep) => per_step(0..steps),
+                    (None, Held::Each) => per_step(r * steps..(r + 1) * steps),
+                };
+                Row::new(start(r), inputs)
+            })
+            .collect();
+        let put = |slot: usize, state: &CoreState| {
+            write_q.row(slot).copy_from_slice(&state.q);
+            write_v.row(slot).copy_from_slice(&state.v);
+        };
+        batch.run(&mut runs, &plan, |i, step, state| put((block.start + i) * per + step / every, state));
+        for (r, run) in block.zip(runs) {
+            match run.failure {
+                Some(error) => {
+                    let list = failed.lock();
+                    list.unwrap_or_else(std::sync::PoisonError::into_inner).push((
+                        r,
+                        run.steps as u64,
+                        error,
+                    ));
+                }
+                None if samples.is_none() && run.steps == steps => put(r, &run.state),
+                None => {}
             }
-            if samples.is_some() && (k + 1).is_multiple_of(every) {
-                put(simulator, (k + 1) / every);
-            }
-        }
-        if samples.is_none() {
-            put(simulator, 0);
         }
     };
-    let done = each_row(py, rows, threads, &stop, &mut tell, memory, work);
+    let done = each_block(py, rows, LANES, threads, &stop, &mut tell, memory, work);
     let mut failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     failed.sort_by_key(|(row, ..)| *row);
     let result = (out_q.into_array(), out_v.into_array(), failures_of(py, failed), h);
@@ -213,7 +219,7 @@ pub(crate) fn _rollout<'py>(
     }
 }
 
-struct Row {
+struct Motion {
     simulator: CoreSimulator<Handle>,
     failure: Option<StepError>,
     /// Where it was before the step that failed, or is.
@@ -223,10 +229,10 @@ struct Row {
     steps: u64,
 }
 
-impl Row {
+impl Motion {
     fn new(engine: &Engine, state: &CoreState) -> Result<Self, StepError> {
         let mut row = Self {
-            simulator: engine.start(state)?,
+            simulator: engine.start_in_batch(state)?,
             failure: None,
             q: Vec::new(),
             v: Vec::new(),
@@ -273,11 +279,11 @@ impl Row {
 pub(crate) struct BatchSimulator {
     engine: Engine,
     threads: usize,
-    rows: Mutex<Vec<Row>>,
+    rows: Mutex<Vec<Motion>>,
 }
 
 impl BatchSimulator {
-    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Vec<Row>>> {
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Vec<Motion>>> {
         match self.rows.try_lock() {
             Ok(rows) => Ok(rows),
             Err(TryLockError::Poisoned(rows)) => Ok(rows.into_inner()),
@@ -289,7 +295,7 @@ impl BatchSimulator {
         &self,
         py: Python<'py>,
         width: usize,
-        pick: impl Fn(&Row) -> &[f64],
+        pick: impl Fn(&Motion) -> &[f64],
     ) -> PyResult<Array<'py>> {
         let rows = self.lock(py)?;
         let mut out = Output::new(py, Some(&[rows.len()]), &[width]);
@@ -300,8 +306,8 @@ impl BatchSimulator {
     }
 
     fn from_states(py: Python<'_>, engine: Engine, threads: usize, states: &[CoreState]) -> PyResult<Self> {
-        let made: Result<Vec<Row>, StepError> =
-            py.detach(|| states.iter().map(|state| Row::new(&engine, state)).collect());
+        let made: Result<Vec<Motion>, StepError> =
+            py.detach(|| states.iter().map(|state| Motion::new(&engine, state)).collect());
         let rows = made.map_err(|error| step_error(py, &error))?;
         Ok(Self { engine, threads, rows: Mutex::new(rows) })
     }
@@ -390,7 +396,7 @@ impl BatchSimulator {
             return Ok(());
         }
         let stop = AtomicBool::new(false);
-        let cells: Vec<Mutex<&mut Row>> = rows.iter_mut().map(Mutex::new).collect();
+        let cells: Vec<Mutex<&mut Motion>> = rows.iter_mut().map(Mutex::new).collect();
         each_row(
             py,
             cells.len(),
@@ -434,7 +440,7 @@ impl BatchSimulator {
     /// The present states with what the integrator needs to continue bit for bit.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<Vec<State>> {
         let mut rows = self.lock(py)?;
-        let state = |row: &mut Row| State::of(&self.engine.shared, row.simulator.checkpoint());
+        let state = |row: &mut Motion| State::of(&self.engine.shared, row.simulator.checkpoint());
         Ok(rows.iter_mut().map(state).collect())
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use leastaction::dynamics::Dynamics;
+use leastaction::dynamics::{Dynamics, DynamicsLanes, OfStates};
 use leastaction::mechanism::Mechanism as Model3;
 use leastaction::spatial::{Pose, Twist};
 use numpy::PyArrayDyn;
@@ -26,7 +26,14 @@ enum Fault {
     Output(usize),
 }
 
-/// Applies `kernel` to every row. The first argument is always `q`.
+/// A kernel that takes four rows at once and gives each the bits it has alone.
+type Beside<const N: usize> =
+    fn(&mut DynamicsLanes, &Model3, [OfStates<'_>; N], [&mut [f64]; DynamicsLanes::STATES]);
+
+/// Batches of fewer rows are not worth the memory of lanes.
+const FEW: usize = 16;
+
+/// Applies `kernel` to every row, or `beside` to four at a time. The first argument is always `q`.
 fn apply<'py, const N: usize>(
     py: Python<'py>,
     shared: &Shared,
@@ -34,6 +41,7 @@ fn apply<'py, const N: usize>(
     out: Option<Any<'_, 'py>>,
     tail: &[usize],
     check: bool,
+    beside: Option<Beside<N>>,
     kernel: impl Fn(&mut Dynamics, &Model3, [&[f64]; N], &mut [f64]) + Sync,
 ) -> PyResult<Array<'py>> {
     let mut rows = Vec::with_capacity(N);
@@ -48,17 +56,33 @@ fn apply<'py, const N: usize>(
     let readers: [_; N] = std::array::from_fn(|i| rows[i].reader());
     let writer = output.writer(width);
     let work = || -> Result<(), Fault> {
+        let expect_sound = |r: usize, inputs: &[&[f64]; N]| match () {
+            () if !check => Ok(()),
+            () => match (inputs.iter().position(|input| !all_finite(input)), shared.stretched(inputs[0])) {
+                (Some(i), _) => Err(Fault::Input(i, r)),
+                (None, Some(joint)) => Err(Fault::Stretched(joint.to_owned())),
+                (None, None) => Ok(()),
+            },
+        };
+        let inputs = |r: usize| -> [&[f64]; N] { std::array::from_fn(|i| readers[i].row(r)) };
         shared.with(|dynamics, mechanism| {
-            for r in 0..count {
-                let inputs: [&[f64]; N] = std::array::from_fn(|i| readers[i].row(r));
-                if check {
-                    if let Some(i) = inputs.iter().position(|input| !all_finite(input)) {
-                        return Err(Fault::Input(i, r));
+            let mut r = 0;
+            let beside = beside.filter(|_| count >= FEW);
+            if let Some((kernel, mut lanes)) = beside.zip(DynamicsLanes::new(mechanism)) {
+                const FOUR: usize = DynamicsLanes::STATES;
+                while r + FOUR <= count {
+                    (r..r + FOUR).try_for_each(|r| expect_sound(r, &inputs(r)))?;
+                    let rows = std::array::from_fn(|i| std::array::from_fn(|k| readers[i].row(r + k)));
+                    kernel(&mut lanes, mechanism, rows, std::array::from_fn(|k| writer.row(r + k)));
+                    if let Some(bad) = (r..r + FOUR).find(|r| check && !all_finite(writer.row(*r))) {
+                        return Err(Fault::Output(bad));
                     }
-                    if let Some(joint) = shared.stretched(inputs[0]) {
-                        return Err(Fault::Stretched(joint.to_owned()));
-                    }
+                    r += FOUR;
                 }
+            }
+            for r in r..count {
+                let inputs = inputs(r);
+                expect_sound(r, &inputs)?;
                 let own = writer.row(r);
                 kernel(dynamics, mechanism, inputs, own);
                 if check && !all_finite(own) {
@@ -138,9 +162,20 @@ macro_rules! width {
     };
 }
 
-/// Kernels that take rows of numbers and nothing else: `name(argument: width, …) -> [shape of a row], |dynamics, mechanism, out| body`.
+/// The kernel for four rows, if there is one.
+macro_rules! beside {
+    () => {
+        None
+    };
+    ($kernel:expr) => {
+        Some($kernel)
+    };
+}
+
+/// Kernels that take rows of numbers and nothing else: `name(argument: width, …) -> [shape of a row] (kernel for four rows),
+/// |dynamics, mechanism, out| body`.
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $width:ident),+) -> [$($tail:tt),*], |$d:pat_param, $m:pat_param, $out:ident| $body:expr;)+) => {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $width:ident),+) -> [$($tail:tt),*] $(($beside:expr))?, |$d:pat_param, $m:pat_param, $out:ident| $body:expr;)+) => {
         #[pymethods]
         impl Mechanism {$(
             $(#[$doc])*
@@ -155,7 +190,7 @@ macro_rules! kernels {
                 let widths = self.widths();
                 let arguments = [$(($argument, stringify!($argument), widths.$width)),+];
                 let tail: &[usize] = &[$(width!(widths, $tail)),*];
-                apply(py, &self.shared, arguments, out, tail, check, |$d, $m, [$($argument),+], $out| $body)
+                apply(py, &self.shared, arguments, out, tail, check, beside!($($beside)?), |$d, $m, [$($argument),+], $out| $body)
             }
         )+}
     };
@@ -168,7 +203,7 @@ kernels! {
     /// >>> mech = la.load("@chain/3")
     /// >>> mech.inverse_dynamics(np.zeros((5, 3)), np.zeros(3), np.zeros(3)).shape
     /// (5, 3)
-    inverse_dynamics(q: nq, v: nv, a: nv) -> [nv], |d, m, out| d.inverse_dynamics_into(m, q, v, a, out);
+    inverse_dynamics(q: nq, v: nv, a: nv) -> [nv] (DynamicsLanes::inverse_dynamics), |d, m, out| d.inverse_dynamics_into(m, q, v, a, out);
 
     /// Accelerations under generalised forces and gravity. Springs, dampers and inputs are not part of it; see `acceleration`.
     ///
@@ -178,7 +213,7 @@ kernels! {
     /// >>> a = mech.forward_dynamics(q, v, np.zeros(3))
     /// >>> bool(abs(mech.inverse_dynamics(q, v, a)).max() < 1e-12)
     /// True
-    forward_dynamics(q: nq, v: nv, tau: nv) -> [nv], |d, m, out| d.forward_dynamics_into(m, q, v, tau, out);
+    forward_dynamics(q: nq, v: nv, tau: nv) -> [nv] (DynamicsLanes::forward_dynamics), |d, m, out| d.forward_dynamics_into(m, q, v, tau, out);
 
     /// Accelerations of the free motion under the inputs: every force of the model but those that close loops.
     acceleration(q: nq, v: nv, u: nu) -> [nv], |d, m, out| d.acceleration_into(m, q, v, u, out);
@@ -249,7 +284,7 @@ impl Mechanism {
     ) -> PyResult<Array<'py>> {
         let place = self.place(py, place)?;
         let nq = self.shared.mechanism.nq();
-        apply(py, &self.shared, [(q, "q", nq)], out, &[4, 4], check, |d, m, [q], out| {
+        apply(py, &self.shared, [(q, "q", nq)], out, &[4, 4], check, None, |d, m, [q], out| {
             d.kinematics.update_positions(m, q);
             let pose = pose_of(d, m, place);
             for i in 0..3 {
@@ -277,7 +312,7 @@ impl Mechanism {
         let (place, axes) = (self.place(py, place)?, axes(py, frame)?);
         let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
         let arguments = [(q, "q", nq), (v, "v", n)];
-        apply(py, &self.shared, arguments, out, &[6], check, |d, m, [q, v], out| {
+        apply(py, &self.shared, arguments, out, &[6], check, None, |d, m, [q, v], out| {
             d.kinematics.update(m, q, v);
             let mut twist = twist_of(d, m, place);
             if axes == Axes::World {
@@ -300,7 +335,7 @@ impl Mechanism {
     ) -> PyResult<Array<'py>> {
         let (place, axes) = (self.place(py, place)?, axes(py, frame)?);
         let (nq, n) = (self.shared.mechanism.nq(), self.shared.mechanism.nv());
-        apply(py, &self.shared, [(q, "q", nq)], out, &[6, n], check, |d, m, [q], out| {
+        apply(py, &self.shared, [(q, "q", nq)], out, &[6, n], check, None, |d, m, [q], out| {
             let still = zeros(n);
             d.kinematics.update(m, q, &still);
             out.fill(0.0);

@@ -13,6 +13,7 @@ mod plant;
 mod simulator;
 mod state;
 mod study;
+mod sweep;
 mod threads;
 
 /// The module `leastaction._core`.
@@ -30,6 +31,9 @@ mod _core {
     use crate::state::{_restore_state, State};
     #[pymodule_export]
     use crate::study::{_call, _restore_run, _settings, _simulate, _state_of_text, _verbs, RunData, command};
+
+    #[pymodule_export]
+    use crate::sweep::{_Sweep, _SweepFolder};
 
     /// Version of the package.
     #[pymodule_export]

@@ -93,7 +93,12 @@ impl Plant {
                 let order = handle.0.options.order.unwrap_or(4);
                 Box::new(MinimalPlant::new(handle, order, h)?)
             }
-            _ => Box::new(MaximalPlant::new(handle, h)?),
+            _ => {
+                let mut engine = handle.0.options.maximal_engine()?;
+                // Derivatives by parameters are those of order 2.
+                engine.order = 2;
+                Box::new(MaximalPlant::with_engine(handle, engine, h)?)
+            }
         };
         made.differentiate_by(&self.parameters)?;
         Ok(made)

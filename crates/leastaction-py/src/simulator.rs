@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use leastaction::batch::Batch;
 use leastaction::integrator::{Method, Simulator as CoreSimulator, StepError};
 use leastaction::mechanism::{Mechanism as Model3, State as CoreState};
 use leastaction_study::serve::{self, Served};
@@ -20,7 +21,7 @@ use crate::state::State;
 use crate::threads::Watch;
 
 /// What a simulator can be told.
-pub(crate) const STEPPING: &[Group] = &[Group::Step, Group::Change];
+pub(crate) const STEPPING: &[Group] = &[Group::Step, Group::Derivative, Group::Change];
 
 /// Mechanism and integrator, kept together by everyone who steps.
 #[derive(Clone, Debug)]
@@ -66,6 +67,16 @@ impl Engine {
 
     pub(crate) fn start(&self, state: &CoreState) -> Result<CoreSimulator<Handle>, StepError> {
         CoreSimulator::new(self.handle.clone(), self.handle.0.method, &self.handle.0.options, state)
+    }
+
+    /// A simulation whose numbers are those of a row of [`batch`](Self::batch).
+    pub(crate) fn start_in_batch(&self, state: &CoreState) -> Result<CoreSimulator<Handle>, StepError> {
+        let served = &self.handle.0;
+        CoreSimulator::new(self.handle.clone(), served.method, &served.options.for_batch(), state)
+    }
+
+    pub(crate) fn batch(&self) -> Result<Batch<Handle>, StepError> {
+        Batch::new(self.handle.clone(), self.handle.0.method, &self.handle.0.options)
     }
 }
 

@@ -14,7 +14,7 @@ use leastaction_study::output::{RunFolder, cannot_write};
 use leastaction_study::report::{self, ReportData};
 use leastaction_study::run::Outcome;
 use leastaction_study::settings::{Group, SETTINGS, Settings};
-use leastaction_study::simulation::{self, Given};
+use leastaction_study::simulation::{self, Given, Prepared};
 use numpy::PyArrayDyn;
 use numpy::PyArrayMethods;
 use pyo3::prelude::*;
@@ -24,12 +24,12 @@ use serde_json::Value;
 use crate::arrays::{Rows, view};
 use crate::errors::{bad_option, failure_error, shape_error, step_error, to_python};
 use crate::keywords::{self, Row};
-use crate::mechanism::Mechanism;
+use crate::mechanism::{Mechanism, Shared};
 use crate::state::State;
 use crate::threads::Watch;
 
 /// What `simulate` can be told.
-const SIMULATE: &[Group] = &[
+pub(crate) const SIMULATE: &[Group] = &[
     Group::Step,
     Group::Time,
     Group::Start,
@@ -185,17 +185,24 @@ pub(crate) fn _simulate<'py>(
             .map_err(|error| bad_option(py, "policy", "this text", &error.to_string()))?;
         given.policy = Some(policy);
     }
+    let name = shared.model.slug.clone();
+    let said = Settings { model: said.model.clone().or(Some(name)), ..said };
+    let prepared = py.detach(|| simulation::prepare(said, shared.model.clone(), shared.built.clone(), given));
+    let prepared = prepared.map_err(|failure| failure_error(py, &failure))?;
+    run_prepared(py, &prepared, shared, progress)
+}
+
+/// Takes the steps of a simulation and keeps everything in memory.
+pub(crate) fn run_prepared(
+    py: Python<'_>,
+    prepared: &Prepared,
+    shared: &Arc<Shared>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(RunData, State, Option<Py<PyAny>>, Vec<String>)> {
     let stop = AtomicBool::new(false);
     let mut rows = Vec::new();
     let mut raised = None;
     let done = py.detach(|| {
-        let name = shared.model.slug.clone();
-        let prepared = simulation::prepare(
-            Settings { model: said.model.clone().or(Some(name)), ..said },
-            shared.model.clone(),
-            shared.built.clone(),
-            given,
-        )?;
         let (plan, notes) = prepared.plan()?;
         let (layout, total) = (prepared.layout()?, plan.steps);
         leastaction_study::memory::expect_room(
@@ -218,9 +225,9 @@ pub(crate) fn _simulate<'py>(
             },
         )?;
         raised = watch.finish().err();
-        let state = serde_json::to_string_pretty(&done.state_file(&prepared)).unwrap_or_default() + "\n";
-        let summary = done.summary(&prepared);
-        let page = done.report(&prepared).map_or(Page::None, |data| Page::Data(Box::new(data)));
+        let state = serde_json::to_string_pretty(&done.state_file(prepared)).unwrap_or_default() + "\n";
+        let summary = done.summary(prepared);
+        let page = done.report(prepared).map_or(Page::None, |data| Page::Data(Box::new(data)));
         Ok::<_, Failure>((layout, state, summary, page, done.finished, notes))
     });
     let (layout, state, summary, page, finished, notes) =

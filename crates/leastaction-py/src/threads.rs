@@ -1,5 +1,6 @@
 //! Rows on threads, Ctrl-C in time. Threads live for one call, so that a forked process has nothing to inherit.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -42,12 +43,23 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The number of threads that was asked for, or one per processor.
+/// The number of threads that was asked for, or that `LEASTACTION_THREADS` says, or one per processor.
 pub(crate) fn count(py: Python<'_>, threads: Option<usize>) -> PyResult<usize> {
     match threads {
         Some(0) => Err(bad_option(py, "threads", "0", "give a whole number greater than 0")),
         Some(n) => Ok(n.min(256)),
-        None => Ok(std::thread::available_parallelism().map_or(1, Into::into)),
+        None => match std::env::var("LEASTACTION_THREADS") {
+            Ok(text) => match text.trim().parse::<usize>() {
+                Ok(n) if n > 0 => Ok(n.min(256)),
+                _ => Err(bad_option(
+                    py,
+                    "LEASTACTION_THREADS",
+                    &text,
+                    "give a whole number greater than 0, or unset it",
+                )),
+            },
+            Err(_) => Ok(std::thread::available_parallelism().map_or(1, Into::into)),
+        },
     }
 }
 
@@ -63,7 +75,21 @@ pub(crate) fn each_row<W>(
     memory: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, usize) + Sync,
 ) -> PyResult<()> {
-    let threads = threads.min(rows);
+    each_block(py, rows, 1, threads, stop, tell, memory, |own, block| work(own, block.start))
+}
+
+/// As [`each_row`], with `size` neighbouring rows at a time.
+pub(crate) fn each_block<W>(
+    py: Python<'_>,
+    rows: usize,
+    size: usize,
+    threads: usize,
+    stop: &AtomicBool,
+    tell: &mut (dyn FnMut(Python<'_>, usize) -> PyResult<()> + Send),
+    memory: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, Range<usize>) + Sync,
+) -> PyResult<()> {
+    let threads = threads.min(rows.div_ceil(size));
     if threads == 0 {
         return Ok(());
     }
@@ -71,12 +97,14 @@ pub(crate) fn each_row<W>(
     let labour = || {
         let mut own = memory();
         while !stop.load(Ordering::Relaxed) {
-            let row = next.fetch_add(1, Ordering::Relaxed);
-            if row >= rows {
+            let first = next.fetch_add(size, Ordering::Relaxed);
+            if first >= rows {
                 break;
             }
-            work(&mut own, row);
-            done.fetch_add(1, Ordering::Relaxed);
+            let block = first..rows.min(first + size);
+            let count = block.len();
+            work(&mut own, block);
+            done.fetch_add(count, Ordering::Relaxed);
         }
     };
     py.detach(|| {

@@ -142,6 +142,8 @@ choices! {
         Newton = "newton",
         /// One factorisation, kept while it contracts well
         Chord = "chord",
+        /// The mass matrix in every mechanism: what rollouts and sweeps do
+        Mass = "mass",
     }
     /// Rotation maps of the maximal integrator.
     MapName {

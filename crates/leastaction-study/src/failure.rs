@@ -112,6 +112,12 @@ impl Failure {
         self
     }
 
+    /// The same, of a family of its own for front ends that have types.
+    pub fn of_family(mut self, family: &'static str) -> Self {
+        self.typed = Some(Typed { family, fields: Value::String(family.to_owned()) });
+        self
+    }
+
     /// The same with problems that have a place.
     pub fn with_diagnostics(mut self, diagnostics: Vec<Diagnostic>) -> Self {
         self.diagnostics = diagnostics;

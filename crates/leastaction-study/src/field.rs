@@ -77,6 +77,8 @@ pub struct Field {
     pub help: &'static str,
     /// What counts where nothing is said; empty if that is more than a word.
     pub default: &'static str,
+    /// What the flag says where it stands without a value; empty if it needs one.
+    pub implied: &'static str,
     /// May be given several times.
     pub many: bool,
     /// Must be given.
@@ -101,6 +103,7 @@ impl Field {
             kind,
             help,
             default: "",
+            implied: "",
             many: false,
             required: false,
             unless: "",
@@ -133,6 +136,11 @@ impl Field {
     /// The same with a default.
     pub const fn default(self, default: &'static str) -> Self {
         Self { default, ..self }
+    }
+
+    /// The same, but its value may be left out.
+    pub const fn implied(self, implied: &'static str) -> Self {
+        Self { implied, ..self }
     }
 
     /// The same, but several may be given.

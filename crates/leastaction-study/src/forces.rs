@@ -1,5 +1,5 @@
 //! Constraint forces of the joints as columns `f.JOINT.{tx,ty,tz,fx,fy,fz}`, forces between surfaces as columns
-//! `c.A.B.{fx,fy,fz,px,py,pz,gap}`, and their peaks for the summary.
+//! `c.A.B.{fx,fy,fz,px,py,pz,gap,normal,slip}`, and their peaks for the summary.
 
 use leastaction::integrator::{ContactForce, JointForce, Method, Simulator};
 use leastaction::mechanism::Mechanism;
@@ -14,8 +14,8 @@ use crate::serve::Served;
 /// Parts of a force's columns.
 pub const PARTS: [&str; 6] = ["tx", "ty", "tz", "fx", "fy", "fz"];
 
-/// Parts of the columns of two surfaces: force on the first, point where it acts, distance.
-pub const CONTACT_PARTS: [&str; 7] = ["fx", "fy", "fz", "px", "py", "pz", "gap"];
+/// Parts of the columns of two surfaces: force on the first, point where it acts, distance, normal force, largest slip where they touch.
+pub const CONTACT_PARTS: [&str; 9] = ["fx", "fy", "fz", "px", "py", "pz", "gap", "normal", "slip"];
 
 /// Largest torque and force of a joint in the recorded rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,6 +79,11 @@ impl ForceLog {
         &self.names
     }
 
+    /// Surfaces that may touch, as `A.B`.
+    pub fn pairs(&self) -> &[String] {
+        &self.pairs
+    }
+
     /// These columns behind those of a trajectory.
     pub fn layout(&self, layout: TrajectoryLayout) -> TrajectoryLayout {
         let joints = self.names.iter().flat_map(|name| PARTS.map(|part| format!("f.{name}.{part}")));
@@ -125,6 +130,8 @@ impl ForceLog {
                 row[3 + k] += size * contact.point[k];
             }
             row[6] = row[6].min(contact.gap);
+            row[7] += contact.normal;
+            row[8] = maximum(row[8], contact.slip);
         }
         for (pair, weight) in weights.into_iter().enumerate() {
             let row = &mut columns[CONTACT_PARTS.len() * pair..][..CONTACT_PARTS.len()];

@@ -168,6 +168,19 @@ impl Inputs {
         self.player.as_ref()
     }
 
+    /// What acts all the time, if nothing ever changes it.
+    #[must_use]
+    pub fn constant(&self) -> Option<&[f64]> {
+        let changes = self.player.is_some() || self.servos.is_some() || !self.times.is_empty();
+        (!changes).then_some(&self.values)
+    }
+
+    /// Whether what acts depends on the state.
+    #[must_use]
+    pub fn look_at_the_state(&self) -> bool {
+        self.player.is_some()
+    }
+
     /// The values held from time `t` on; times must not decrease from call to call.
     pub fn at(&mut self, mechanism: &Mechanism, t: f64, state: &State) -> &[f64] {
         if let Some(player) = &mut self.player {

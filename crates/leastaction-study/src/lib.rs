@@ -4,9 +4,11 @@
 //!
 //! The loop of a run is in `run.rs`. A setting is one line of the table in `settings.rs`: flag, scenario key and default.
 
+pub mod changes;
 pub mod checkpoint;
 pub mod choice;
 pub mod digits;
+pub mod drives;
 pub mod efforts;
 pub mod failure;
 pub mod field;
@@ -36,6 +38,7 @@ pub mod slot;
 pub mod start;
 pub mod statistics;
 pub mod summary;
+pub mod sweep;
 pub mod tape;
 mod values;
 mod weightless;

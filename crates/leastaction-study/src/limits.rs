@@ -1,6 +1,7 @@
 //! [`LimitMonitor`]: notices when a joint passes a limit.
 
-use leastaction::mechanism::{Mechanism, State};
+use leastaction::dynamics::LoopMotion;
+use leastaction::mechanism::{JointId, JointType, Mechanism, State, turn};
 use serde_json::{Value, json};
 
 use crate::digits::figure;
@@ -37,13 +38,24 @@ impl Passing {
     }
 }
 
+/// What a bound is a bound of.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Position(usize),
+    Velocity(usize),
+    /// The whole turn of a ball, by its first position coordinate.
+    Turn(usize),
+    /// A coordinate of a loop joint, and where it was last.
+    Loop(JointId, usize, f64),
+}
+
 /// One bound of one coordinate.
 #[derive(Debug)]
 struct Watched {
     label: String,
     limit: &'static str,
     bound: f64,
-    index: usize,
+    of: Of,
     passing: Option<usize>,
 }
 
@@ -53,6 +65,8 @@ pub struct LimitMonitor {
     watched: Vec<Watched>,
     passings: Vec<Passing>,
     slack: f64,
+    mechanism: Mechanism,
+    loops: Option<Box<LoopMotion>>,
 }
 
 impl OnTape for LimitMonitor {
@@ -85,29 +99,59 @@ impl LimitMonitor {
             for c in 0..joint.kind.nv() {
                 let label =
                     if joint.kind.nv() == 1 { joint.name.clone() } else { format!("{}.{c}", joint.name) };
-                let mut add = |limit, bound: f64, index| {
+                let mut add = |limit, bound: f64, of| {
                     if bound.is_finite() {
-                        watched.push(Watched { label: label.clone(), limit, bound, index, passing: None });
+                        watched.push(Watched { label: label.clone(), limit, bound, of, passing: None });
                     }
                 };
                 if positions_are_rates {
-                    add("lower", limits.lower[c], mechanism.q_range(id).start + c);
-                    add("upper", limits.upper[c], mechanism.q_range(id).start + c);
+                    let at = Of::Position(mechanism.q_range(id).start + c);
+                    add("lower", limits.lower[c], at);
+                    add("upper", limits.upper[c], at);
                 }
-                add("velocity", limits.velocity, mechanism.v_range(id).start + c);
+                add("velocity", limits.velocity, Of::Velocity(mechanism.v_range(id).start + c));
+            }
+            if joint.kind == JointType::Spherical && limits.upper[0].is_finite() {
+                let (of, label) = (Of::Turn(mechanism.q_range(id).start), joint.name.clone());
+                watched.push(Watched { label, limit: "upper", bound: limits.upper[0], of, passing: None });
             }
         }
-        Self { watched, passings: Vec::new(), slack }
+        let scalar =
+            |kind| !matches!(kind, JointType::Spherical | JointType::Floating | JointType::Continuous);
+        for id in mechanism.loop_joints().filter(|_| on) {
+            let joint = mechanism.joint(id);
+            let Some(limits) = joint.limits.as_ref().filter(|_| scalar(joint.kind)) else { continue };
+            for c in 0..joint.kind.nv() {
+                for (limit, bound) in [("lower", limits.lower[c]), ("upper", limits.upper[c])] {
+                    if bound.is_finite() {
+                        let (label, of) = (joint.coordinate_label(c), Of::Loop(id, c, 0.0));
+                        watched.push(Watched { label, limit, bound, of, passing: None });
+                    }
+                }
+            }
+        }
+        let watches_loops = watched.iter().any(|watched| matches!(watched.of, Of::Loop(..)));
+        let loops = LoopMotion::new(mechanism).filter(|_| watches_loops);
+        Self { watched, passings: Vec::new(), slack, mechanism: mechanism.clone(), loops }
     }
 
     /// Looks at a state.
     pub fn look(&mut self, t: f64, state: &State) {
+        if let Some(loops) = &mut self.loops {
+            loops.place(&self.mechanism, &state.q, &state.v);
+        }
         for watched in &mut self.watched {
-            let excess = match watched.limit {
-                "lower" => watched.bound - state.q[watched.index],
-                "upper" => state.q[watched.index] - watched.bound,
-                _ => state.v[watched.index].abs() - watched.bound,
+            let value = match (&mut watched.of, &self.loops) {
+                (Of::Position(i), _) => state.q[*i],
+                (Of::Velocity(i), _) => state.v[*i].abs(),
+                (Of::Turn(i), _) => turn(&state.q[*i..*i + 4]).0,
+                (Of::Loop(joint, part, near), Some(loops)) => {
+                    *near = loops.value(&self.mechanism, *joint, *part, *near);
+                    *near
+                }
+                (Of::Loop(..), None) => continue,
             };
+            let excess = if watched.limit == "lower" { watched.bound - value } else { value - watched.bound };
             if excess <= if watched.limit == "velocity" { 0.0 } else { self.slack } {
                 continue;
             }

@@ -2,12 +2,16 @@
 
 use std::ops::Range;
 
+use leastaction::contact::Against;
 use leastaction::mechanism::{JointType, Mechanism};
 use leastaction::spatial::{Pose, Vec3};
 use leastaction::trajectory::TrajectoryLayout;
 
 use crate::digits::figure;
-use crate::report::{FrameThinner, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, SummaryRow};
+use crate::forces::CONTACT_PARTS;
+use crate::report::{
+    FrameThinner, Frames, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, SummaryRow,
+};
 use crate::run::Finished;
 use crate::statistics::Statistics;
 
@@ -16,6 +20,60 @@ use crate::statistics::Statistics;
 struct Curves {
     plot: PlotThinner,
     columns: Range<usize>,
+}
+
+/// Most pairs of surfaces whose forces are drawn.
+const MOST_PAIRS: usize = 200;
+
+/// What touches: arrows beside the frames, and three plots.
+#[derive(Debug)]
+struct ContactCurves {
+    columns: Range<usize>,
+    names: Vec<String>,
+    arrows: FrameThinner,
+    plots: [PlotThinner; 3],
+    /// Scratch: seven numbers of every pair, one of every pair.
+    numbers: Vec<f64>,
+    values: Vec<f64>,
+}
+
+/// Places of gap, normal force and slip among the parts of a pair, with how they are shown.
+const SHOWN: [(usize, &str, &str, &str); 3] = [
+    (7, "contact-normal", "Normal forces of contacts", "N"),
+    (8, "contact-slip", "Slip of contacts", "m/s"),
+    (6, "contact-gap", "Distances of surfaces", "m"),
+];
+
+impl ContactCurves {
+    fn new(columns: Range<usize>, frames: &FrameThinner, names: &[String]) -> Option<Self> {
+        let names = names[..names.len().min(MOST_PAIRS)].to_vec();
+        let plot = |(_, id, title, unit): (usize, &str, &str, &str)| {
+            PlotThinner::new(id, title, unit, false, names.iter().map(String::as_str))
+        };
+        (!names.is_empty()).then(|| Self {
+            columns,
+            arrows: frames.beside(names.len()),
+            plots: SHOWN.map(plot),
+            numbers: vec![0.0; 7 * names.len()],
+            values: vec![0.0; names.len()],
+            names: names.clone(),
+        })
+    }
+
+    fn push(&mut self, t: f64, row: &[f64]) {
+        let count = CONTACT_PARTS.len();
+        let parts = row[self.columns.clone()].chunks_exact(count);
+        for (to, from) in self.numbers.chunks_exact_mut(7).zip(parts.clone()) {
+            to.copy_from_slice(&from[..7]);
+        }
+        self.arrows.push(t, &self.numbers);
+        for (plot, (place, ..)) in self.plots.iter_mut().zip(SHOWN) {
+            for (value, part) in self.values.iter_mut().zip(parts.clone()) {
+                *value = part[place];
+            }
+            plot.push(t, &self.values);
+        }
+    }
 }
 
 /// Gathers frames and plots while a run goes on, in constant memory. It needs the rows of the trajectory and nothing else, so
@@ -35,6 +93,7 @@ pub struct PageRecorder {
     friction: Option<Curves>,
     /// Sizes of the forces of the joints, and the six columns of each.
     forces: Option<(Curves, Vec<f64>)>,
+    contact: Option<ContactCurves>,
     initial_energy: Option<f64>,
     is_conservative: bool,
 }
@@ -60,6 +119,7 @@ impl PageRecorder {
         layout: &TrajectoryLayout,
         is_conservative: bool,
         forces: Option<&[String]>,
+        pairs: &[String],
     ) -> Self {
         let title = if is_conservative { "Energy error" } else { "Energy change" };
         let curves = |group, id, title, unit, log, labels: Vec<String>| {
@@ -73,8 +133,10 @@ impl PageRecorder {
             Some((curves, vec![0.0; names.len()]))
         };
         let rows = || mechanism.row_labels();
+        let frames = FrameThinner::new(mechanism.nb());
         Self {
-            frames: FrameThinner::new(mechanism.nb()),
+            contact: columns(layout, "c").and_then(|columns| ContactCurves::new(columns, &frames, pairs)),
+            frames,
             poses: columns(layout, "x").unwrap_or_default(),
             energy_error: PlotThinner::new("energy-error", title, "J", false, ["E - E₀"]),
             energy: curves(
@@ -147,6 +209,9 @@ impl PageRecorder {
             }
             plot.push(t, sizes);
         }
+        if let Some(contact) = &mut self.contact {
+            contact.push(t, row);
+        }
     }
 
     /// The page of a finished run.
@@ -155,6 +220,7 @@ impl PageRecorder {
         let drawn = |curves: &Option<Curves>| curves.as_ref().map(|curves| curves.plot.plot());
         let mut plots = vec![self.energy_error.plot()];
         plots.extend([&self.energy, &self.momentum, &self.positions].into_iter().filter_map(drawn));
+        plots.extend(self.contact.iter().flat_map(|contact| contact.plots.iter().map(PlotThinner::plot)));
         plots.extend(self.forces.as_ref().map(|(curves, _)| curves.plot.plot()));
         plots.extend([&self.controls, &self.acting, &self.friction].into_iter().filter_map(drawn));
         if statistics.worst_gap > 0.0 {
@@ -187,8 +253,14 @@ impl PageRecorder {
             configuration: head.configuration,
             versions: vec![("leastaction".into(), env!("CARGO_PKG_VERSION").into())],
             model_hash: head.model_hash,
-            scene: scene(mechanism),
-            frames: self.frames.frames(),
+            scene: Scene {
+                contacts: self.contact.as_ref().map_or_else(Vec::new, |contact| contact.names.clone()),
+                ..scene(mechanism)
+            },
+            frames: Frames {
+                forces: self.contact.as_ref().map_or_else(Vec::new, |contact| contact.arrows.frames().poses),
+                ..self.frames.frames()
+            },
             plots,
             ..ReportData::default()
         }
@@ -226,6 +298,22 @@ fn rows(statistics: &Statistics, finished: &Finished, is_conservative: bool) -> 
         ),
         SummaryRow::new(format!("{energy}, rms"), format!("{} J", figure(rms)), ""),
     ];
+    if let Some(c) = &finished.contact {
+        let per_step = |count: u64| count as f64 / statistics.steps.max(1) as f64;
+        let (interval, node) = (per_step(c.interval_iterations), per_step(c.node_iterations));
+        let note = format!("{interval:.2} + {node:.2} iterations per step (intervals, nodes)");
+        rows.push(SummaryRow::new("contact, impacts", c.impacts.to_string(), note));
+        for (count, what) in [
+            (c.turns, "contact, located turns"),
+            (c.paths, "contact, smoothing paths"),
+            (c.splits, "contact, split steps"),
+            (c.scaled, "contact, scaled restitutions"),
+        ] {
+            if count > 0 {
+                rows.push(SummaryRow::new(what, count.to_string(), ""));
+            }
+        }
+    }
     if let Some(sentence) = finished.rows.sentence(statistics.events, statistics.forced) {
         rows.push(SummaryRow::new("joints with friction or limits", sentence, ""));
     }
@@ -279,5 +367,13 @@ pub fn scene(mechanism: &Mechanism) -> Scene {
             child_axis: axis(&joint.child_frame, if joint.kind == JointType::Universal { 0 } else { 2 }),
         }
     });
-    Scene { bodies: bodies.collect(), joints: joints.collect(), ..Scene::default() }
+    let mut half_spaces: Vec<([f64; 3], f64)> = Vec::new();
+    for contact in mechanism.contacts() {
+        if let Against::HalfSpace { normal, offset } = contact.against
+            && !half_spaces.contains(&(normal.0, offset))
+        {
+            half_spaces.push((normal.0, offset));
+        }
+    }
+    Scene { bodies: bodies.collect(), joints: joints.collect(), half_spaces, ..Scene::default() }
 }

@@ -54,6 +54,11 @@ impl Player {
         Self { policy, feedback, sample: None, values }
     }
 
+    /// Back to before the first step.
+    pub fn rewind(&mut self) {
+        self.sample = None;
+    }
+
     /// The inputs from time `t` on.
     pub fn at(&mut self, mechanism: &Mechanism, t: f64, state: &State) -> &[f64] {
         let sample = self.policy.sample_at(t);

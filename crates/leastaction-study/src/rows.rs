@@ -11,24 +11,27 @@ use serde_json::{Value, json};
 
 use crate::on_tape;
 
-/// Numbers of the columns `mode.JOINT` and `friction.JOINT` after a step.
+/// Numbers of the columns `mode.JOINT`, `friction.JOINT` and `drive.JOINT` after a step.
 #[derive(Clone, Debug)]
 pub struct RowColumns {
     /// What each row does, as [`RowState::code`] says it.
     pub codes: Vec<f64>,
     /// Mean force of friction and limits over the step.
     pub forces: Vec<f64>,
+    /// Mean torque or force of every drive over the step.
+    pub drives: Vec<f64>,
     /// How often each code was met at the end of a step, by row.
     counts: Vec<[u64; 5]>,
 }
 
-on_tape!(RowColumns: codes, forces, counts);
+on_tape!(RowColumns: codes, forces, drives, counts);
 
 impl RowColumns {
     /// For a mechanism, before the first step.
     pub fn new(mechanism: &Mechanism) -> Self {
         let rows = mechanism.rows().len();
-        Self { codes: vec![0.0; rows], forces: vec![0.0; rows], counts: vec![[0; 5]; rows] }
+        let drives = vec![0.0; mechanism.driven().count()];
+        Self { codes: vec![0.0; rows], forces: vec![0.0; rows], drives, counts: vec![[0; 5]; rows] }
     }
 
     /// These columns behind those of a trajectory.
@@ -36,12 +39,17 @@ impl RowColumns {
         let named = |what: &str| {
             mechanism.rows().iter().map(|row| format!("{what}.{}", row.name)).collect::<Vec<_>>()
         };
-        layout.with("mode", named("mode")).with("friction", named("friction"))
+        let drives = mechanism.driven().map(|(f, _)| format!("drive.{}", mechanism.joint(f.joint).name));
+        let layout = layout.with("mode", named("mode")).with("friction", named("friction"));
+        layout.with("drive", drives.collect())
     }
 
     /// Takes the end of a step of length `h`. Does not allocate.
     pub fn take<M: Deref<Target = Mechanism>>(&mut self, simulator: &Simulator<M>, h: f64) {
         let report = simulator.rows();
+        for (to, impulse) in self.drives.iter_mut().zip(report.drives) {
+            *to = impulse / h;
+        }
         for (k, (state, impulse)) in report.states.iter().zip(report.impulses).enumerate() {
             let code = state.code();
             self.codes[k] = f64::from(code);

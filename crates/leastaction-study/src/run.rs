@@ -220,7 +220,8 @@ impl Carried {
         row.t = recorded.t;
         row.values.clear();
         row.values.extend_from_slice(sampler.row(state, observed, recorded));
-        row.values.extend(self.rubbing.codes.iter().chain(&self.rubbing.forces));
+        let RowColumns { codes, forces, drives, .. } = &self.rubbing;
+        row.values.extend(codes.iter().chain(forces).chain(drives));
         let place = if self.forces.is_some() { &mut self.waiting } else { &mut self.ready };
         *place = Some(row);
     }
@@ -232,6 +233,18 @@ impl Carried {
         }
         Ok(self.ready.take())
     }
+}
+
+/// What of a state can't be told in numbers, though the state itself can: a body 1e308 m high has no energy.
+fn not_finite(observed: &Observables, gap: f64, time: f64) -> Option<StepError> {
+    let what = if !observed.total().is_finite() {
+        "energy"
+    } else if !gap.is_finite() {
+        "gap of the loops"
+    } else {
+        return None;
+    };
+    Some(StepError::NotFinite { time, what })
 }
 
 /// Runs the plan; every `every`-th state goes to the sink, the number of steps taken to `progress`.
@@ -256,6 +269,9 @@ pub fn run(
     let mut sampler = Sampler::new(mechanism);
     let gap = simulator.gap();
     let observed = sampler.observe(simulator.state());
+    if let Some(error) = not_finite(&observed, gap, plan.clock.after(0)) {
+        return Err(Failure::caused_by("the simulation can't start", &error));
+    }
     let mut carried = Carried {
         statistics: Statistics::new(plan.steps, &observed, gap),
         monitor: LimitMonitor::new(mechanism, plan.watch_limits.is_some(), plan.watch_limits.unwrap_or(0.0)),
@@ -312,6 +328,10 @@ pub fn run(
         let observed = sampler.observe(state);
         carried.statistics.add(&report, &observed, gap);
         carried.statistics.add_work(work, &observed);
+        if let Some(error) = not_finite(&observed, gap, t) {
+            outcome = Outcome::Failed(error);
+            break;
+        }
         carried.efforts.look(&carried.acted.control, carried.acted.last());
         carried.monitor.look(t, state);
         if let (Some(near), Some(player)) = (&mut carried.nearness, plan.inputs.player()) {

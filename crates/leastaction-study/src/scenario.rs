@@ -32,6 +32,10 @@ pub fn parse(text: &str, path: &Path) -> Result<Settings, Vec<Diagnostic>> {
     let mut values = Values::new(path, text);
     let mut settings = Settings::default();
     if let Some(table) = values.parse(text, "scenario") {
+        if let Some((key, _)) = table.get_ref().iter().find(|(key, _)| key.get_ref() == "sweep") {
+            let remedy = "`leastaction sweep` runs them all, `simulate --run N` one of them";
+            values.problem(key.span(), "key `sweep`", "this file describes many runs", remedy);
+        }
         read(&mut values, &mut settings, table.get_ref(), "");
     }
     // Tables come in no particular order.
@@ -40,9 +44,13 @@ pub fn parse(text: &str, path: &Path) -> Result<Settings, Vec<Diagnostic>> {
 }
 
 /// Reads the keys of a table; `above` is its name with a dot.
-fn read(values: &mut Values, settings: &mut Settings, table: &DeTable<'_>, above: &str) {
+pub(crate) fn read(values: &mut Values, settings: &mut Settings, table: &DeTable<'_>, above: &str) {
     for entry in table {
         let key = format!("{above}{}", entry.0.get_ref());
+        // Sweeps read their own table.
+        if key == "sweep" {
+            continue;
+        }
         let inside = format!("{key}.");
         if let Some(setting) = SETTINGS.iter().find(|setting| setting.field.key == key) {
             if let Some(given) = values.field(entry, &setting.field) {

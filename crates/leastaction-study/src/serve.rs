@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use leastaction::contact::{ContactSettings, Impacts, Turns};
-use leastaction::integrator::maximal::{Composition, MaximalOptions, RotationMap};
+use leastaction::integrator::maximal::{Composition, ContactDerivative, MaximalOptions, RotationMap};
 use leastaction::integrator::minimal::Policy;
 use leastaction::integrator::{Integrator, Method, MethodOptions};
 use leastaction::io::{Diagnostic, SourceMap};
@@ -12,6 +12,7 @@ use leastaction::mechanism::{
     PerCoordinate,
 };
 
+use crate::changes;
 use crate::choice::{
     Choice, ContactMode, EventMode, FrictionMode, Ignore, IterationName, LimitMode, MapName,
 };
@@ -89,6 +90,10 @@ pub fn change(model: &Model, built: Mechanism, settings: &Settings) -> Result<Ch
         description.gravity = gravity;
         changed = true;
     }
+    if !settings.set.is_empty() {
+        changes::apply(&mut description, &settings.set, settings.keep_inertia == Some(true))?;
+        changed |= description != model.description;
+    }
     if settings.undamped == Some(true) {
         for joint in &mut description.joints {
             joint.damping = PerCoordinate::default();
@@ -143,6 +148,7 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
     options.policy = match settings.iteration {
         Some(IterationName::Newton) => Policy::Newton,
         Some(IterationName::Chord) => Policy::Chord,
+        Some(IterationName::Mass) => Policy::Mass,
         Some(IterationName::Automatic) | None => Policy::Automatic,
     };
     if settings.iteration.is_some() && method != Method::Minimal {
@@ -167,6 +173,9 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
             }),
             ..ContactSettings::default()
         },
+        contact_derivative: settings
+            .relaxed
+            .map_or(ContactDerivative::Exact, |speed| ContactDerivative::Relaxed { speed: Some(speed) }),
     };
     if settings.rotation_map.is_some() && method != Method::Maximal {
         return Err(Failure::new(format!("the {} integrator has no `--rotation-map`", method.name()))
@@ -239,7 +248,7 @@ fn composition_of(model: &Model, order: Option<u32>) -> Option<Composition> {
     }
 }
 
-fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechanism, Failure> {
+pub(crate) fn rebuild(description: ModelDescription, sources: &SourceMap) -> Result<Mechanism, Failure> {
     MechanismBuilder::from(description).build().map_err(|error| {
         let diagnostics = error.problems.iter().map(|p| Diagnostic::from_problem(p, sources)).collect();
         Failure::new("the model can't be used with these flags").with_diagnostics(diagnostics)

@@ -32,6 +32,8 @@ pub enum Group {
     Read,
     /// How time is stepped.
     Step,
+    /// Which derivative a step has.
+    Derivative,
     /// How long, and how often a row is written.
     Time,
     /// What is changed about the model.
@@ -139,6 +141,9 @@ settings! {
     /// How turns of sliding friction are stepped
     turns: Option<EventMode> =
         field("turns", "turns", "TURNS", Kind::Word(EventMode::WORDS)).default("stepped");
+    Derivative:
+    /// Differentiate contact as a relaxed step at this smoothing speed in m/s (0.01 if none is given), for optimisation
+    relaxed: Option<f64> = field("relaxed", "relaxed", "SPEED", Kind::Positive).implied("0.01");
     Change:
     /// Whether surfaces touch: geoms of an MJCF, surfaces of a JSON model, collisions of a URDF with --ground
     contact: Option<ContactMode> =
@@ -162,6 +167,9 @@ settings! {
     Change:
     /// Set damping and friction of all joints to zero
     undamped: Option<bool> = field("undamped", "undamped", "", Kind::Switch);
+    Change:
+    /// Leave inertias as they are where --set changes a mass; they grow along otherwise
+    keep_inertia: Option<bool> = field("keep_inertia", "keep-inertia", "", Kind::Switch);
     Input:
     /// Table of inputs over time: columns t and INPUT or u.INPUT, held over each step
     inputs_file: Option<PathBuf> = field("inputs_file", "inputs", "FILE.csv", Kind::Path);
@@ -174,6 +182,9 @@ settings! {
     Policy:
     /// Follow a table with servos: columns t, q.JOINT and perhaps v.JOINT; a trajectory of ours serves
     track: Option<PathBuf> = field("track", "track", "FILE.csv", Kind::Path).conflicts(&["policy"]);
+    Policy:
+    /// Move a joint as given, whatever it takes: at a speed, or along a table with columns t and JOINT (may be given several times)
+    drive: Vec<String> = field("drive", "drive", "JOINT=SPEED|FILE.csv", Kind::Text).many();
     Policy:
     /// Policy of `control`: its inputs with feedback, then its hold; starts where it starts, with its step, for 5 s more
     policy: Option<PathBuf> =
@@ -200,6 +211,9 @@ settings! {
     Input:
     /// Constant value of an input (may be given several times)
     inputs: Vec<Assignment> = field("inputs", "input", "INPUT=V", Kind::Assignment).many();
+    Change:
+    /// Change a number of the model: bodies.NAME.{mass,com,inertia,drag}, joints.NAME.{damping,stiffness,friction,…}, gravity.AXIS; * in a name means several (may be given several times)
+    set: Vec<Assignment> = field("set", "set", "KEY=V[,V]", Kind::Assignment).many();
     Policy:
     /// Stiffness of the servos of --hold and --track, for all or one joint (may be given several times) [default: 5 Hz]
     kp: Vec<Assignment> = field("kp", "kp", "X|JOINT=X", Kind::Gain).many();
@@ -219,7 +233,7 @@ settings! {
     /// Write no report.html
     report: Option<bool> = field("output.report", "no-report", "", Kind::Switch).negated();
     Output:
-    /// Write constraint forces of the joints, columns f.JOINT.{tx,ty,tz,fx,fy,fz}, and of contacts, c.A.B.{fx,fy,fz,px,py,pz,gap} (maximal integrator)
+    /// Write constraint forces of the joints, columns f.JOINT.{tx,ty,tz,fx,fy,fz}, and of contacts, c.A.B.{fx,fy,fz,px,py,pz,gap,normal,slip} (maximal integrator)
     forces: Option<bool> = field("output.forces", "forces", "", Kind::Switch);
 }
 
@@ -274,6 +288,16 @@ impl Settings {
         self.inputs_file = self.inputs_file.map(here);
         self.policy = self.policy.map(here);
         self.track = self.track.map(here);
+        self.drive = self
+            .drive
+            .into_iter()
+            .map(|said| match said.rsplit_once('=') {
+                Some((joint, file)) if file.parse::<f64>().is_err() => {
+                    format!("{joint}={}", here(PathBuf::from(file)).display())
+                }
+                _ => said,
+            })
+            .collect();
         self.hold = self.hold.map(|state| {
             let file = here(PathBuf::from(&state));
             if file.is_file() { file.display().to_string() } else { state }
@@ -421,6 +445,7 @@ mod tests {
             rotation_map: Some(MapName::Cayley),
             impacts: Some(EventMode::Located),
             turns: Some(EventMode::Stepped),
+            relaxed: Some(0.02),
             contact: Some(ContactMode::Off),
             ground: Some(true),
             gravity: Some([0.0, -1.5, 1e20]),
@@ -434,10 +459,13 @@ mod tests {
             q: vec![Assignment { name: "joint.1".into(), values: vec![1.0, 0.0, 0.0, 0.0] }],
             v: vec![Assignment { name: "j-2".into(), values: vec![-3.0] }],
             inputs: vec![Assignment { name: "µ".into(), values: vec![2.5] }],
+            set: vec![Assignment { name: "bodies.a b.com".into(), values: vec![0.0, 1.0, 2.0] }],
+            keep_inertia: Some(true),
             inputs_file: Some("u.csv".into()),
             motors: Some("a,b".into()),
             hold: Some("home".into()),
             track: Some("q.csv".into()),
+            drive: vec!["a=4".into(), "b=path.csv".into()],
             kp: vec![Assignment { name: "all".into(), values: vec![20.0] }],
             kd: vec![Assignment { name: "j-2".into(), values: vec![0.5] }],
             policy: Some("policy.json".into()),

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use leastaction::control::Policy;
 use leastaction::integrator::Method;
 use leastaction::io::{Clock, StateFile, write_atomically};
-use leastaction::mechanism::{Mechanism, MechanismBuilder, Row, State};
+use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ use crate::run::{self, Finished, Outcome, Plan};
 use crate::serve::{self, Served};
 use crate::settings::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
 use crate::sink::{Rows, Sink};
-use crate::{checkpoint, output, report, start, summary, weightless};
+use crate::{changes, checkpoint, drives, output, report, start, summary, weightless};
 
 /// What a number of a row takes: about 19 characters in the table, 8 bytes in the archive and as many until it is written.
 const BYTES_PER_NUMBER: f64 = 35.0;
@@ -66,6 +66,15 @@ pub struct Prepared {
     notes: Vec<String>,
 }
 
+/// Where, when and with what a run begins.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) start: State,
+    pub(crate) clock: Clock,
+    pub(crate) inputs: Inputs,
+    pub(crate) notes: Vec<String>,
+}
+
 /// Chooses what was not said and refuses what does not fit together.
 ///
 /// # Errors
@@ -76,6 +85,11 @@ pub fn prepare(
     mut built: Mechanism,
     mut given: Given,
 ) -> Result<Prepared, Failure> {
+    // What the user changes about the model makes another model of it.
+    if !settings.set.is_empty() {
+        changes::apply(&mut model.description, &settings.set, settings.keep_inertia == Some(true))?;
+        built = serve::rebuild(model.description.clone(), &model.reading.sources)?;
+    }
     let model_hash = model::hash(&model.description);
     apply_case(&mut settings, &model);
     if let Some(path) = settings.policy.as_deref() {
@@ -87,29 +101,12 @@ pub fn prepare(
     let targets = motors::apply(&settings, &mut model.description, &mut built)?;
     let mut notes: Vec<String> =
         if targets.is_some() { motors::left_free(&built).into_iter().collect() } else { Vec::new() };
+    let step = settings.step.unwrap_or(DEFAULT_STEP);
+    drives::apply(&settings, &mut model.description, &mut built, given.start.as_ref(), step)?;
     notes.extend(weightless::hold(&mut model, &mut built));
     notes.extend(weightless::steady(&mut model, &mut built));
-    let held_by_default = settings.limits.is_none();
     settings.limits.get_or_insert(LimitMode::Enforce);
-    let mut served = serve::prepare(&model, built, &settings)?;
-    // Nobody asked for limits: those that an engine can't hold are watched, and that is said.
-    if held_by_default && matches!(served.method, Method::Minimal | Method::Maximal) {
-        let heads: Vec<usize> = served.mechanism.followers().iter().map(|f| f.at.v).collect();
-        let sums = |row: &Row| row.coordinate().is_none_or(|at| heads.contains(&at.v));
-        let not_held: Vec<String> =
-            served.mechanism.rows().iter().filter(|row| sums(row)).map(|row| row.name.clone()).collect();
-        if let Some(first) = not_held.first() {
-            let more = match not_held.len() {
-                1 => String::new(),
-                n => format!(" and {} more", n - 1),
-            };
-            notes.push(format!(
-                "the limits of `{first}`{more} are not held by {}; `--integrator rk4` holds them",
-                served.method.name()
-            ));
-            served.mechanism.release_limits_of(sums);
-        }
-    }
+    let served = serve::prepare(&model, built, &settings)?;
     notes.extend(served.notes.iter().cloned());
     complete(&mut settings, &model, &served);
     Ok(Prepared { model, model_hash, served, settings, given, targets, notes })
@@ -142,38 +139,21 @@ impl Prepared {
         self.settings.out.clone().unwrap_or_default()
     }
 
-    /// Everything that is known before the first step, and remarks about it.
+    /// Where, when and with what a run of these settings begins, and remarks about it; from `given` where they name no state.
     ///
     /// # Errors
     /// If the start, the inputs or the policy do not fit.
-    pub fn plan(&self) -> Result<(Plan<'_>, Vec<String>), Failure> {
-        let (settings, served) = (&self.settings, &self.served);
-        let (step, duration) = (self.step(), settings.duration.unwrap_or(DEFAULT_DURATION));
-        let steps = step_count(duration, step)?;
-        let found = start::resolve_from(
-            &served.mechanism,
-            settings,
-            step,
-            Some(&self.model_hash),
-            self.given.start.as_ref(),
-        )?;
-        let (mut start, mut clock) = (found.state, found.clock);
-        let mut notes = [self.notes.clone(), found.notes].concat();
-        let every = settings.every.unwrap_or(1).max(1);
-        let bytes = (steps / every + 1) as f64 * self.layout()?.width() as f64 * BYTES_PER_NUMBER;
-        if bytes > 1e9 {
-            notes.push(format!(
-                "the trajectory will take about {:.1} GB; `--every N` writes fewer rows",
-                bytes / 1e9
-            ));
-        }
+    pub(crate) fn beginning(&self, settings: &Settings, given: Option<&State>) -> Result<Beginning, Failure> {
+        let (step, mechanism) = (self.step(), &self.served.mechanism);
+        let found = start::resolve_from(mechanism, settings, step, Some(&self.model_hash), given)?;
+        let (mut start, mut clock, mut notes) = (found.state, found.clock, found.notes);
         if let Some(policy) = &self.given.policy {
             let path = settings.policy.as_deref().unwrap_or(Path::new("policy"));
-            policy::expect_fit(policy, &served.mechanism, path)?;
+            policy::expect_fit(policy, mechanism, path)?;
             if policy.model_hash != self.model_hash {
                 notes.push(format!("the policy was made for another version of `{}`", policy.model));
             }
-            if self.given.start.is_none()
+            if given.is_none()
                 && !says_where_to_start(settings)
                 && let Some(first) = policy.steps.first()
             {
@@ -181,17 +161,41 @@ impl Prepared {
                 clock = Clock { start: 0.0, step, steps: 0 };
             }
         }
-        let mut inputs = Inputs::given(
-            &served.mechanism,
-            &self.model,
-            settings,
-            step,
-            &start,
-            self.targets.clone(),
-            &self.given,
-        )?;
+        let targets = self.targets.clone();
+        let mut inputs = Inputs::given(mechanism, &self.model, settings, step, &start, targets, &self.given)?;
         if self.given.inputs.is_some() {
             inputs.begin_at(clock.after(0));
+        }
+        Ok(Beginning { start, clock, inputs, notes })
+    }
+
+    /// The policy, if one says what acts.
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        self.given.policy.as_ref()
+    }
+
+    /// Number of steps to take.
+    pub(crate) fn steps(&self) -> Result<u64, Failure> {
+        step_count(self.settings.duration.unwrap_or(DEFAULT_DURATION), self.step())
+    }
+
+    /// Everything that is known before the first step, and remarks about it.
+    ///
+    /// # Errors
+    /// If the start, the inputs or the policy do not fit.
+    pub fn plan(&self) -> Result<(Plan<'_>, Vec<String>), Failure> {
+        let (settings, served) = (&self.settings, &self.served);
+        let steps = self.steps()?;
+        let Beginning { start, clock, inputs, notes } =
+            self.beginning(settings, self.given.start.as_ref())?;
+        let mut notes = [self.notes.clone(), notes].concat();
+        let every = settings.every.unwrap_or(1).max(1);
+        let bytes = (steps / every + 1) as f64 * self.layout()?.width() as f64 * BYTES_PER_NUMBER;
+        if bytes > 1e9 {
+            notes.push(format!(
+                "the trajectory will take about {:.1} GB; `--every N` writes fewer rows",
+                bytes / 1e9
+            ));
         }
         let plan = Plan {
             served,
@@ -267,10 +271,11 @@ impl Prepared {
         let planned_steps = plan.steps;
         let layout = self.layout()?;
         let names = plan.forces.as_ref().map(|forces| forces.names().to_vec());
+        let pairs = plan.forces.as_ref().map_or_else(Vec::new, |forces| forces.pairs().to_vec());
         let page = settings
             .report
             .unwrap_or(true)
-            .then(|| PageRecorder::new(&served.mechanism, &layout, conservative, names.as_deref()));
+            .then(|| PageRecorder::new(&served.mechanism, &layout, conservative, names.as_deref(), &pairs));
         let mut sink = Sink { page, rows };
         let finished = run::run(plan, stop, progress, &mut sink)?;
         let page = sink.page;
@@ -421,8 +426,10 @@ fn is_conservative(mechanism: &Mechanism) -> bool {
     mechanism.joints().iter().all(|joint| still(&joint.damping) && still(&joint.friction))
         && mechanism.bodies().iter().all(|body| body.drag == 0.0)
         && mechanism.drives().iter().all(|drive| drive.law.bias == [0.0; 3])
+        && mechanism.driven().next().is_none()
         && mechanism.tendons().iter().all(|tendon| tendon.damping == 0.0)
         && mechanism.rows().is_empty()
+        && mechanism.contacts().is_empty()
 }
 
 fn integrator_label(served: &Served) -> String {

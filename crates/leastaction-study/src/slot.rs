@@ -100,6 +100,20 @@ impl Slot for Vec<PathBuf> {
     }
 }
 
+impl Slot for Vec<String> {
+    fn given(&self) -> Vec<Value> {
+        self.iter().map(|text| Value::Text(text.clone())).collect()
+    }
+    fn hold(&mut self, values: Vec<Value>) {
+        self.clear();
+        for value in values {
+            if let Value::Text(text) = value {
+                self.push(text);
+            }
+        }
+    }
+}
+
 /// One joint or input at a time: what is said about one leaves what was said about the others.
 impl Slot for Vec<Assignment> {
     fn given(&self) -> Vec<Value> {

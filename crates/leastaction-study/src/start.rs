@@ -134,8 +134,8 @@ fn keep_inside(
     if moved.is_empty() {
         return Ok(None);
     }
-    let State { q, v, warm, .. } = state;
-    mechanism.follow(q, v);
+    let State { t, q, v, warm, .. } = state;
+    mechanism.follow_at(*t, q, v);
     *warm = None;
     let (count, more) = (moved.len(), moved.len().saturating_sub(3));
     moved.truncate(3);

@@ -197,8 +197,8 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
         lines.push(line);
         if c.left_out > 0 {
             lines.push(format!(
-                "  start          {} contacts between links of one mechanism are left out: they start inside each other",
-                c.left_out
+                "  start          {} of surfaces start inside each other and do not touch until they have parted",
+                if c.left_out == 1 { "1 pair".to_owned() } else { format!("{} pairs", c.left_out) }
             ));
         }
         if c.inside > 0 {

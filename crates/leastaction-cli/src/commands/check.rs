@@ -1,6 +1,8 @@
 //! `check`: all problems of a model at once.
 
 use leastaction::dynamics::loop_gaps;
+use leastaction::integrator::Integrator;
+use leastaction::integrator::maximal::Maximal;
 use leastaction::io::Severity;
 use leastaction::mechanism::Mechanism;
 use leastaction_study::choice::Choice;
@@ -37,9 +39,11 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let mut loops = Vec::new();
     let mut specials = Vec::new();
+    let mut inside = Vec::new();
     if let (Some(mechanism), Some(description)) = (&mechanism, &reading.description) {
         loops = gaps(mechanism, &settings)?;
         specials = serve::specials(description, mechanism);
+        inside = inside_each_other(mechanism, &settings)?;
     }
     let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let verdict = match errors {
@@ -54,6 +58,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         let flag = special.kind.word();
         printer.line(format!("  {}: {} (`--ignore {flag}` runs without)", special.element, special.what));
     }
+    for [a, b] in &inside {
+        printer.line(format!("  `{a}` and `{b}` start inside each other: they touch once they have parted"));
+    }
     printer.object(&json!({
         "model": name,
         "ok": errors == 0,
@@ -61,9 +68,24 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         "warnings": warnings,
         "diagnostics": reading.diagnostics.iter().map(diagnostic_json).collect::<Vec<_>>(),
         "loops": loops,
+        "inside": inside,
         "special": specials.iter().map(|s| json!({"element": s.element, "what": s.what})).collect::<Vec<_>>(),
     }));
     Ok(if errors == 0 { DONE } else { CHECK_FAILED })
+}
+
+/// Pairs of surfaces that are inside each other at the start state.
+fn inside_each_other(mechanism: &Mechanism, settings: &Settings) -> Result<Vec<[String; 2]>, Failure> {
+    let engine = Maximal::default();
+    // What the integrator does not serve has no contact either.
+    let Ok(mut workspace) = engine.workspace(mechanism) else { return Ok(Vec::new()) };
+    if mechanism.contacts().is_empty() {
+        return Ok(Vec::new());
+    }
+    let start = start::resolve(mechanism, settings, 1.0, None)?.state;
+    let Ok(state) = engine.start(mechanism, &mut workspace, &start) else { return Ok(Vec::new()) };
+    let pairs = workspace.set_aside(&state, mechanism);
+    Ok(pairs.into_iter().map(|pair| mechanism.contact_pairs()[pair].clone()).collect())
 }
 
 /// The gap of every loop joint at the start state.

@@ -184,8 +184,17 @@ fn exact(
             } else {
                 (format!("{low:.4} to {high:.4}"), "all equally good".to_owned())
             };
-            SummaryRow::new(format!("weight of {}", names[t]), value, doubt)
+            let meaning = if found.identifiable() {
+                "Weights that make the motion optimal; they sum to one. Behind ± what the solver's rounding leaves open."
+            } else {
+                "Every weight in this range is part of some choice of weights that explains the motion equally well."
+            };
+            SummaryRow::new(format!("weight of {}", names[t].replace('_', " ")), value, doubt).meaning(meaning)
         })
+        .chain([SummaryRow::new("left unexplained", figure(found.residual), "of the gradients, 0 to 1").meaning(
+            "What is left of the terms' gradients at the best weights, against their sizes: below 0.1 the motion counts as optimal \
+             for them.",
+        )])
         .collect();
     let nothing = (Vec::new(), Vec::new());
     finish(file, theta, nothing, out, given, value, rows, warnings, !found.unexplained(), printer)
@@ -269,19 +278,19 @@ fn noisy(
         .map(|t| {
             let value = format!("{:.6}", found.weights[t]);
             let (low, high) = found.intervals[t];
-            SummaryRow::new(
-                format!("weight of {}", names[t]),
-                value,
-                format!("one sigma {low:.4} to {high:.4}"),
+            let note = format!("{low:.4} to {high:.4} (one sigma)");
+            SummaryRow::new(format!("weight of {}", names[t].replace('_', " ")), value, note).meaning(
+                "Weights sum to one. The one-sigma interval holds the true weight for about two of three recordings; it never \
+                 leaves 0 to 1 (Feldman and Cousins).",
             )
         })
         .chain([
-            SummaryRow::new(
-                "left unexplained",
-                figure(found.misfit),
-                "rms difference to the recording, rad or m",
+            SummaryRow::new("left unexplained", figure(found.misfit), "rms, rad or m").meaning(
+                "Root mean square difference of the best motion to the recording. Well above the noise it says that no weights \
+                 of these terms explain the recording.",
             ),
-            SummaryRow::new("noise of the recording", figure(found.noise), "estimated, rad or m"),
+            SummaryRow::new("noise of the recording", figure(found.noise), "rms, rad or m")
+                .meaning("Estimated from a spline through the recording that no cost constrains."),
         ])
         .collect();
     let explained = !found.unexplained();

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use leastaction::integrator::maximal::ContactSwitch;
 use leastaction::integrator::minimal::{Coordinates, Linearization, Minimal, MinimalOptions};
 use leastaction::integrator::{Input, Integrator, LinearizedStep, Method, StepLinearization};
 use leastaction::io::{NamedArray, write_atomically, write_npz};
 use leastaction::mechanism::{Mechanism, Parameter, State};
-use leastaction_study::choice::{Choice, ContactMode};
+use leastaction_study::choice::Choice;
 use leastaction_study::failure::{DONE, Failure};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::inputs::Inputs;
@@ -27,10 +28,13 @@ pub(crate) const VERB: Verb = Verb {
 With loops or rolling (maximal integrator) they are a free subset that the other coordinates follow.
 --parameters adds C, the derivative by numbers of the model: mass, com, inertia, damping, stiffness, friction, alone or as
 mass.BODY, com.BODY.x, inertia.BODY.xy, damping.JOINT.
+Where surfaces touch the derivative is that of the contacts as they are; --relaxed takes that of a relaxed step, which sees contacts
+before they touch.
 
 Examples:
   leastaction linearize @chain/10 --at state.json --step 0.01
   leastaction linearize @four-bar --step 0.01
+  leastaction linearize slope-block.json --relaxed 0.01
   leastaction linearize @chain/3 --parameters mass,com.link0
   leastaction linearize robot.urdf --coordinates qp --out derivative.npz",
     fields: &[
@@ -47,7 +51,7 @@ Examples:
         Field::flag("parameters", "NAME,…", Kind::Text, "Parameters of the model to differentiate by as well"),
         Field::flag("out", "FILE", Kind::Path, "File of the result, .json or .npz [default: JSON on the screen]"),
     ],
-    groups: &[Group::Step, Group::Start, Group::From, Group::Input, Group::Read, Group::Change],
+    groups: &[Group::Step, Group::Derivative, Group::Start, Group::From, Group::Input, Group::Read, Group::Change],
     verbs: &[],
     run,
 };
@@ -79,11 +83,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         settings.step = settings.step.or(Some(case.step));
     }
     printer.warnings(given.model(), &model.reading.diagnostics);
-    if settings.contact.is_none() && !built.contacts().is_empty() {
-        settings.contact = Some(ContactMode::Off);
-        printer.note("the derivative is that of the model without contact");
-    }
     let served = serve::prepare(&model, built, &settings)?;
+    served.notes.iter().for_each(|note| printer.note(note));
+    let touches = !served.mechanism.contacts().is_empty();
+    if settings.relaxed.is_some() && !touches {
+        return Err(Failure::new("nothing of the model touches, so there is nothing to relax")
+            .help("leave `--relaxed` out, or let surfaces touch with `--contact on`"));
+    }
     let step = settings.step.unwrap_or(DEFAULT_STEP);
     let hash = model::hash(&model.description);
     let start::Start { state, notes, .. } = start::resolve(&served.mechanism, &settings, step, Some(&hash))?;
@@ -118,7 +124,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
                 .help("leave `--integrator` out, or give `minimal` or `maximal`"));
         }
     };
-    deliver(&served.mechanism, &slope, step, given.path("out"), printer)
+    for switch in &slope.switches {
+        printer.note(format!(
+            "{} is within {:.0e} of opening, closing, sticking or slipping: the derivative is that of one side",
+            switch.0, switch.1
+        ));
+    }
+    deliver(&served.mechanism, &slope, step, settings.relaxed, given.path("out"), printer)
 }
 
 /// A derivative with its names.
@@ -132,6 +144,9 @@ struct Slope {
     matrix: Vec<f64>,
     /// `C` by rows.
     by_parameters: Vec<f64>,
+    /// Contacts near a switch, by name, with their distance from it; none without contact.
+    switches: Vec<(String, f64)>,
+    touches: bool,
 }
 
 fn parameter_names(mechanism: &Mechanism, parameters: &[Parameter]) -> Vec<String> {
@@ -179,6 +194,8 @@ fn of_minimal(
         parameters: parameter_names(mechanism, parameters),
         matrix: slope.matrix,
         by_parameters: slope.by_parameters,
+        switches: Vec::new(),
+        touches: false,
     })
 }
 
@@ -222,7 +239,19 @@ fn of_maximal(
         parameters: parameter_names(mechanism, parameters),
         matrix: slope.matrix,
         by_parameters: slope.by_parameters,
+        switches: memory.contact_switches().iter().map(|s| named(mechanism, s)).collect(),
+        touches: !mechanism.contacts().is_empty(),
     })
+}
+
+/// A contact near a switch: its surfaces or its coordinate, and the distance with its unit left out.
+fn named(mechanism: &Mechanism, switch: &ContactSwitch) -> (String, f64) {
+    let surfaces = switch.contact.and_then(|k| mechanism.contacts().get(k)).map(|contact| {
+        let [a, b] = &mechanism.contact_pairs()[contact.pair];
+        format!("contact {a} on {b}")
+    });
+    let coordinate = switch.coordinate.map(|v| format!("joint {}", mechanism.v_labels()[v]));
+    (surfaces.or(coordinate).unwrap_or_default(), switch.distance)
 }
 
 /// Names of the states: tangents, then velocities or momenta.
@@ -237,6 +266,7 @@ fn deliver(
     mechanism: &Mechanism,
     slope: &Slope,
     step: f64,
+    relaxed: Option<f64>,
     out: Option<&Path>,
     printer: &mut Printer,
 ) -> Result<u8, Failure> {
@@ -260,6 +290,14 @@ fn deliver(
     if np > 0 {
         object["columns"]["C"] = json!(slope.parameters);
         object["C"] = slope.by_parameters.chunks_exact(np).map(<[f64]>::to_vec).collect();
+    }
+    if slope.touches {
+        let switches: Vec<Value> =
+            slope.switches.iter().map(|(name, x)| json!({ "what": name, "distance": x })).collect();
+        object["contact"] = match relaxed {
+            Some(speed) => json!({ "derivative": "relaxed", "speed": speed }),
+            None => json!({ "derivative": "exact", "near_a_switch": switches }),
+        };
     }
     let Some(path) = out else {
         printer.object(&object);

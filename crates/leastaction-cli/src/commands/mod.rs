@@ -15,6 +15,7 @@ mod motion;
 mod optimize;
 mod resume;
 mod simulate;
+mod sweep;
 
 pub(crate) use simulate::welcome;
 
@@ -23,6 +24,7 @@ use crate::verb::Verb;
 /// In the order of the help.
 pub(crate) const VERBS: &[Verb] = &[
     simulate::VERB,
+    sweep::VERB,
     resume::VERB,
     check::VERB,
     info::VERB,

@@ -5,15 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use leastaction::optimize::{
-    ControlPoints, InverseOptions, InverseSolution, OptimizeError, Solution, SolveStatus, TaskKind,
-    Transcription, Wish, infer, solve,
+    InverseOptions, InverseSolution, Progress, Solution, SolveStatus, TaskKind, Transcription, Wish, infer,
 };
 use leastaction_study::digits::figure;
 use leastaction_study::failure::{CHECK_FAILED, COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
 use leastaction_study::problem::results::{self, Page};
-use leastaction_study::problem::{self, ProblemFile, solution_file};
+use leastaction_study::problem::{self, ProblemFile, durations, solution_file};
 use leastaction_study::report::SummaryRow;
 use serde_json::{Value, json};
 
@@ -89,35 +88,21 @@ fn one(
     }
     let begin = Instant::now();
     let weights = file.weights();
-    let mut tr =
-        Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
     let start = match given.path("start").or(file.start.as_deref()) {
         Some(path) => Some(solution_file::read(path, file)?),
         None => None,
     };
     let mut trace = Vec::new();
-    let mut note = |line| {
+    let mut observe = |p: &Progress| {
         if given.switch("trace") {
-            trace.push(line);
+            trace.push(format!(
+                "{:>4}  objective {:<18.12e}  residual {:<9.2e}  violation {:<9.2e}  step {:.2e}",
+                p.iteration, p.objective, p.kkt, p.violation, p.step
+            ));
         }
+        if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
     };
-    file.options.time_weight = file.time_weight;
-    let solution = match staged(file, &mut tr, &weights, start.clone(), stop, &mut note) {
-        // Where the duration can't be one of the unknowns it is found around them.
-        Err(Unsolved::DurationNotFree) => {
-            file.options.time_weight = None;
-            let weight = file.time_weight.unwrap_or(0.0);
-            best_duration(file, &weights, weight, stop)?;
-            tr = Transcription::with_jets(&file.mechanism, &file.problem)
-                .map_err(|e| Failure::from_error(&e))?;
-            staged(file, &mut tr, &weights, start, stop, &mut note)
-        }
-        other => other,
-    }
-    .map_err(Failure::from)?;
-    if file.time_weight.is_some() {
-        file.problem = file.problem.stretched(solution.duration);
-    }
+    let solution = durations::solve(file, &weights, start, &mut observe)?;
     let file = &*file;
     let seconds = begin.elapsed().as_secs_f64();
     for line in trace {
@@ -134,6 +119,8 @@ fn one(
     let recovered = if given.switch("infer") {
         // Through the file: nothing but the motion reaches the inverse problem.
         let theta = solution_file::read(&solution_path, file)?;
+        let mut tr =
+            Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
         let found = infer(&mut tr, &theta, &InverseOptions::default());
         recover(file, &found, &weights, &mut value, printer)
     } else {
@@ -147,48 +134,6 @@ fn one(
         _ => COULD_NOT_RUN,
     };
     Ok((value, code))
-}
-
-/// Finds the duration that costs least, `Σ w c + weight T`, by golden sections from a quarter to four times the given one; times of
-/// constraints and via points move with it.
-fn best_duration(
-    file: &mut ProblemFile,
-    weights: &[f64],
-    weight: f64,
-    stop: &AtomicBool,
-) -> Result<(), Failure> {
-    let given = file.problem.clone();
-    let mut start: Option<ControlPoints> = None;
-    let mut cost = |log: f64, file: &mut ProblemFile| -> Result<f64, Failure> {
-        file.problem = given.stretched(given.duration * log.exp());
-        let mut tr =
-            Transcription::with_jets(&file.mechanism, &file.problem).map_err(|e| Failure::from_error(&e))?;
-        let solution =
-            staged(file, &mut tr, weights, start.clone(), stop, &mut |_| {}).map_err(Failure::from)?;
-        if !matches!(solution.status, SolveStatus::Solved | SolveStatus::AlmostSolved) {
-            return Ok(f64::INFINITY);
-        }
-        let total = solution.objective + weight * file.problem.duration;
-        start = Some(ControlPoints::new(solution.theta.high));
-        Ok(total)
-    };
-    let (mut low, mut high) = (-(4f64.ln()), 4f64.ln());
-    let golden = 0.5 * (5f64.sqrt() - 1.0);
-    let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
-    let (mut fa, mut fb) = (cost(a, file)?, cost(b, file)?);
-    while high - low > 1e-7 && !stop.load(Ordering::Relaxed) {
-        if fa <= fb {
-            (high, b, fb) = (b, a, fa);
-            a = high - golden * (high - low);
-            fa = cost(a, file)?;
-        } else {
-            (low, a, fa) = (a, b, fb);
-            b = low + golden * (high - low);
-            fb = cost(b, file)?;
-        }
-    }
-    file.problem = given.stretched(given.duration * (0.5 * (low + high)).exp());
-    Ok(())
 }
 
 /// Says whether the weights came back; true if they did, or if they are among those that explain the motion equally well.
@@ -228,61 +173,6 @@ fn recover(
     recovered
 }
 
-/// Why a solve could not begin.
-enum Unsolved {
-    DurationNotFree,
-    Other(OptimizeError),
-}
-
-impl From<Unsolved> for Failure {
-    fn from(error: Unsolved) -> Self {
-        match error {
-            Unsolved::DurationNotFree => Self::from_error(&OptimizeError::DurationNotFree),
-            Unsolved::Other(error) => Self::from_error(&error),
-        }
-    }
-}
-
-/// Solves, first without the terms that the file leaves out at first.
-fn staged(
-    file: &ProblemFile,
-    tr: &mut Transcription,
-    weights: &[f64],
-    start: Option<ControlPoints>,
-    stop: &AtomicBool,
-    trace: &mut dyn FnMut(String),
-) -> Result<Solution, Unsolved> {
-    let mut observe = |p: &leastaction::optimize::Progress| {
-        trace(format!(
-            "{:>4}  objective {:<18.12e}  residual {:<9.2e}  violation {:<9.2e}  step {:.2e}",
-            p.iteration, p.objective, p.kkt, p.violation, p.step
-        ));
-        if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
-    };
-    let failed = |error: OptimizeError| match error {
-        OptimizeError::DurationNotFree => Unsolved::DurationNotFree,
-        error => Unsolved::Other(error),
-    };
-    let mut start = start;
-    let (mut iterations, mut history) = (0, Vec::new());
-    if start.is_none() && !file.leave_out_first.is_empty() {
-        let mut fewer = weights.to_vec();
-        file.leave_out_first.iter().for_each(|t| fewer[*t] = 0.0);
-        if fewer.iter().any(|w| *w > 0.0) {
-            let first = solve(tr, &fewer, None, &file.options, &mut observe).map_err(failed)?;
-            iterations = first.iterations;
-            history = first.history;
-            // The second stage looks for its own duration from that of the first.
-            start = Some(ControlPoints::new(first.theta.high));
-        }
-    }
-    let mut solution = solve(tr, weights, start.as_ref(), &file.options, &mut observe).map_err(failed)?;
-    solution.iterations += iterations;
-    history.append(&mut solution.history);
-    solution.history = history;
-    Ok(solution)
-}
-
 fn obstacle_line(file: &ProblemFile, solution: &Solution) -> Option<String> {
     let o = solution.obstacle?;
     let labels = file.mechanism.v_labels();
@@ -304,14 +194,19 @@ fn limits_line(file: &ProblemFile, solution: &Solution) -> String {
         1 => "1 acts".to_owned(),
         n => format!("{n} act"),
     };
+    format!("{act}; {}", kept(file, solution))
+}
+
+/// How well limits are kept.
+fn kept(file: &ProblemFile, solution: &Solution) -> String {
     let Some(worst) = solution.violated else {
-        return format!("{act}; kept at the samples and between them");
+        return "kept at the samples and between them".to_owned();
     };
     let unit = problem::limit_unit(&file.mechanism, worst.kind, worst.coordinate);
     let labels = file.mechanism.v_labels();
     let of = labels.get(worst.coordinate).map_or("?", String::as_str);
     format!(
-        "{act}; kept to {:.1e} {unit} at the samples and {:.1e} {unit} between them ({} of `{of}`)",
+        "kept to {:.1e} {unit} at the samples and {:.1e} {unit} between them ({} of `{of}`)",
         solution.violation,
         solution.violation_between,
         worst.kind.name()
@@ -343,6 +238,10 @@ fn say(
     }
     if file.time_weight.is_some() {
         printer.line(format!("  duration       {:.9} s, the one that costs least", file.problem.duration));
+    }
+    if !file.phases.is_empty() {
+        let each = file.phases.iter().map(|phase| format!("{} {:.6} s", phase.name, phase.duration));
+        printer.line(format!("  phases         {}", each.collect::<Vec<_>>().join(", ")));
     }
     for (task, constraint) in solution.tasks.iter().zip(&file.problem.tasks) {
         let clear =
@@ -380,38 +279,50 @@ fn outcome(status: SolveStatus) -> &'static str {
 }
 
 fn page(file: &ProblemFile, solution: &Solution, weights: &[f64], seconds: f64) -> Page {
+    let (word, words) = (outcome(solution.status), solution.status.describe());
     let mut summary = vec![
-        SummaryRow::new("outcome", outcome(solution.status), solution.status.describe()),
-        SummaryRow::new("cost", format!("{:.9}", solution.objective), "sum of all costs with their weights"),
-        SummaryRow::new(
-            "optimal to",
-            format!("{:.1e}", solution.kkt_residual),
-            "largest entry of the gradient left, relative",
+        SummaryRow::new("outcome", word, if word == words { "" } else { words }),
+        SummaryRow::new("cost", figure(solution.objective), "all terms with their weights")
+            .meaning("The sum of the terms below, each times its weight. No motion nearby costs less."),
+        SummaryRow::new("how optimal", format!("{:.1e}", solution.kkt_residual), "0 would be exact").meaning(
+            "The largest entry of the gradient of the Lagrangian (the KKT residual), against the largest entry of the gradient of a \
+             single term.",
         ),
-        SummaryRow::new("iterations", solution.iterations.to_string(), format!("{:.1} ms", 1e3 * seconds)),
+        SummaryRow::new("steps of the search", solution.iterations.to_string(), format!("{:.1} ms", 1e3 * seconds)),
     ];
     for ((term, w), c) in file.problem.terms.iter().zip(weights).zip(&solution.term_costs) {
-        summary.push(SummaryRow::new(
-            format!("cost of {}", term.name),
-            format!("{c:.6}"),
-            format!("weight {w:.6}"),
-        ));
+        let label = format!("cost of {}", term.name.replace('_', " "));
+        summary.push(
+            SummaryRow::new(label, figure(*c), format!("times its weight, {w}"))
+                .meaning("Half the mean over the motion of the squares of what this term measures."),
+        );
     }
     if !file.problem.limits.is_empty() {
-        summary.push(SummaryRow::new(
-            "limits that act",
-            solution.active.len().to_string(),
-            limits_line(file, solution),
-        ));
+        summary.push(
+            SummaryRow::new("limits that act", solution.active.len().to_string(), kept(file, solution)).meaning(
+                "A limit acts at a sample if moving it would change the cost: its multiplier is not zero.",
+            ),
+        );
     }
     if file.time_weight.is_some() {
         let note = "the one that costs least";
         summary.push(SummaryRow::new("duration", format!("{:.6} s", file.problem.duration), note));
     }
+    let mut begin = 0.0;
+    for phase in &file.phases {
+        let end = begin + phase.duration;
+        let note = format!("from {begin:.4} s to {end:.4} s");
+        summary.push(SummaryRow::new(
+            format!("phase {}", phase.name),
+            format!("{:.4} s", phase.duration),
+            note,
+        ));
+        begin = end;
+    }
     for (task, constraint) in solution.tasks.iter().zip(&file.problem.tasks) {
         let unit = if matches!(constraint.kind, TaskKind::Orientation { .. }) { "rad" } else { "m" };
         let (value, note) = if constraint.is_equality() {
-            (format!("{:.1e} {unit}", task.violation), "left to its goal")
+            (format!("{:.1e} {unit}", task.violation), "left to its goal, at most")
         } else {
             (format!("{} {unit}", figure(task.clearance)), "least room")
         };

@@ -7,18 +7,18 @@ use leastaction_study::failure::Failure;
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::{model, scenario, simulation};
 
-use super::simulate;
+use super::{simulate, sweep};
 use crate::printer::Printer;
 use crate::verb::{Given, Verb};
 
 pub(crate) const VERB: Verb = Verb {
     name: "resume",
-    about: "Go on with a run that was stopped, killed or ran out of room",
+    about: "Go on with a run or sweep that was stopped, killed or ran out of room",
     more: "The files come out byte for byte as those of a run that nothing stopped, but for its wall time.
 
 Example:
   leastaction resume leastaction-out/robot",
-    fields: &[Field::argument("DIR", Kind::Path, "Folder of the run")],
+    fields: &[Field::argument("DIR", Kind::Path, "Folder of the run or sweep")],
     groups: &[],
     verbs: &[],
     run,
@@ -26,6 +26,9 @@ Example:
 
 fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let named = given.path("DIR").unwrap_or(Path::new("."));
+    if named.join("sweep.json").is_file() {
+        return sweep::resume(named, printer);
+    }
     let checkpoint = Checkpoint::read(named)?;
     let folder = absolute(named)?;
     // Paths of the scenario, and so what the summary says of them, are those of the first command.

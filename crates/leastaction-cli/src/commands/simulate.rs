@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use leastaction_study::checkpoint::DurableRun;
 use leastaction_study::failure::{COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Assignment, Field, Kind};
+use leastaction_study::output::DEFAULT_FOLDER;
 use leastaction_study::run::{Finished, Outcome, Plan};
 use leastaction_study::settings::{Group, Settings};
 use leastaction_study::simulation::Prepared;
+use leastaction_study::sweep::{Asked, Sweep};
 use leastaction_study::{model, scenario, simulation, summary};
 
 use crate::interrupt::stop_flag;
@@ -33,6 +35,7 @@ pub(crate) const VERB: Verb = Verb {
         )
         .unless("scenario"),
         Field::flag("scenario", "FILE.toml", Kind::Path, "Scenario file; flags win over its keys"),
+        Field::flag("run", "N", Kind::Count(0, u64::MAX), "One run of a sweep file, or of the sweep.json of its folder, bit for bit"),
         Field::switch("print-config", "Print the scenario that these flags come to, and do nothing else"),
     ],
     groups: &[
@@ -58,6 +61,10 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         (Some(model), None) if is_scenario(model) => (None, Some(PathBuf::from(model))),
         (model, scenario) => (model.map(str::to_owned), scenario.map(Path::to_owned)),
     };
+    if let Some(run) = given.count("run") {
+        let path = scenario.or(model.map(PathBuf::from)).unwrap_or_default();
+        return one_of_many(&path, run, given, printer);
+    }
     let mut settings = Settings { model, ..given.settings() };
     if let Some(path) = scenario {
         settings = settings.over(scenario::load(&path)?);
@@ -67,6 +74,19 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         }
     }
     simulate(settings, given.switch("print-config"), printer)
+}
+
+/// One run of a sweep.
+fn one_of_many(path: &Path, run: u64, given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
+    let sweep = Sweep::load(path, Asked::default())?;
+    let flags = given.settings();
+    let folder = Path::new(DEFAULT_FOLDER).join(format!("{}-run-{run}", sweep.name));
+    let prepared =
+        sweep.prepare(run, |own| Settings { out: flags.out.clone().or(Some(folder)), ..flags.over(own) })?;
+    for (key, value) in sweep.draws(run) {
+        printer.note(format!("{key} = {value}"));
+    }
+    simulate_prepared(&prepared, given.switch("print-config"), printer)
 }
 
 /// Without a verb: something to look at, and what to try next.
@@ -94,6 +114,13 @@ fn simulate(settings: Settings, only_print: bool, printer: &mut Printer) -> Resu
     let name = settings.model.clone().unwrap_or_default();
     let (model, built) = model::load(&name, &settings.reading())?;
     let prepared = simulation::prepare(settings, model, built, simulation::Given::default())?;
+    if !only_print {
+        printer.warnings(&name, &prepared.model.reading.diagnostics);
+    }
+    simulate_prepared(&prepared, only_print, printer)
+}
+
+fn simulate_prepared(prepared: &Prepared, only_print: bool, printer: &mut Printer) -> Result<u8, Failure> {
     if only_print {
         if printer.is_json() {
             printer.object(&prepared.settings.to_json());
@@ -102,11 +129,10 @@ fn simulate(settings: Settings, only_print: bool, printer: &mut Printer) -> Resu
         }
         return Ok(DONE);
     }
-    printer.warnings(&name, &prepared.model.reading.diagnostics);
     let (plan, notes) = prepared.plan()?;
     notes.iter().for_each(|note| printer.note(note));
     let folder = prepared.begin(&plan)?;
-    go(&prepared, plan, folder, &prepared.folder(), printer)
+    go(prepared, plan, folder, &prepared.folder(), printer)
 }
 
 /// Takes the steps and puts the files in place.

@@ -33,8 +33,7 @@ fn torques_of_a_free_motion_are_zero() {
         assert!(worst < 1e-6 * gravity_torque, "{name}: {worst:e}");
     }
     let page = String::from_utf8(folder.read("csv/report.html")).unwrap();
-    for words in ["torque, time derivative 1", "Difference of the fit to the recording", "noise of q.joint1"]
-    {
+    for words in ["Rate of torque", "Difference of the fit to the recording", "noise of joint1"] {
         assert!(page.contains(words), "{words}");
     }
     let summary = folder.json("csv/motion.json");

@@ -111,3 +111,16 @@ fn endless_files_are_refused_with_the_limit() {
         assert!(stderr(&output).contains(limit), "{arguments}: {}", stderr(&output));
     }
 }
+
+/// A state whose energy can't be told is not a result.
+#[test]
+fn a_run_without_a_finite_energy_ends_with_an_error() {
+    let folder = Folder::new("no-energy");
+    let high = r#"{"schema": "leastaction/model/1", "name": "high", "bodies": [{"name": "b", "mass": 2, "inertia": [1, 1, 1, 0, 0, 0]}],
+      "joints": [{"name": "j", "type": "revolute", "parent": "world", "child": "b", "axis": [1, 0, 0],
+                  "parent_placement": {"p": [0, 0, 1e308]}}]}"#;
+    write(&folder, "high.json", high);
+    let run = folder.run("simulate high.json --duration 0.01 --no-report --out out");
+    assert_eq!(run.status.code(), Some(2), "{}", stderr(&run));
+    assert!(stderr(&run).contains("the energy is not finite"), "{}", stderr(&run));
+}

@@ -1,6 +1,6 @@
 //! Motors, servos and what acts of them.
 
-use super::support::Folder;
+use super::support::{Folder, here};
 use leastaction::io::read_trajectory_csv;
 use leastaction::trajectory::Trajectory;
 
@@ -128,6 +128,10 @@ fn energy_that_a_stop_takes_is_called_a_change() {
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     assert!(said.contains("energy change") && !said.contains("energy error"), "{said}");
     assert_eq!(folder.json("out/summary.json")["energy"]["conservative"], false);
+    let dice = here().join("../../../../models/dice.json").canonicalize().unwrap();
+    let said = folder.succeed(&format!("simulate {} --no-report --duration 0.2 --out dice", dice.display()));
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("energy change") && !said.contains("energy error"), "{said}");
 }
 
 /// Joints of a hand without mass are held, three massless hinges in a row get a little armature; both are said, and it runs.
@@ -159,4 +163,46 @@ fn links_that_nobody_gave_a_mass_do_not_stop_a_robot() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("1 joint moves no inertia; it is held at zero: `tilt`"), "{said}");
     assert!(said.contains("armatures of a thousandth of what they move are added to `yaw`"), "{said}");
+}
+
+#[test]
+fn a_driven_joint_moves_as_given_and_its_torque_is_a_column() {
+    let folder = Folder::new("drive");
+    // A crank at constant speed, and the same from a scenario file.
+    folder.succeed("simulate @slider-crank --drive crank_pivot=4 --duration 0.5 --out crank");
+    let table = csv(&folder, "crank");
+    let (t, q) = (table.column("t").unwrap(), table.column("q.crank_pivot").unwrap());
+    let torque = table.column("drive.crank_pivot").unwrap();
+    assert!(t.iter().zip(&q).all(|(t, q)| (q - 4.0 * t).abs() < 1e-11), "{q:?}");
+    assert!(
+        torque.iter().skip(1).all(|x| x.is_finite()) && torque.iter().any(|x| x.abs() > 0.1),
+        "{torque:?}"
+    );
+    let scenario = "model = \"@slider-crank\"\nduration = 0.5\ndrive = [\"crank_pivot=4\"]\n";
+    std::fs::write(folder.path().join("crank.toml"), scenario).unwrap();
+    folder.succeed("simulate crank.toml --out again --no-report");
+    assert_eq!(csv(&folder, "again").column("drive.crank_pivot").unwrap(), torque);
+    // Along a table, which a trajectory of ours is, too; a speed goes on from where the joint starts.
+    folder.succeed("simulate @chain/2 --duration 0.5 --out free --no-report");
+    let common = "simulate @chain/2 --duration 0.5 --no-report";
+    folder.succeed(&format!("{common} --drive joint0=free/trajectory.csv --out along"));
+    let (free, along) = (csv(&folder, "free"), csv(&folder, "along"));
+    let column = |table: &Trajectory, name: &str| table.column(name).unwrap();
+    let far = |name: &str| {
+        let pairs = column(&free, name).into_iter().zip(column(&along, name));
+        pairs.fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()))
+    };
+    assert!(far("q.joint0") < 1e-12 && far("q.joint1") < 1e-3, "{} {}", far("q.joint0"), far("q.joint1"));
+    folder.succeed(&format!("{common} --q joint1=0.4 --drive joint1=-1 --out speed"));
+    assert_eq!(column(&csv(&folder, "speed"), "q.joint1")[0], 0.4);
+    for (arguments, words) in [
+        ("--drive jont1=2", "`jont1`"),
+        ("--drive joint1", "does not say how"),
+        ("--drive joint1=nowhere.csv", "nowhere.csv"),
+        ("--drive joint1=2 --integrator rk4", "moves as given"),
+    ] {
+        let output = folder.run(&format!("{common} {arguments} --out wrong"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(words), "{arguments}: {said}");
+    }
 }

@@ -1,6 +1,6 @@
 //! `linearize`: what it computes, names and refuses.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Folder;
 
@@ -158,4 +158,34 @@ fn parameters_of_the_model_are_further_columns_by_name() {
     let refused = folder.run("linearize @chain/2 --parameters mas.link0");
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && error.contains("`mass.link0`"), "{error}");
+}
+
+#[test]
+fn contact_is_in_the_derivative_and_may_be_relaxed() {
+    let folder = Folder::new("linearize-contact");
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/slope-block.json");
+    let exact = printed(&folder, &format!("linearize {model} --step 0.01"));
+    assert_eq!(exact["contact"]["derivative"], "exact");
+    // Stuck: whatever the velocity was, it is gone.
+    let a = matrix(&exact["A"]);
+    assert!(a[6..].iter().all(|row| row[6..].iter().all(|x| x.abs() < 1e-9)), "{a:?}");
+    let relaxed = printed(&folder, &format!("linearize {model} --step 0.01 --relaxed"));
+    assert_eq!(
+        (&relaxed["contact"]["derivative"], &relaxed["contact"]["speed"]),
+        (&json!("relaxed"), &json!(0.01))
+    );
+    let near = matrix(&printed(&folder, &format!("linearize {model} --step 0.01 --relaxed 1e-4"))["A"]);
+    let distance = |b: &[Vec<f64>]| {
+        a[6..]
+            .iter()
+            .zip(&b[6..])
+            .flat_map(|(a, b)| a[6..].iter().zip(&b[6..]))
+            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
+    };
+    assert!(
+        distance(&near) < 0.1 * distance(&matrix(&relaxed["A"])),
+        "a slower path is nearer to the exact law"
+    );
+    let refused = folder.run("linearize cart.json --relaxed");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing to relax"));
 }

@@ -13,6 +13,8 @@ mod outputs;
 mod recordings;
 mod reference;
 mod refusals;
+mod same_bits;
 mod snapshots;
 mod support;
 mod survival;
+mod sweeps;

@@ -6,6 +6,7 @@
 
 mod acceleration_loop;
 mod check;
+mod contact_scenes;
 mod dense;
 mod figure;
 mod heun;
@@ -35,11 +36,15 @@ mod ishigaki_6;
 mod ishigaki_7;
 mod jacobians;
 mod ours_agreement;
+mod ours_contact_impact;
+mod ours_contact_order;
+mod ours_contact_stick;
 mod ours_energy;
 mod ours_jerk_cost;
 mod ours_loop_gap;
 mod ours_loop_order;
 mod ours_subjects;
+mod ours_sweep;
 mod ours_weights;
 mod ours_work_precision;
 

@@ -3,7 +3,7 @@
 use super::Experiment;
 
 /// Those that time: they run alone, the others two at a time.
-pub(crate) const TIMED: [&str; 11] = [
+pub(crate) const TIMED: [&str; 12] = [
     "bruedigam-4c",
     "bruedigam-5a",
     "bruedigam-5b",
@@ -14,6 +14,7 @@ pub(crate) const TIMED: [&str; 11] = [
     "ishigaki-table7",
     "ours-jerk-cost",
     "ours-loop-order",
+    "ours-sweep",
     "ours-work-precision",
 ];
 
@@ -46,9 +47,13 @@ experiments! {
     ours_work_precision::EXPERIMENT,
     ours_loop_gap::EXPERIMENT,
     ours_loop_order::EXPERIMENT,
+    ours_contact_stick::EXPERIMENT,
+    ours_contact_impact::EXPERIMENT,
+    ours_contact_order::EXPERIMENT,
     ours_agreement::EXPERIMENT,
     ours_jerk_cost::EXPERIMENT,
     ours_energy::EXPERIMENT,
     ours_weights::EXPERIMENT,
     ours_subjects::EXPERIMENT,
+    ours_sweep::EXPERIMENT,
 }

@@ -24,6 +24,10 @@ pub struct ControlFile {
     pub motors: Vec<String>,
     /// What was left out, in sentences.
     pub ignored: Vec<String>,
+    /// What is worth knowing about the model.
+    pub notes: Vec<String>,
+    /// Smoothing speed of derivatives through contact, m/s.
+    pub relaxed: Option<f64>,
     /// The engine.
     pub method: Method,
     /// Order of a step.
@@ -73,6 +77,11 @@ pub struct GuessDraft {
 }
 
 impl ControlFile {
+    /// Whether surfaces touch.
+    pub fn touches(&self) -> bool {
+        !self.mechanism.contacts().is_empty()
+    }
+
     /// The terms, with the inputs that hold the goal filled in.
     pub fn terms(&self, hold: Option<&[f64]>) -> Vec<ControlTerm> {
         self.terms

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use leastaction::integrator::Method;
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::control_file::ControlFile;
 use super::control_solve::{ControlOutcome, Found, at_limit, median_time, outcome, replay_method, verdict};
+use crate::digits::figure;
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
@@ -112,43 +114,55 @@ fn convergence(found: &Found) -> Plot {
 
 fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
     let s = &found.solution;
-    let method = replay_method(file).name();
+    let method =
+        if replay_method(file) == Method::Rk4 { "Runge–Kutta" } else { replay_method(file).name() };
     let distance = |(q, v): (f64, f64)| format!("{q:.1e}, {v:.1e}");
+    let far = "The largest difference of a position (rad or m), then of a velocity (rad/s or m/s).";
+    let (word, words) = (outcome(file, found).name(), verdict(file, found));
     let mut rows = vec![
-        SummaryRow::new("outcome", outcome(file, found).name(), verdict(file, found)),
-        SummaryRow::new("cost", format!("{:.9}", s.objective), "sum of all terms"),
-        SummaryRow::new(
-            "optimal to",
-            format!("{:.1e}", s.residual),
-            "root of the relative decrease of the cost that is left",
+        SummaryRow::new("outcome", word, if word == words { String::new() } else { words }),
+        SummaryRow::new("cost", figure(s.objective), "sum of all terms"),
+        SummaryRow::new("how optimal", format!("{:.1e}", s.residual), "0 would be exact").meaning(
+            "Root of the decrease of the cost that the next step of the search promises, relative to the cost.",
         ),
         SummaryRow::new(
-            "iterations",
+            "steps of the search",
             s.iterations.to_string(),
             format!("{:.0} ms, median {:.2} ms each", 1e3 * found.seconds, 1e3 * median_time(found)),
         ),
-        SummaryRow::new(
-            "plan ends, from its goal",
-            distance(found.planned),
-            "largest position (rad, m) and velocity (rad/s, m/s)",
-        ),
+        SummaryRow::new("the plan ends, from its goal", distance(found.planned), "position, velocity").meaning(far),
     ];
+    let replay = format!(
+        "{far} The inputs are replayed by another integrator ({method}) at a tenth of the step, which shows whether the plan depends on \
+         the one it was made with."
+    );
     if let Some(near) = &found.feedback {
-        let note = format!("{method} at a tenth of the step, with feedback");
-        rows.push(SummaryRow::new(
-            "replay ends, from its goal",
-            distance((near.position, near.velocity)),
-            note.clone(),
-        ));
-        rows.push(SummaryRow::new("farthest in 5 s more", distance(near.worst_after), note));
+        rows.push(
+            SummaryRow::new(
+                "the replay ends, from its goal",
+                distance((near.position, near.velocity)),
+                format!("{method}, with feedback"),
+            )
+            .meaning(replay.clone()),
+        );
+        rows.push(
+            SummaryRow::new(
+                "farthest in 5 s more",
+                distance(near.worst_after),
+                format!("{method}, with feedback"),
+            )
+            .meaning("How far the regulator lets the mechanism go from its goal while it holds it there."),
+        );
     }
     if let Some(near) = &found.open_loop {
-        let note = format!("{method} at a tenth of the step, the same inputs without feedback");
-        rows.push(SummaryRow::new(
-            "without feedback, from its goal",
-            distance((near.position, near.velocity)),
-            note,
-        ));
+        rows.push(
+            SummaryRow::new(
+                "without feedback, from its goal",
+                distance((near.position, near.velocity)),
+                format!("{method}, the same inputs"),
+            )
+            .meaning(replay),
+        );
     }
     if file.has_limits() {
         let note = format!("of {}", file.steps);
@@ -159,14 +173,17 @@ fn summary(file: &ControlFile, found: &Found) -> Vec<SummaryRow> {
         ));
     }
     if let Ok(hold) = &found.hold {
-        rows.push(SummaryRow::new(
-            "held at its goal",
-            format!("× {:.4} per step", hold.riccati.radius),
-            format!(
-                "how fast a small push is gone; residual of the Riccati equation {:.1e}",
+        rows.push(
+            SummaryRow::new(
+                "held at its goal",
+                format!("× {:.4} per step", hold.riccati.radius),
+                "how fast a small push is gone",
+            )
+            .meaning(format!(
+                "Spectral radius of the linearised motion under the regulator; its gain solves the Riccati equation to {:.1e}.",
                 hold.riccati.residual
-            ),
-        ));
+            )),
+        );
     }
     rows
 }
@@ -179,6 +196,7 @@ fn warnings(file: &ControlFile, found: &Found) -> Vec<String> {
     if let Err(error) = &found.hold {
         out.push(format!("nothing holds the end: {error}"));
     }
+    out.extend(file.notes.iter().cloned());
     out.extend(file.ignored.iter().map(|element| format!("ignored: {element}")));
     out
 }

@@ -7,6 +7,7 @@ use leastaction::control::{
     POLICY_SCHEMA, Path as Motion, Plant, Policy, PolicyEnd, Regulator, equilibrium_input, regulate,
     solve_control, track,
 };
+use leastaction::integrator::maximal::{ContactDerivative, Maximal};
 use leastaction::integrator::{Method, MethodOptions};
 use leastaction::mechanism::State;
 use leastaction::optimize::{SolveStatus, Wish};
@@ -17,7 +18,7 @@ use crate::failure::{CHECK_FAILED, COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use crate::policy::{self, HOLD_SECONDS, Nearness};
 
 /// A plan that ends farther from its goal than this, in rad, m, rad/s or m/s, has not reached it.
-const FAR: f64 = 0.5;
+const FAR: f64 = 0.05;
 
 /// A replay that stays within this of its goal, in rad, m, rad/s or m/s, reaches and holds it.
 const NEAR: f64 = 2e-2;
@@ -144,7 +145,11 @@ pub fn solve(
         return solve_on(file, &mut plant, observe);
     }
     refuse_for_loops(file)?;
-    let mut plant = MaximalPlant::new(&file.mechanism, file.step).map_err(fail)?;
+    let mut engine = Maximal::default();
+    if file.touches() {
+        engine.contact_derivative = ContactDerivative::Relaxed { speed: file.relaxed };
+    }
+    let mut plant = MaximalPlant::with_engine(&file.mechanism, engine, file.step).map_err(fail)?;
     solve_on(file, &mut plant, observe)
 }
 
@@ -374,6 +379,15 @@ pub fn at_limit(file: &ControlFile, path: &Motion) -> usize {
         .count()
 }
 
+/// One word for machines: that of the search where its goal is reached, else what became of the goal.
+fn status(file: &ControlFile, found: &Found) -> String {
+    match outcome(file, found) {
+        ControlOutcome::Missed => "Missed".into(),
+        ControlOutcome::Reached => "Reached".into(),
+        _ => format!("{:?}", found.solution.status),
+    }
+}
+
 /// For machines: everything that was found.
 pub fn to_json(file: &ControlFile, found: &Found) -> Value {
     let s = &found.solution;
@@ -381,7 +395,7 @@ pub fn to_json(file: &ControlFile, found: &Found) -> Value {
         "schema": "leastaction/control-solution/1",
         "problem": file.name,
         "model": file.mechanism.name(),
-        "status": format!("{:?}", s.status),
+        "status": status(file, found),
         "outcome": outcome(file, found).name(),
         "verdict": verdict(file, found),
         "iterations": s.iterations,
@@ -415,6 +429,7 @@ pub fn to_json(file: &ControlFile, found: &Found) -> Value {
             Err(error) => json!({"none": error.to_string()}),
         },
         "ignored": file.ignored,
+        "contact": file.touches().then(|| json!({ "derivative": "relaxed", "speed": file.relaxed })),
         "inputs": (0..s.path.steps()).map(|k| json!(s.path.u(k))).collect::<Vec<_>>(),
         "history": s.history.iter().zip(&found.times).map(|(p, t)| json!({
             "iteration": p.iteration,

@@ -7,9 +7,11 @@ pub mod control_file;
 mod control_reader;
 pub mod control_results;
 pub mod control_solve;
+pub mod durations;
 mod reader;
 mod reader_errors;
 mod reader_limits;
+mod reader_phases;
 mod reader_tasks;
 mod reader_terms;
 pub mod results;
@@ -40,7 +42,9 @@ pub struct ProblemFile {
     pub has_weights: bool,
     /// Terms that the first stage of a continuation leaves out.
     pub leave_out_first: Vec<usize>,
-    /// Weight of the duration, if that is free.
+    /// Its parts, one after the other; none if empty.
+    pub phases: Vec<Phase>,
+    /// Weight of the duration, if that is free, and those of the phases with it.
     pub time_weight: Option<f64>,
     /// Solution file to start from.
     pub start: Option<PathBuf>,
@@ -48,6 +52,15 @@ pub struct ProblemFile {
     pub options: SolveOptions,
     /// The text of the file, for the report.
     pub text: String,
+}
+
+/// A part of a motion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Its name in the file.
+    pub name: String,
+    /// How long it takes, in seconds.
+    pub duration: f64,
 }
 
 impl ProblemFile {
@@ -84,15 +97,19 @@ pub fn limit_unit(mechanism: &Mechanism, kind: LimitKind, coordinate: usize) -> 
 /// What is fixed at the ends of a motion, in words.
 pub fn ends(problem: &MotionProblem) -> String {
     const WORDS: [&str; 4] = ["position", "velocity", "acceleration", "jerk"];
+    // Where the configuration is free, what is fixed beside it stands in via points.
+    let at_end = |order: usize| problem.via.iter().any(|via| via.t == problem.duration && via.order == order);
     let say = |state: &BoundaryState| {
         let fixed = state.derivatives.len().min(WORDS.len());
-        let list = |words: &[&str]| words.join(", ");
-        let free = WORDS.get(fixed).map_or(String::new(), |word| format!("; {word} free"));
         if fixed == 0 {
-            "configuration free".to_owned()
-        } else {
-            format!("{} fixed{free}", list(&WORDS[..fixed]))
+            let others: Vec<&str> = (1..WORDS.len()).filter(|d| at_end(*d)).map(|d| WORDS[d]).collect();
+            return match others.len() {
+                0 => "configuration free".to_owned(),
+                _ => format!("configuration free; {} fixed", others.join(", ")),
+            };
         }
+        let free = WORDS.get(fixed).map_or(String::new(), |word| format!("; {word} free"));
+        format!("{} fixed{free}", WORDS[..fixed].join(", "))
     };
     let (start, end) = (say(&problem.start), say(&problem.end));
     if start == end { format!("{start}, at both ends") } else { format!("start: {start}. End: {end}") }
@@ -141,6 +158,7 @@ fn load_golden(path: &Path, text: String) -> Result<ProblemFile, Failure> {
         problem,
         has_weights: true,
         leave_out_first,
+        phases: Vec::new(),
         time_weight: None,
         start: None,
         options: SolveOptions::default(),

@@ -8,19 +8,20 @@ use leastaction::mechanism::{BodyId, Mechanism, ModelDescription};
 use leastaction::optimize::{BoundaryState, MotionProblem, Sampling, SolveOptions, Transcription, ViaPoint};
 use toml::de::{DeTable, DeValue};
 
-use super::ProblemFile;
 use super::reader_terms::Waypoints;
+use super::{Phase, ProblemFile};
 use crate::failure::{Failure, suggestion};
 use crate::model;
 use crate::values::{Entry, Values, number};
 
-const TOP: [&str; 13] = [
+const TOP: [&str; 14] = [
     "schema",
     "name",
     "model",
     "gravity",
     "with",
     "trajectory",
+    "phases",
     "start",
     "end",
     "terms",
@@ -56,6 +57,8 @@ pub(super) fn read(
         waypoints: Vec::new(),
         postures: Vec::new(),
         time_weight: None,
+        phases: Vec::new(),
+        rests: Vec::new(),
         free_end: Vec::new(),
     };
     let done = reader.top(table.get_ref(), path, text, &load)?;
@@ -75,7 +78,10 @@ pub(super) struct Reader {
     pub(super) waypoints: Vec<Waypoints>,
     /// Postures of regularisation terms (by index), which need the number of control points.
     pub(super) postures: Vec<(usize, Option<Vec<f64>>)>,
-    time_weight: Option<f64>,
+    pub(super) time_weight: Option<f64>,
+    pub(super) phases: Vec<Phase>,
+    /// Phases that end at rest.
+    pub(super) rests: Vec<usize>,
     /// Velocity, acceleration, … of an end whose configuration is free.
     free_end: Vec<Option<Vec<f64>>>,
 }
@@ -156,6 +162,7 @@ impl Reader {
             problem,
             has_weights: self.has_weights,
             leave_out_first,
+            phases: std::mem::take(&mut self.phases),
             time_weight: self.time_weight,
             start: start.map(|p: PathBuf| folder.join(p)),
             options,
@@ -177,6 +184,18 @@ impl Reader {
             passive: false,
             tasks: Vec::new(),
         };
+        // Times are told by duration and phases: those come first.
+        let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
+        if let Some(entry) = find("phases") {
+            self.places.insert("phases".into(), entry.0.span());
+            self.phases(entry);
+        }
+        if let Some(entry) = find("trajectory") {
+            self.trajectory(entry, &mut problem);
+        }
+        if !self.phases.is_empty() {
+            self.sum_of_phases(&mut problem);
+        }
         let has_goals = table.iter().any(|(k, _)| k.get_ref() == "constraints");
         for key in ["trajectory", "start", "end", "terms"] {
             if key == "end" && has_goals {
@@ -195,12 +214,11 @@ impl Reader {
         for entry in table {
             self.places.insert(entry.0.get_ref().to_string(), entry.0.span());
             match entry.0.get_ref().as_ref() {
-                "trajectory" => self.trajectory(entry, &mut problem),
                 "start" => problem.start = self.state(entry, mechanism),
                 "end" => problem.end = self.state(entry, mechanism),
                 "terms" => {
                     for (i, (table, span)) in self.values.tables(entry).into_iter().enumerate() {
-                        if let Some(term) = self.term(table, span, i, mechanism) {
+                        if let Some(term) = self.term(table, span, i, problem.duration, mechanism) {
                             problem.terms.push(term);
                         }
                     }
@@ -236,6 +254,7 @@ impl Reader {
                 self.task(table, span, mechanism, &mut problem);
             }
         }
+        self.rest_between_phases(&mut problem, mechanism);
         if problem.end.derivatives.is_empty() && !problem.tasks.is_empty() {
             self.rest_at_a_free_end(&mut problem, mechanism);
         }
@@ -299,7 +318,7 @@ impl Reader {
                 _ => self.values.unknown(entry.0, &TRAJECTORY),
             }
         }
-        if !has_duration {
+        if !has_duration && self.phases.is_empty() {
             self.values.problem(
                 entry.0.span(),
                 "key `duration`",

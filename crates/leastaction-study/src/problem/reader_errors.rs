@@ -31,6 +31,12 @@ impl Reader {
                 error.to_string(),
                 format!("give {needed} or more"),
             ),
+            OptimizeError::TermOutside { term: name, .. } => (
+                format!("term {}", term(name)),
+                "key `during`",
+                error.to_string(),
+                "give [from, to] inside the motion, long enough to hold a sample".into(),
+            ),
             OptimizeError::TaskOutside { .. } => (
                 "constraints".into(),
                 "constraint",

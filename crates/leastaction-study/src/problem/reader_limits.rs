@@ -140,7 +140,7 @@ impl Reader {
         self.places.insert("via".into(), t.1.span());
         let order = find("order").and_then(|entry| self.values.count(entry, 0)).unwrap_or(0);
         let (Some(t), Some(name), Some(value)) =
-            (self.values.number(t), self.values.text(joint), self.values.number(value))
+            (self.moment(t, problem.duration), self.values.text(joint), self.values.number(value))
         else {
             return;
         };

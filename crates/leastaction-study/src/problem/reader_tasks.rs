@@ -5,11 +5,11 @@ use std::ops::Range;
 use leastaction::mechanism::Mechanism;
 use leastaction::optimize::{MotionProblem, Target, TaskConstraint, TaskKind, When};
 use leastaction::spatial::{Quat, Vec3};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use super::reader::Reader;
 use crate::failure::suggestion;
-use crate::values::{Entry, number};
+use crate::values::Entry;
 
 const TASK: [&str; 13] = [
     "kind", "name", "frame", "point", "target", "at", "centre", "radius", "normal", "offset", "apex", "axis",
@@ -179,30 +179,5 @@ impl Reader {
             return None;
         }
         Some(v.scale(1.0 / v.norm()))
-    }
-
-    /// `"end"`, `"always"`, a time, or two times.
-    fn when(&mut self, entry: Entry<'_, '_>, duration: f64) -> Option<When> {
-        if let Some(t) = number(entry.1.get_ref()) {
-            return Some(When::At(t));
-        }
-        if let DeValue::String(word) = entry.1.get_ref() {
-            return match word.as_ref() {
-                "end" => Some(When::At(duration)),
-                "always" => Some(When::During(0.0, duration)),
-                other => {
-                    let message = format!("`{other}` is no time");
-                    self.values.problem(
-                        entry.1.span(),
-                        "key `at`",
-                        message,
-                        "write \"end\", \"always\", a time, or [from, to]",
-                    );
-                    None
-                }
-            };
-        }
-        let [from, to] = self.values.fixed::<2>(entry)?;
-        Some(When::During(from, to))
     }
 }

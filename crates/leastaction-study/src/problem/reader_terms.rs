@@ -11,8 +11,10 @@ use super::reader::Reader;
 use crate::failure::suggestion;
 use crate::values::{Entry, Rows};
 
-const TERM: [&str; 11] =
-    ["kind", "name", "weight", "metric", "links", "order", "body", "frame", "point", "target", "about"];
+const TERM: [&str; 12] = [
+    "kind", "name", "weight", "metric", "links", "order", "body", "frame", "point", "target", "about",
+    "during",
+];
 const KINDS: [&str; 18] = [
     "joint_velocity",
     "joint_acceleration",
@@ -48,6 +50,7 @@ impl Reader {
         table: &DeTable<'_>,
         span: Range<usize>,
         index: usize,
+        duration: f64,
         mechanism: &Mechanism,
     ) -> Option<Term> {
         let find = |key: &str| table.iter().find(|(k, _)| k.get_ref() == key);
@@ -221,6 +224,13 @@ impl Reader {
         if let Some(entry) = find("name") {
             term.name = self.values.text(entry)?;
         }
+        if let Some(entry) = find("during") {
+            term.during = self.stretch(entry, duration)?;
+            if term.during.is_some() && matches!(term.kind, TermKind::Regularisation { .. }) {
+                let message = "a term of control points has no time";
+                self.values.problem(entry.1.span(), "key `during`", message, "leave it out");
+            }
+        }
         Some(term)
     }
 
@@ -268,6 +278,13 @@ impl Reader {
         }
         let waypoints = std::mem::take(&mut self.waypoints);
         if waypoints.is_empty() {
+            return;
+        }
+        if self.time_weight.is_some() && !self.phases.is_empty() {
+            let message =
+                "a target that moves in given times does not go with phases whose durations are free";
+            let span = waypoints[0].span.clone();
+            self.values.problem(span, "key `target`", message, "leave out `time_weight`, or give one target");
             return;
         }
         let probe = MotionProblem { degree, sampling, ..problem.clone() };

@@ -30,6 +30,7 @@ pub fn to_json(file: &ProblemFile, solution: &Solution, weights: &[f64]) -> Valu
         "objective": solution.objective,
         "duration": solution.duration,
         "time_weight": file.time_weight,
+        "phases": file.phases.iter().map(|p| json!({"name": p.name, "duration": p.duration})).collect::<Vec<_>>(),
         "kkt_residual": solution.kkt_residual,
         "violation": solution.violation,
         "violation_between_samples": solution.violation_between,

@@ -49,12 +49,20 @@ pub struct SummaryRow {
     pub value: String,
     /// A short remark; may be empty.
     pub note: String,
+    /// What the number means exactly, shown when the label is pointed at or tapped; may be empty.
+    pub meaning: String,
 }
 
 impl SummaryRow {
     /// A row from anything that becomes text.
     pub fn new(label: impl Into<String>, value: impl Into<String>, note: impl Into<String>) -> Self {
-        Self { label: label.into(), value: value.into(), note: note.into() }
+        Self { label: label.into(), value: value.into(), note: note.into(), meaning: String::new() }
+    }
+
+    /// The same with an explanation of its terms.
+    #[must_use]
+    pub fn meaning(self, text: impl Into<String>) -> Self {
+        Self { meaning: text.into(), ..self }
     }
 }
 
@@ -65,6 +73,10 @@ pub struct Scene {
     pub bodies: Vec<SceneBody>,
     /// All joints, tree and loop.
     pub joints: Vec<SceneJoint>,
+    /// Surfaces that may touch, in the order of the forces of a frame; empty if there are none.
+    pub contacts: Vec<String>,
+    /// Half-spaces of the ground: unit normal, and the surface's distance from the origin along it.
+    pub half_spaces: Vec<([f64; 3], f64)>,
     /// Shapes fixed to the world, e.g. the base of a robot; placements in the world frame.
     pub world_visuals: Vec<Visual>,
 }
@@ -112,6 +124,8 @@ pub struct Frames {
     pub times: Vec<f64>,
     /// Frame after frame, body after body: px, py, pz, qw, qx, qy, qz.
     pub poses: Vec<f32>,
+    /// Frame after frame, pair of surfaces after pair: fx, fy, fz, px, py, pz, gap. Empty if nothing touches.
+    pub forces: Vec<f32>,
 }
 
 impl Frames {

@@ -19,7 +19,7 @@ pub fn html(text: &str) -> String {
 }
 
 /// JSON for a `<script type="application/json">`: without `<` no tag and no comment can begin.
-pub(super) fn json(text: &str) -> String {
+pub(crate) fn json(text: &str) -> String {
     // In JSON a `<` only ever stands inside a string, where the escape means the same.
     text.replace('<', "\\u003c")
 }

@@ -25,7 +25,8 @@ pub(super) fn render_within(data: &ReportData, viewer: Option<&str>, limit: usiz
 /// Removes the least useful detail; false when nothing is left to remove.
 fn shrink(data: &mut ReportData) -> bool {
     if data.frames.len() > FEWEST_FRAMES {
-        drop_every_other(&mut data.frames, data.scene.bodies.len() * POSE_LEN);
+        let lengths = [data.scene.bodies.len(), data.scene.contacts.len()].map(|n| n * POSE_LEN);
+        drop_every_other(&mut data.frames, lengths);
     } else if !data.scene.bodies.is_empty() {
         data.warnings.push(format!(
             "the 3-D view was left out: {} bodies and {} joints do not fit into one page",
@@ -44,12 +45,19 @@ fn shrink(data: &mut ReportData) -> bool {
 }
 
 /// Keeps the even frames and the last one.
-fn drop_every_other(frames: &mut Frames, frame_len: usize) {
+fn drop_every_other(frames: &mut Frames, [of_bodies, of_contacts]: [usize; 2]) {
     let last = frames.len() - 1;
     let kept = (0..=last).filter(|&i| i % 2 == 0 || i == last);
+    let part = |list: &[f32], length: usize| -> Vec<f32> {
+        kept.clone()
+            .flat_map(|i| list.get(i * length..(i + 1) * length).unwrap_or_default())
+            .copied()
+            .collect()
+    };
     *frames = Frames {
         stride: frames.stride * 2,
         times: kept.clone().map(|i| frames.times[i]).collect(),
-        poses: kept.flat_map(|i| &frames.poses[i * frame_len..(i + 1) * frame_len]).copied().collect(),
+        poses: part(&frames.poses, of_bodies),
+        forces: part(&frames.forces, of_contacts),
     };
 }

@@ -33,6 +33,11 @@ impl FrameThinner {
         Self::with_capacity(bodies, affordable.min(MAX_FRAMES))
     }
 
+    /// A thinner of another list that keeps the same frames: seven numbers each of `count` things.
+    pub fn beside(&self, count: usize) -> Self {
+        Self::with_capacity(count, self.capacity)
+    }
+
     /// A thinner that keeps at most `capacity` frames, at least 4 (and the last one).
     pub fn with_capacity(bodies: usize, capacity: usize) -> Self {
         // Even, so that the sample that finds the store full is on the doubled stride too.
@@ -71,7 +76,12 @@ impl FrameThinner {
 
     /// What is kept of the samples so far; the thinner can go on afterwards.
     pub fn frames(&self) -> Frames {
-        let mut frames = Frames { stride: self.stride, times: self.times.clone(), poses: self.poses.clone() };
+        let mut frames = Frames {
+            stride: self.stride,
+            times: self.times.clone(),
+            poses: self.poses.clone(),
+            forces: Vec::new(),
+        };
         let last_is_kept = self.samples == 0 || (self.samples - 1).is_multiple_of(self.stride);
         if !last_is_kept {
             frames.times.push(self.last_time);

@@ -44,7 +44,7 @@ pub fn render(data: &ReportData, viewer: Option<&str>) -> String {
 }
 
 /// Replaces each `{{name}}` of the template once, from left to right: what is filled in is never read again.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut page =
         String::with_capacity(template.len() + values.iter().map(|(_, text)| text.len()).sum::<usize>());
     let mut rest = template;
@@ -69,10 +69,18 @@ fn summary_table(data: &ReportData) -> String {
     }
     let mut table = String::from("<table class=\"summary\" aria-label=\"Summary\"><tbody>\n");
     for row in data.summary.iter().take(MAX_ROWS) {
+        // An explanation opens by pointing or by tapping, which gives it the focus.
+        let label = if row.meaning.is_empty() {
+            escape::html(&row.label)
+        } else {
+            let (label, meaning) = (escape::html(&row.label), escape::html(&row.meaning));
+            format!(
+                "<span class=\"term\" tabindex=\"0\">{label}<span class=\"meaning\" role=\"tooltip\">{meaning}</span></span>"
+            )
+        };
         let _ = writeln!(
             table,
-            "<tr><th scope=\"row\">{}</th><td class=\"value\">{}</td><td class=\"note\">{}</td></tr>",
-            escape::html(&row.label),
+            "<tr><th scope=\"row\">{label}</th><td class=\"value\">{}</td><td class=\"note\">{}</td></tr>",
             escape::html(&row.value),
             escape::html(&row.note)
         );

@@ -27,12 +27,15 @@ use std::path::Path;
 
 use leastaction::io::write_atomically;
 
+pub(crate) use base64::encode as to_base64;
 pub use data::{
     Bars, Frames, Overlay, OverlayValues, Plot, PlotLimit, ReportData, Scene, SceneBody, SceneJoint, Series,
     SeriesValues, SummaryRow,
 };
 pub use escape::html as escape_html;
+pub(crate) use escape::json as escape_json;
 pub use frame_thinner::FrameThinner;
+pub(crate) use html::fill;
 pub use html::{STYLE, render};
 pub use plot_thinner::{OverlayKind, PlotThinner};
 

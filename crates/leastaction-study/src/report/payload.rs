@@ -14,11 +14,16 @@ pub(super) fn payload(data: &ReportData) -> String {
         "frames": {
             "stride": data.frames.stride,
             "times": doubles(&data.frames.times),
-            "poses": encode(&data.frames.poses.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>()),
+            "poses": singles(&data.frames.poses),
+            "forces": singles(&data.frames.forces),
         },
         "plots": data.plots.iter().map(plot).collect::<Vec<_>>(),
     })
     .to_string()
+}
+
+fn singles(values: &[f32]) -> String {
+    encode(&values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 fn doubles(values: &[f64]) -> String {
@@ -40,6 +45,8 @@ fn scene(scene: &Scene) -> Value {
         "bodies": bodies.collect::<Vec<_>>(),
         "joints": scene.joints.iter().map(joint).collect::<Vec<_>>(),
         "world_visuals": visuals(&scene.world_visuals),
+        "contacts": scene.contacts,
+        "half_spaces": scene.half_spaces.iter().map(|(n, d)| json!({"normal": n, "offset": d})).collect::<Vec<_>>(),
         "meshes": meshes.list(),
     })
 }

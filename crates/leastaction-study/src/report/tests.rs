@@ -25,7 +25,7 @@ fn rude_report() -> ReportData {
     ReportData {
         title: RUDE.into(),
         subtitle: RUDE.into(),
-        summary: vec![SummaryRow::new(RUDE, RUDE, RUDE)],
+        summary: vec![SummaryRow::new(RUDE, RUDE, RUDE).meaning(RUDE)],
         warnings: vec![RUDE.into()],
         configuration: format!("name = '{RUDE}'"),
         versions: vec![(RUDE.into(), RUDE.into())],
@@ -33,7 +33,9 @@ fn rude_report() -> ReportData {
         scene: Scene {
             bodies: vec![SceneBody { name: RUDE.into(), com: [0.0; 3], visuals: vec![mesh.clone()] }],
             joints: vec![SceneJoint { name: RUDE.into(), kind: RUDE.into(), ..SceneJoint::default() }],
+            contacts: vec![RUDE.into()],
             world_visuals: vec![mesh],
+            ..Scene::default()
         },
         frames: frames.frames(),
         plots: vec![plot.plot()],
@@ -54,6 +56,18 @@ fn no_name_from_a_user_file_becomes_markup() {
             if viewer.is_some() { (2, 2) } else { (0, 0) }
         );
     }
+}
+
+/// A label explains itself only if there is something to explain, and by the keyboard too.
+#[test]
+fn labels_with_a_meaning_open_it() {
+    let summary = vec![
+        SummaryRow::new("cost", "1", ""),
+        SummaryRow::new("how optimal", "2", "").meaning("KKT residual"),
+    ];
+    let page = render(&ReportData { summary, ..ReportData::default() }, None);
+    assert_eq!(page.matches("role=\"tooltip\"").count(), 1);
+    assert!(page.contains("tabindex=\"0\">how optimal<") && page.contains("KKT residual"), "{page}");
 }
 
 #[test]

@@ -49,6 +49,8 @@ function bindView(view, names) {
   };
   bind("show-names", false, (on) => names.show(on));
   bind("show-axes", view.anyWithoutShape, (on) => view.showAxes(on));
+  byId("forces-option").hidden = !view.contact;
+  bind("show-forces", true, (on) => view.showForces(on));
   bind("show-skeleton", false, (on) => view.showSkeleton(on));
   bind("follow", view.follow, (on) => (view.follow = on));
   byId("reset-view").addEventListener("click", () => view.resetView());

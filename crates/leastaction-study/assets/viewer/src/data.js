@@ -19,7 +19,7 @@ export function readData(element) {
   }
   return {
     scene,
-    frames: { stride: frames.stride, times: f64(frames.times), poses: new Float32Array(bytes(frames.poses)) },
+    frames: { stride: frames.stride, times: f64(frames.times), poses: new Float32Array(bytes(frames.poses)), forces: new Float32Array(bytes(frames.forces ?? "")) },
     plots: plots.map((plot) => ({
       ...plot,
       x: f64(plot.x),

@@ -11,9 +11,9 @@ import { View3d } from "./view3d.js";
 
 const byId = (id) => document.getElementById(id);
 
-function makeView(scene, motion) {
+function makeView(scene, motion, forces) {
   try {
-    return new View3d(byId("view"), scene, motion);
+    return new View3d(byId("view"), scene, motion, forces);
   } catch (error) {
     const message = document.createElement("p");
     message.className = "view-message";
@@ -38,7 +38,7 @@ function start() {
   byId("stage").classList.toggle("no-scene", !hasScene);
   byId("stage").classList.toggle("no-plots", plots.length === 0);
 
-  const view = hasScene ? makeView(scene, motion) : null;
+  const view = hasScene ? makeView(scene, motion, frames.forces) : null;
   const names = view && new Names(view, byId("labels"), byId("tooltip"));
   player.onChange(() => {
     motion.moveTo(player.time);
@@ -56,6 +56,7 @@ function start() {
     play: () => player.play(),
     pause: () => player.pause(),
     bodyPosition: (i) => view?.bodies[i].position.toArray() ?? Array.from(motion.current.subarray(i * POSE, i * POSE + 3)),
+    forces: () => view?.contact?.shown() ?? [],
     plots: charts.map((chart) => ({ id: chart.plot.id, points: chart.points })),
   };
 }

@@ -33,6 +33,7 @@ export class Motion {
   }
 
   moveTo(t) {
+    this.time = t;
     if (!this.frameCount) return;
     const size = this.bodyCount * POSE;
     const frame = this.frameAt(t);

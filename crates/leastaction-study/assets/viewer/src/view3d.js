@@ -5,6 +5,7 @@ import {
   ShadowMaterial, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+import { ContactForces, groundPlane } from "./contact.js";
 import { extents, fittingDistance, roundBelow, viewDirection } from "./framing.js";
 import { POSE } from "./motion.js";
 import { isDrawn, paint, shapeMesh } from "./shapes.js";
@@ -15,7 +16,7 @@ import { colour, onThemeChange, styled } from "./theme.js";
 const MAX_SHADOW_BODIES = 250;
 
 export class View3d {
-  constructor(container, sceneData, motion) {
+  constructor(container, sceneData, motion, forces) {
     this.container = container;
     this.data = sceneData;
     this.motion = motion;
@@ -37,6 +38,7 @@ export class View3d {
     this.#buildBodies(joints);
     this.#buildJoints();
     this.#buildSurroundings();
+    this.#buildContact(forces);
     this.#paintTheme();
     onThemeChange(() => this.#paintTheme());
 
@@ -58,6 +60,7 @@ export class View3d {
     for (const { joint, update } of this.slides) {
       update(this.#place(joint.parent, joint.parent_anchor), this.#place(joint.child, joint.child_anchor));
     }
+    this.contact?.update(this.motion.time);
     const middle = this.#middle();
     if (this.follow) {
       const moved = middle.clone().sub(this.centre);
@@ -85,6 +88,11 @@ export class View3d {
 
   showAxes(visible) {
     this.axes.forEach((mark) => (mark.visible = visible));
+    this.invalidate();
+  }
+
+  showForces(visible) {
+    if (this.contact) this.contact.group.visible = visible;
     this.invalidate();
   }
 
@@ -177,6 +185,21 @@ export class View3d {
     }
   }
 
+  /** The ground as it is in the model, and arrows of what touches. */
+  #buildContact(forces) {
+    const centre = this.whole.getCenter(new Vector3());
+    const reach = this.whole.getSize(new Vector3()).length();
+    for (const half of this.data.half_spaces ?? []) {
+      const plane = groundPlane(half, centre, 3 * reach);
+      plane.userData.label = "ground";
+      this.scene.add(plane);
+    }
+    if (!forces?.length || !this.data.contacts?.length) return;
+    const box = this.first.getSize(new Vector3()).length();
+    this.contact = new ContactForces(this.data.contacts, forces, this.motion, 0.6 * Math.max(box, this.size));
+    this.scene.add(this.contact.group);
+  }
+
   #buildSurroundings() {
     const box = this.travels ? this.first : this.whole;
     const centre = box.getCenter(new Vector3());
@@ -184,7 +207,8 @@ export class View3d {
     this.cell = roundBelow(reach / 6);
     const cells = 40;
     // Under everything that moves, so that it never cuts a hanging mechanism in two.
-    const lowest = box.min.z < -1e-6 * reach ? box.min.z - 0.04 * reach : 0;
+    const level = (this.data.half_spaces ?? []).find(({ normal }) => normal[2] > 1 - 1e-9);
+    const lowest = level ? level.offset : box.min.z < -1e-6 * reach ? box.min.z - 0.04 * reach : 0;
     this.ground = new Group();
     this.ground.position.set(
       Math.round(centre.x / this.cell) * this.cell, Math.round(centre.y / this.cell) * this.cell, lowest,

@@ -8,12 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use leastaction::integrator::Method;
-use leastaction::io::UrdfOptions;
-use leastaction::mechanism::{JointRole, Mechanism, State};
+use leastaction::mechanism::{HalfSpaceDescription, JointRole, Mechanism, State};
 use toml::de::DeTable;
 
 use super::control_file::{ControlFile, GuessDraft, add_motors, efforts_to_inputs};
-use crate::choice::{Choice, Ignore};
+use crate::choice::{Choice, ContactMode, Ignore};
 use crate::failure::{Failure, names, suggestion};
 use crate::field::Kind;
 use crate::settings::Settings;
@@ -23,7 +22,8 @@ use crate::{model, serve};
 const TOP: [&str; 11] = [
     "schema", "name", "model", "gravity", "control", "start", "goal", "terms", "limits", "feedback", "solver",
 ];
-const CONTROL: [&str; 7] = ["duration", "step", "integrator", "order", "motors", "ignore", "guess"];
+const CONTROL: [&str; 10] =
+    ["duration", "step", "integrator", "order", "motors", "ignore", "guess", "contact", "ground", "relaxed"];
 
 /// Most steps of a problem; derivatives of every step are kept.
 const MOST_STEPS: f64 = 100_000.0;
@@ -57,6 +57,9 @@ struct Horizon {
     order: Option<(u32, Range<usize>)>,
     motors: Vec<(String, Range<usize>)>,
     ignore: Vec<Ignore>,
+    contact: Option<ContactMode>,
+    ground: Option<bool>,
+    relaxed: Option<f64>,
 }
 
 /// What a table of coordinates is about: how many numbers a joint has, and how many there are in all.
@@ -97,7 +100,8 @@ impl Reader {
         } else {
             folder.join(model_name).display().to_string()
         };
-        let (mut loaded, built) = match model::load(&full, &UrdfOptions::default()) {
+        let reading = Settings { contact: horizon.contact, ground: horizon.ground, ..Settings::default() };
+        let (mut loaded, built) = match model::load(&full, &reading.reading()) {
             Ok(loaded) => loaded,
             Err(failure) => {
                 let help = failure.help.clone().unwrap_or_else(|| "name a model file or a built-in".into());
@@ -111,8 +115,6 @@ impl Reader {
         {
             loaded.description.gravity = gravity;
         }
-        // Steps with contact have no derivative: bodies pass through each other.
-        loaded.description.surfaces.clear();
         let motors = self.motors(&horizon, &built);
         add_motors(&mut loaded.description, &motors);
         let rebuilt = leastaction::mechanism::MechanismBuilder::from(loaded.description.clone())
@@ -121,6 +123,9 @@ impl Reader {
         let settings = Settings {
             integrator: horizon.integrator,
             ignore: horizon.ignore.clone(),
+            contact: horizon.contact,
+            ground: horizon.ground,
+            relaxed: horizon.relaxed,
             ..Settings::default()
         };
         let served = match serve::prepare(&loaded, rebuilt, &settings) {
@@ -146,7 +151,11 @@ impl Reader {
         }
         let mut description = loaded.description.clone();
         serve::leave_out(&mut description, &built, &horizon.ignore);
-        let (mechanism, efforts) = efforts_to_inputs(&mut description, &served.mechanism)?;
+        if horizon.ground == Some(true) && !description.surfaces.is_empty() {
+            description.half_spaces.push(HalfSpaceDescription::ground());
+        }
+        let (mut mechanism, efforts) = efforts_to_inputs(&mut description, &served.mechanism)?;
+        mechanism.set_contacts(served.mechanism.contacts().to_vec());
         let start = match find("start") {
             Some(entry) => self.state(entry, &mechanism, mechanism.start_state()),
             None => Some(State { t: 0.0, ..mechanism.start_state() }),
@@ -186,6 +195,8 @@ impl Reader {
             mechanism,
             motors,
             ignored: served.ignored,
+            notes: served.notes,
+            relaxed: horizon.relaxed,
             method: served.method,
             order,
             step: horizon.step,
@@ -259,6 +270,14 @@ impl Reader {
                         }
                     }
                 }
+                "contact" => {
+                    let Some(text) = self.values.text(item) else { continue };
+                    if self.values.is_possible(item, &text, item.1.span(), Kind::Word(ContactMode::WORDS)) {
+                        out.contact = ContactMode::from_word(&text);
+                    }
+                }
+                "ground" => out.ground = self.values.boolean(item),
+                "relaxed" => out.relaxed = self.values.positive(item),
                 "guess" => guess = Some(item),
                 _ => self.values.unknown(item.0, &CONTROL),
             }
