@@ -24,5 +24,8 @@ frozen-anchor ours-agreement
 loop-row bruedigam-4b
 loop-row ours-loop-gap
 force-turn ishigaki-table6
+weak-friction ours-contact-stick
+one-stage ours-contact-impact
+late-direction ours-contact-order
 CASES
 exit "$bad"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ten runs on this processor and on an emulated one without AVX2 and fused operations: the files must be equal byte for byte.
+# Ten runs and a sweep on this processor and on an emulated one without AVX2 and fused operations: the files must be equal byte for byte.
 # Needs qemu-x86_64 (Debian: qemu-user), which it installs if it may.
 #
 #   scripts/same_bits.sh [COMMAND]
@@ -24,16 +24,17 @@ while read -r run; do
         echo "OTHER BITS  $run"
         failed=1
     fi
-done << RUNS
-@chain/10 --duration 2
-@chain/10 --order 2 --duration 2
-@ball-chain/5 --duration 2
-@four-bar --duration 2
-@rhombus-chain/3 --duration 2
-@chain/5 --integrator maximal --order 4 --duration 1
-@chain/5 --integrator dop853 --duration 2
-models/gripper-arm.urdf --duration 2
-models/hand.xml --duration 1
-models/stewart-platform.json --duration 0.5
-RUNS
+done < <(sed 's/^[0-9a-f]*  //' crates/leastaction-cli/tests/cli/same_bits.txt)
+# A sweep, whose draws and tables must be the same as well; `sweep.json` carries the fingerprint of the arithmetic.
+sweep="examples/cart_pole_sweep.toml --runs 40 --duration 0.5 --no-report"
+# shellcheck disable=SC2086
+"$program" sweep $sweep --out "$work/sweep-here" > /dev/null 2>&1
+# shellcheck disable=SC2086
+qemu-x86_64 -cpu Nehalem "$program" sweep $sweep --out "$work/sweep-there" > /dev/null 2>&1
+if diff -r "$work/sweep-here/runs" "$work/sweep-there/runs" && cmp "$work/sweep-here/sweep.json" "$work/sweep-there/sweep.json"; then
+    echo "same bits   $sweep   $(cat "$work"/sweep-here/runs/* | sha256sum | cut -c1-16)"
+else
+    echo "OTHER BITS  $sweep"
+    failed=1
+fi
 exit $failed

@@ -43,6 +43,9 @@ scripts/python_test.sh "${CARGO_TARGET_DIR:-target}/release/lib_core.so" "$progr
 
 [ "${1:-}" = rust ] && exit 0
 
+section "packages"
+scripts/package_test.sh
+
 section "experiments notice faults"
 scripts/sabotage_test.sh
 

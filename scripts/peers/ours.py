@@ -47,6 +47,40 @@ def pendulum(leastaction, out, quick):
             yield dict(line, section="precision", variant=f"order {order}", points=ends(rows))
 
 
+SWEEP = """
+model = {model}
+integrator = "{integrator}"
+{order}step = 0.001
+duration = 0.2
+limits = "off"
+friction = "off"
+[sweep]
+runs = 256
+seed = 7
+[sweep.vary]
+{position}"initial.v.*" = {{ uniform = [-0.3, 0.3] }}
+"""
+
+
+def rollouts(leastaction, out, names):
+    """Many runs on one thread, by a sweep; its draws and tables are part of the time."""
+    for name, model in names:
+        for integrator, order in (("minimal", 2), ("minimal", 4), ("semi-implicit", None), ("rk4", None)):
+            # A free base starts where the model says.
+            position = "" if name == "talos" else '"initial.q.*" = { uniform = [-0.5, 0.5] }\n'
+            text = SWEEP.format(model=json.dumps(str(model)), integrator=integrator, order=f"order = {order}\n" if order else "", position=position)
+            (out / "rollout.toml").write_text(text)
+            command = [leastaction, "sweep", out / "rollout.toml", "--out", out / "rollout", "--threads", 1, "--no-report", "--fresh", "--json"]
+            best = float("inf")
+            for _ in range(3):
+                done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+                found = json.loads(done.stdout)
+                assert found["failed"] == 0, found["failures"]
+                best = min(best, 1e6 / found["steps_per_second"])
+            label = f"{integrator}, order {order}" if order else integrator
+            yield {"section": "rollout", "system": "leastaction", "variant": label, "model": name, "n": 0, "us": best, "us_median": best, "dt": 1e-3}
+
+
 def balls(leastaction, out, h):
     """The same of both engines at order 2 on 100 balls over 1 s."""
     for integrator in ("maximal", "minimal"):

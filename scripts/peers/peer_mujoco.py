@@ -1,4 +1,4 @@
-"""MuJoCo: steps of chains, loops and robots, runs of a four-bar and of a pendulum, linearised steps.
+"""MuJoCo: steps of chains, loops and robots, runs of a four-bar and of a pendulum, linearised steps, rollouts.
 
 Called as `peer_mujoco.py MODELS SECTION NAMES...`; models are MJCF files written by `leastaction convert`.
 """
@@ -94,6 +94,29 @@ def linearize(folder, names):
 
         best, median = timed(call)
         yield line("linearize", "mujoco", "mjd_transitionFD, Euler, forward differences", name, model.nv, best, median)
+
+
+def rollout(folder, names):
+    """Many states on one thread: 256 states within ±0.5 rad and ±0.3 rad/s, 200 steps of 1 ms; contacts and limits off."""
+    from mujoco import rollout as rollouts
+
+    rng = np.random.default_rng(7)
+    for name in names:
+        for integrator in ("Euler", "RK4"):
+            model, data = load(folder, name, integrator, 1e-3)
+            model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
+            spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
+            states = np.empty((256, mujoco.mj_stateSize(model, spec)))
+            hinges = [model.jnt_qposadr[j] for j in range(model.njnt) if model.jnt_type[j] >= int(mujoco.mjtJoint.mjJNT_SLIDE)]
+            start = data.qpos.copy()
+            for row in states:
+                data.qpos[:] = start
+                if name != "talos":
+                    data.qpos[hinges] = rng.uniform(-0.5, 0.5, len(hinges))
+                data.qvel[:] = rng.uniform(-0.3, 0.3, model.nv)
+                mujoco.mj_getState(model, data, row, spec)
+            best, median = timed(lambda k: [rollouts.rollout(model, data, states, nstep=200) for _ in range(k)], batches=5, budget=5.0)
+            yield line("rollout", "mujoco", f"rollout, {integrator}", name, model.nv, best / 51200, median / 51200, dt=1e-3)
 
 
 def precision(folder, names):

@@ -156,6 +156,16 @@ def once(s):
     s.peer("jax", "derivative", "panda")
 
 
+def rollouts(s):
+    """Many runs on one thread, theirs between ours."""
+    names = [name for name in ("chain10", "panda", "talos") if name in s.names]
+    pairs = [(name, s.names[name]) for name in names]
+    for turn in range(2):
+        guarded(s, "leastaction rollout", lambda: s.keep_all("rollout", ours.rollouts(s.leastaction, s.out / "run", pairs)))
+        if turn == 0:
+            s.peer("mujoco", "rollout", *names)
+
+
 def runs(s):
     """Runs whose states are compared: errors of a pendulum and of a ball chain, gap of a four-bar."""
     scratch = s.out / "run"
@@ -256,6 +266,7 @@ def main():
         if turn == 0:
             once(s)
             runs(s)
+            rollouts(s)
     versions = environment.installed(python)
     document = tables.document(list(s.best.values()), problems, where, " --native" if args.native else "",
                                {name: versions.get(name) for name, _ in environment.pins()}, args.rounds)

@@ -159,6 +159,7 @@ def document(lines, problems, machine, flags, versions, rounds):
                   (*STEP_COLUMNS[:2], ("ours, minimal 6", "leastaction", "minimal6"), *STEP_COLUMNS[2:])),
              grid(results, "loop", "One step of K stacked four-bars, µs", "K", [(str(k), f"loop{k}") for k in (1, *LOOPS)], LOOP_COLUMNS),
              gap_table(results), *precision_tables(results), equal_table(results), derivative_table(results),
+             plain_table(results, "rollout", "Many runs on one thread, µs per step of one run"),
              plain_table(results, "linearize", "One linearised step, µs", [("µs of the step alone", "us_step")]),
              plain_table(results, "optimum", "Reach of a 7-joint arm: torque and jerk, 50 control points",
                          [("cost", "cost_shown"), ("iterations", "iterations"), ("s to build", "build_seconds")]),
