@@ -11,7 +11,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 
 /// Lanes in a vector.
 pub const LANES: usize = 4;
@@ -112,6 +112,18 @@ pub fn run_wide<K: Task>(task: K) -> K::Output {
     task.run()
 }
 
+/// Runs a task on plain numbers, compiled for the widest vectors that the processor has: the same operations, none of them
+/// fused, so the same bits in fewer instructions. The task must be `#[inline(always)]` throughout.
+#[inline]
+pub fn run_widest<K: Task>(task: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    if has_wide() {
+        // SAFETY: the processor has the features.
+        return unsafe { run_task_avx2(task) };
+    }
+    task.run()
+}
+
 /// As [`run_wide`], for kernels of several states. They have a name of their own in the machine code, by which a test finds
 /// them: none may call anything on its way.
 #[inline]
@@ -180,35 +192,35 @@ impl Simd for Portable {
     }
     #[inline(always)]
     fn transpose(rows: [Self; LANES]) -> [Self; LANES] {
-        std::array::from_fn(|i| Self(std::array::from_fn(|j| rows[j].0[i])))
+        by_entry(|i| Self(by_entry(|j| rows[j].0[i])))
     }
     #[inline(always)]
     fn magnitude(self) -> Self {
-        Self(self.0.map(f64::abs))
+        Self(by_entry(|i| self.0[i].abs()))
     }
     #[inline(always)]
     fn larger(self, b: Self) -> Self {
-        Self(std::array::from_fn(|i| if b.0[i] > self.0[i] { b.0[i] } else { self.0[i] }))
+        Self(by_entry(|i| if b.0[i] > self.0[i] { b.0[i] } else { self.0[i] }))
     }
     #[inline(always)]
     fn root(self) -> Self {
-        Self(self.0.map(f64::sqrt))
+        Self(by_entry(|i| self.0[i].sqrt()))
     }
     #[inline(always)]
     fn blend(self, b: Self, sign: Self) -> Self {
-        Self(std::array::from_fn(|i| if sign.0[i].is_sign_negative() { b.0[i] } else { self.0[i] }))
+        Self(by_entry(|i| if sign.0[i].is_sign_negative() { b.0[i] } else { self.0[i] }))
     }
     #[inline(always)]
     fn plus_bits(self, n: u64) -> Self {
-        Self(self.0.map(|x| f64::from_bits(x.to_bits().wrapping_add(n))))
+        Self(by_entry(|i| f64::from_bits(self.0[i].to_bits().wrapping_add(n))))
     }
     #[inline(always)]
     fn last_bit_up<const PLACES: i32>(self) -> Self {
-        Self(self.0.map(|x| f64::from_bits(x.to_bits() << PLACES)))
+        Self(by_entry(|i| f64::from_bits(self.0[i].to_bits() << PLACES)))
     }
     #[inline(always)]
     fn flip(self, sign: Self) -> Self {
-        Self(std::array::from_fn(|i| if sign.0[i].is_sign_negative() { -self.0[i] } else { self.0[i] }))
+        Self(by_entry(|i| if sign.0[i].is_sign_negative() { -self.0[i] } else { self.0[i] }))
     }
 }
 
@@ -281,7 +293,7 @@ macro_rules! real_by_lanes {
             #[inline(always)]
             fn atan2(self, x: Self) -> Self {
                 let (a, b) = (self.lanes(), x.lanes());
-                Self::from_lanes(std::array::from_fn(|i| crate::scalar::elementary::atan2(a[i], b[i])))
+                Self::from_lanes(by_entry(|i| crate::scalar::elementary::atan2(a[i], b[i])))
             }
         }
     };
@@ -293,7 +305,7 @@ macro_rules! portable_op {
             type Output = Self;
             #[inline(always)]
             fn $f(self, b: Self) -> Self {
-                Self(std::array::from_fn(|i| self.0[i] $op b.0[i]))
+                Self(by_entry(|i| self.0[i] $op b.0[i]))
             }
         }
     };
@@ -306,7 +318,7 @@ impl Neg for Portable {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Self(self.0.map(|x| -x))
+        Self(by_entry(|i| -self.0[i]))
     }
 }
 real_by_lanes!(Portable);
@@ -321,7 +333,7 @@ mod avx {
         _mm256_sub_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd, _mm256_xor_pd,
     };
 
-    use super::{Add, AddAssign, Div, LANES, Mul, MulAssign, Neg, Real, Simd, Sub, SubAssign};
+    use super::{Add, AddAssign, Div, LANES, Mul, MulAssign, Neg, Real, Simd, Sub, SubAssign, by_entry};
 
     /// Lanes in one AVX register. Made and used only inside [`super::run_avx2`], after the processor was asked.
     #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use crate::scalar::{Real, by_entry};
+use crate::scalar::{Real, by_entry, each_entry};
 use leastaction_core::simd::{Exact, Simd};
 
 /// `N` numbers that are treated alike.
@@ -18,7 +18,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     /// The same number in every lane.
     #[inline(always)]
     pub(crate) fn splat(x: T) -> Self {
-        Self([x; N])
+        Self(by_entry(|_| x))
     }
     /// Plain numbers as constants.
     #[inline(always)]
@@ -36,17 +36,13 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     #[inline(always)]
     pub(crate) fn dot(self, w: &[f64; N]) -> T {
         let mut sum = T::zero();
-        for i in 0..N {
-            sum += self.0[i] * w[i];
-        }
+        each_entry::<N>(|i| sum += self.0[i] * w[i]);
         sum
     }
     /// Adds `x w`: one number spread over the lanes.
     #[inline(always)]
     pub(crate) fn add_spread(&mut self, x: T, w: &[f64; N]) {
-        for i in 0..N {
-            self.0[i] += x * w[i];
-        }
+        each_entry::<N>(|i| self.0[i] += x * w[i]);
     }
 }
 
@@ -65,11 +61,7 @@ impl<T: Real> Scaled<f64> for T {
 impl<V: Simd, const N: usize> Scaled<Exact<V>> for Lanes<Exact<V>, N> {
     #[inline(always)]
     fn times(self, factor: Exact<V>) -> Self {
-        let mut out = self;
-        for i in 0..N {
-            out.0[i] = self.0[i] * factor;
-        }
-        out
+        Self(by_entry(|i| self.0[i] * factor))
     }
 }
 impl<V: Simd> Scaled<Exact<V>> for Exact<V> {
@@ -82,7 +74,7 @@ impl<V: Simd> Scaled<Exact<V>> for Exact<V> {
 impl<T: Real, const N: usize> Default for Lanes<T, N> {
     #[inline(always)]
     fn default() -> Self {
-        Self([T::zero(); N])
+        Self(by_entry(|_| T::zero()))
     }
 }
 
@@ -130,7 +122,7 @@ impl<T: Real, const N: usize> Mul<f64> for Lanes<T, N> {
 impl<T: Real, const N: usize> Real for Lanes<T, N> {
     #[inline(always)]
     fn from_f64(x: f64) -> Self {
-        Self([T::from_f64(x); N])
+        Self(by_entry(|_| T::from_f64(x)))
     }
     /// The first lane: kernels over lanes take no branches on values.
     #[inline(always)]

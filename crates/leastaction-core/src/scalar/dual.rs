@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use crate::scalar::Real;
+use crate::scalar::{Real, by_entry};
 
 /// `re + Σ eps_i ε_i` with `ε_i ε_j = 0`: a value with `N` directional derivatives.
 ///
@@ -41,23 +41,21 @@ pub struct InlineDual<T, const N: usize> {
     pub eps: [T; N],
 }
 
-/// The arithmetic of both. Loops are written out: adapters are not always inlined into code for other instruction sets.
+/// The arithmetic of both. Entries are written out: adapters are not always inlined into code for other instruction sets.
 macro_rules! dual_arithmetic {
     ($visibility:vis $t:ident $(, $inline:meta)?) => {
         impl<T: Real, const N: usize> $t<T, N> {
             /// A value with zero derivatives.
             $(#[$inline])?
             $visibility fn constant(re: T) -> Self {
-                Self { re, eps: [T::zero(); N] }
+                Self { re, eps: by_entry(|_| T::zero()) }
             }
 
             /// Chain rule: value `f`, slope `df`.
             $(#[$inline])?
             fn chain(mut self, f: T, df: T) -> Self {
                 self.re = f;
-                for i in 0..N {
-                    self.eps[i] *= df;
-                }
+                self.eps = by_entry(|i| self.eps[i] * df);
                 self
             }
         }
@@ -74,9 +72,7 @@ macro_rules! dual_arithmetic {
             $(#[$inline])?
             fn add(mut self, b: Self) -> Self {
                 self.re += b.re;
-                for i in 0..N {
-                    self.eps[i] += b.eps[i];
-                }
+                self.eps = by_entry(|i| self.eps[i] + b.eps[i]);
                 self
             }
         }
@@ -85,9 +81,7 @@ macro_rules! dual_arithmetic {
             $(#[$inline])?
             fn sub(mut self, b: Self) -> Self {
                 self.re -= b.re;
-                for i in 0..N {
-                    self.eps[i] -= b.eps[i];
-                }
+                self.eps = by_entry(|i| self.eps[i] - b.eps[i]);
                 self
             }
         }
@@ -95,9 +89,7 @@ macro_rules! dual_arithmetic {
             type Output = Self;
             $(#[$inline])?
             fn mul(mut self, b: Self) -> Self {
-                for i in 0..N {
-                    self.eps[i] = self.eps[i].mul_plus(b.re, self.re * b.eps[i]);
-                }
+                self.eps = by_entry(|i| self.eps[i].mul_plus(b.re, self.re * b.eps[i]));
                 self.re *= b.re;
                 self
             }
@@ -107,9 +99,7 @@ macro_rules! dual_arithmetic {
             $(#[$inline])?
             fn div(mut self, b: Self) -> Self {
                 self.re = self.re / b.re;
-                for i in 0..N {
-                    self.eps[i] = (self.eps[i] - self.re * b.eps[i]) / b.re;
-                }
+                self.eps = by_entry(|i| (self.eps[i] - self.re * b.eps[i]) / b.re);
                 self
             }
         }
@@ -118,9 +108,7 @@ macro_rules! dual_arithmetic {
             $(#[$inline])?
             fn neg(mut self) -> Self {
                 self.re = -self.re;
-                for i in 0..N {
-                    self.eps[i] = -self.eps[i];
-                }
+                self.eps = by_entry(|i| -self.eps[i]);
                 self
             }
         }
@@ -128,11 +116,7 @@ macro_rules! dual_arithmetic {
             type Output = Self;
             $(#[$inline])?
             fn mul(self, b: f64) -> Self {
-                let mut eps = self.eps;
-                for i in 0..N {
-                    eps[i] = self.eps[i] * b;
-                }
-                Self { re: self.re * b, eps }
+                Self { re: self.re * b, eps: by_entry(|i| self.eps[i] * b) }
             }
         }
         impl<T: Real, const N: usize> AddAssign for $t<T, N> {
@@ -169,17 +153,13 @@ macro_rules! dual_arithmetic {
             }
             $(#[$inline])?
             fn mul_plus(self, b: Self, mut c: Self) -> Self {
-                for i in 0..N {
-                    c.eps[i] = self.eps[i].mul_plus(b.re, self.re.mul_plus(b.eps[i], c.eps[i]));
-                }
+                c.eps = by_entry(|i| self.eps[i].mul_plus(b.re, self.re.mul_plus(b.eps[i], c.eps[i])));
                 c.re = self.re.mul_plus(b.re, c.re);
                 c
             }
             $(#[$inline])?
             fn mul_minus(self, b: Self, mut c: Self) -> Self {
-                for i in 0..N {
-                    c.eps[i] = self.eps[i].mul_plus(b.re, self.re.mul_minus(b.eps[i], c.eps[i]));
-                }
+                c.eps = by_entry(|i| self.eps[i].mul_plus(b.re, self.re.mul_minus(b.eps[i], c.eps[i])));
                 c.re = self.re.mul_minus(b.re, c.re);
                 c
             }
@@ -196,9 +176,7 @@ macro_rules! dual_arithmetic {
             $(#[$inline])?
             fn atan2(mut self, x: Self) -> Self {
                 let r2 = self.re * self.re + x.re * x.re;
-                for i in 0..N {
-                    self.eps[i] = (self.eps[i] * x.re - self.re * x.eps[i]) / r2;
-                }
+                self.eps = by_entry(|i| (self.eps[i] * x.re - self.re * x.eps[i]) / r2);
                 self.re = self.re.atan2(x.re);
                 self
             }

@@ -5,9 +5,11 @@
 
 mod dual;
 pub mod elementary;
+mod entries;
 mod extreme;
 
 pub use dual::{Dual, InlineDual};
+pub use entries::{by_entry, each_entry};
 pub use extreme::{largest, largest_difference, maximum};
 
 use std::fmt::Debug;
@@ -99,17 +101,6 @@ pub trait Real:
     fn one() -> Self {
         Self::from_f64(1.0)
     }
-}
-
-/// `[f(0), …, f(N − 1)]`. Kernels use it instead of `array::from_fn` and `array::map`, which are not always inlined into
-/// large functions: a call per entry costs more than the entry.
-#[inline(always)]
-pub fn by_entry<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
-    let mut out = [f(0); N];
-    for i in 1..N {
-        out[i] = f(i);
-    }
-    out
 }
 
 impl Real for f64 {

@@ -29,6 +29,23 @@ use super::geometry::Side;
 use super::graph::{Graph, Op};
 use super::layout::{Layout, Link};
 use algebra::{ZERO, unit};
+use leastaction_core::simd::{Task, run_widest};
+
+/// [`Ldu::factor`].
+struct Factor<'a> {
+    ldu: &'a mut Ldu,
+    layout: &'a Layout,
+    graph: &'a Graph,
+    x: &'a Side,
+    v: &'a Side,
+}
+impl Task for Factor<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.ldu.factor_inlined(self.layout, self.graph, self.x, self.v);
+    }
+}
 
 /// Right-hand sides in, solution out.
 #[derive(Clone, Debug, Default)]
@@ -171,9 +188,14 @@ impl Ldu {
         self.cc.fill(ZERO);
     }
 
-    /// Factors the assembled matrix. Does not allocate.
-    #[inline(always)]
+    /// Factors the assembled matrix. Does not allocate. Compiled once for everyone who calls it, and for the widest vectors.
+    #[inline(never)]
     pub(crate) fn factor(&mut self, layout: &Layout, graph: &Graph, x: &Side, v: &Side) {
+        run_widest(Factor { ldu: self, layout, graph, x, v });
+    }
+
+    #[inline(always)]
+    fn factor_inlined(&mut self, layout: &Layout, graph: &Graph, x: &Side, v: &Side) {
         self.dropped = 0;
         self.block_operations = 0;
         for op in &graph.ops {

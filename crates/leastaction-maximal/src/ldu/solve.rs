@@ -6,11 +6,34 @@ use crate::geometry::Side;
 use crate::graph::{Carried, Graph, Op};
 use crate::layout::Layout;
 use crate::scalar::by_entry;
+use leastaction_core::simd::{Task, run_widest};
+
+/// [`Ldu::solve`].
+struct Solve<'a> {
+    ldu: &'a Ldu,
+    layout: &'a Layout,
+    graph: &'a Graph,
+    x: &'a Side,
+    v: &'a Side,
+    system: &'a mut System,
+}
+impl Task for Solve<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.ldu.solve_inlined(self.layout, self.graph, self.x, self.v, self.system);
+    }
+}
 
 impl Ldu {
     /// Solves with the factors: `system` holds right-hand sides and receives the solution. Does not allocate.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn solve(&self, layout: &Layout, graph: &Graph, x: &Side, v: &Side, system: &mut System) {
+        run_widest(Solve { ldu: self, layout, graph, x, v, system });
+    }
+
+    #[inline(always)]
+    fn solve_inlined(&self, layout: &Layout, graph: &Graph, x: &Side, v: &Side, system: &mut System) {
         for op in &graph.ops {
             match op {
                 Op::Pair { link, carried, .. } if layout.links[*link].joint.is_plain_ball() => {
