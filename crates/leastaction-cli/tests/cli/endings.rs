@@ -93,7 +93,7 @@ fn a_folder_that_can_not_be_made_is_said_before_anything_runs() {
     let begin = Instant::now();
     let output = folder.run("simulate @chain/3 --integrator rk4 --duration 1e6 --out cart.json/out");
     assert_eq!(output.status.code(), Some(2));
-    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert!(begin.elapsed() < Duration::from_secs(60), "it ran first");
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("can't make the folder `cart.json/out`") && text.contains("--out DIR"), "{text}");
 }
