@@ -194,9 +194,9 @@ fn coordinate_of(mechanism: &Mechanism, label: &str) -> usize {
     let labels = mechanism.v_labels();
     let first =
         |prefix: &str| labels.iter().position(|own| own == prefix || own.starts_with(&format!("{prefix}.")));
-    match label.strip_suffix(" position") {
+    match label.split_once(" position ") {
         // Three angular ones are before it.
-        Some(joint) => first(joint).map_or(0, |at| at + 3),
+        Some((joint, _)) => first(joint).map_or(0, |at| at + 3),
         None => first(label).unwrap_or(0),
     }
 }
