@@ -292,6 +292,15 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             inside,
             (0.60 - slack, 0.76 + slack),
         ));
+        for (i, noise) in [1e-4, 1e-3].into_iter().enumerate() {
+            let (inside, slack) = pooled(i, i + 1, of);
+            out.checks.push(Check::within(
+                format!("coverage of {name}, weights inside, noise {noise:.0e} rad"),
+                "ours: 68 % of a normal error",
+                inside,
+                (0.60 - slack, 0.76 + slack),
+            ));
+        }
         let (edge, slack) = pooled(2, 6, of);
         out.checks.push(Check::at_least(
             format!("coverage of {name}, with zeros and corners"),

@@ -11,7 +11,7 @@
 //! of order six.
 
 use super::HessianKind;
-use super::confidence::interval;
+use super::confidence::{interval, simplex_deviations};
 use super::explaining_set::corners;
 use super::kkt::Kkt;
 use super::newton::{NewtonOptions, minimise};
@@ -44,7 +44,8 @@ impl Default for BilevelOptions {
 pub struct BilevelSolution {
     /// Weights, summing to one.
     pub weights: Vec<f64>,
-    /// One-sigma uncertainty of each weight; of a weight at zero the upper end of its interval.
+    /// One-sigma uncertainty of each weight: how far it can be off, on the simplex and with the others free, before the recording is
+    /// less likely by a factor of `exp(−½)`.
     pub sigma: Vec<f64>,
     /// One-sigma confidence interval of each weight: covers the truth as often at zero as inside.
     pub intervals: Vec<(f64, f64)>,
@@ -346,8 +347,8 @@ impl Search<'_> {
         Some((at, iterations))
     }
 
-    /// Covariance of the shares, `N (Nᵀ JᵀJ N)⁻¹ Nᵀ s²` with N the directions that keep their sum, taken to the weights. All
-    /// directions count, also those that a weight at zero forbids: their estimate may be negative, the interval is not.
+    /// Intervals from the covariance of the shares, `N (Nᵀ JᵀJ N)⁻¹ Nᵀ s²` with N the directions that keep their sum, taken to the
+    /// weights. All directions count, also those that a weight at zero forbids: their estimate may be negative, the interval is not.
     fn doubt(&mut self, at: &Outer) -> Doubt {
         let k = at.z.len();
         let weights = self.weights(&at.z);
@@ -423,16 +424,14 @@ impl Search<'_> {
                 (1.0 - high, 1.0 - low)
             };
             doubt.intervals[t] = (low.clamp(0.0, 1.0), high.clamp(0.0, 1.0));
-            let spread = if weights[t] == 0.0 {
-                high
-            } else if weights[t] == 1.0 {
-                1.0 - low
-            } else {
-                deviation
-            };
-            // More than the whole range says no more than that.
-            doubt.sigma[t] = spread.min(1.0);
         }
+        // Residuals of the linearised motion, by weights: they do not see the size of these, so that `Σ w_t ∂r/∂w_t = 0`.
+        let folded: Vec<Vec<f64>> = columns
+            .iter()
+            .zip(&self.scales)
+            .map(|(c, s)| c.iter().zip(&at.residuals).map(|(c, r)| r + total * s * c).collect())
+            .collect();
+        doubt.sigma = simplex_deviations(&folded, &weights, noise);
         if flat.len() > 1 {
             let set: Vec<Vec<f64>> = corners(&flat, &vec![1.0; k]).iter().map(|z| self.weights(z)).collect();
             for (t, range) in doubt.ranges.iter_mut().enumerate() {
