@@ -161,6 +161,8 @@ fn exact(
         let (low, high) = found.ranges[t];
         let weight = if found.identifiable() {
             format!("{:.12} ± {:.1e}", found.weights[t], found.sigma[t])
+        } else if high - low <= 1e-8 {
+            format!("{low:.6}")
         } else {
             format!("anywhere in {low:.6} to {high:.6}")
         };
@@ -181,6 +183,8 @@ fn exact(
             let (low, high) = found.ranges[t];
             let (value, doubt) = if found.identifiable() {
                 (format!("{:.9}", found.weights[t]), format!("± {:.1e}", found.sigma[t]))
+            } else if high - low <= 1e-8 {
+                (format!("{low:.6}"), "whatever the others are".to_owned())
             } else {
                 (format!("{low:.4} to {high:.4}"), "all equally good".to_owned())
             };
@@ -269,7 +273,7 @@ fn noisy(
     for t in 0..names.len() {
         let (low, high) = found.intervals[t];
         printer.line(format!(
-            "    {:<22} {:.6} ± {:.6}   one sigma {low:.6} to {high:.6}",
+            "    {:<22} {:.6} ± {:.1e}   one sigma {low:.6} to {high:.6}",
             names[t], found.weights[t], found.sigma[t]
         ));
     }
@@ -280,8 +284,8 @@ fn noisy(
             let (low, high) = found.intervals[t];
             let note = format!("{low:.4} to {high:.4} (one sigma)");
             SummaryRow::new(format!("weight of {}", names[t].replace('_', " ")), value, note).meaning(
-                "Weights sum to one. The one-sigma interval holds the true weight for about two of three recordings; it never \
-                 leaves 0 to 1 (Feldman and Cousins).",
+                "Weights sum to one. The one-sigma interval holds the true weight for about two of three recordings; outside \
+                 it the recording is less likely by a factor of 0.6 or more, whatever the other weights.",
             )
         })
         .chain([
