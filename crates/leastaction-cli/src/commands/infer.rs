@@ -277,6 +277,7 @@ fn noisy(
             names[t], found.weights[t], found.sigma[t]
         ));
     }
+    let rms = format!("rms, {}", problem::units_of(&file.mechanism, "rad, m").replace(", ", " or "));
     printer.line(format!("  misfit {:.3e}, noise of the recording {:.3e}", found.misfit, found.noise));
     let rows = (0..names.len())
         .map(|t| {
@@ -289,11 +290,11 @@ fn noisy(
             )
         })
         .chain([
-            SummaryRow::new("left unexplained", figure(found.misfit), "rms, rad or m").meaning(
+            SummaryRow::new("left unexplained", figure(found.misfit), rms.clone()).meaning(
                 "Root mean square difference of the best motion to the recording. Well above the noise it says that no weights \
                  of these terms explain the recording.",
             ),
-            SummaryRow::new("noise of the recording", figure(found.noise), "rms, rad or m")
+            SummaryRow::new("noise of the recording", figure(found.noise), rms)
                 .meaning("Estimated from a spline through the recording that no cost constrains."),
         ])
         .collect();
@@ -322,7 +323,8 @@ fn finish(
     let rows = terms
         .iter()
         .map(|t| {
-            (t["name"].as_str().unwrap_or_default().to_owned(), number(&t["weight"]), number(&t["sigma"]))
+            let name = t["name"].as_str().unwrap_or_default().replace('_', " ");
+            (name, number(&t["weight"]), number(&t["sigma"]))
         })
         .collect();
     let page = (!given.switch("no-report")).then(|| Page {
