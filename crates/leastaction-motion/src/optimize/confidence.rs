@@ -84,6 +84,11 @@ mod tests {
         let corner = deviations(&folded(1.02, -0.02, 0.5, 0.01), &[1.0, 0.0, 0.0], 1.0);
         let expected = ((4.0f64 + 1.0).sqrt() - 2.0) * 0.01;
         assert!((corner[1] - expected).abs() < 1e-3 && corner[0] <= 1.0, "{corner:?}");
+        // Two that do the same: only their sum is known, and each may be anything up to it.
+        let twins = [vec![0.4, -0.3], vec![0.4, -0.3], vec![-0.6, 0.45]];
+        let found = simplex_intervals(&twins, &[0.2, 0.4, 0.4], 1e-3);
+        assert!(found[0].0 == 0.0 && (found[0].1 - 0.6).abs() < 2e-3, "{found:?}");
+        assert!((found[2].0 - 0.4).abs() < 2e-3 && (found[2].1 - 0.4).abs() < 2e-3, "{found:?}");
         // Nothing is known: all of the simplex.
         let nothing = deviations(&folded(0.2, 0.3, 1e6, 1e6), &[0.2, 0.3, 0.5], 1.0);
         assert!(nothing.iter().zip([0.8, 0.7, 0.5]).all(|(a, b)| (a - b).abs() < 1e-15), "{nothing:?}");
