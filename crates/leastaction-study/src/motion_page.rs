@@ -39,8 +39,9 @@ impl<'m> MotionPage<'m> {
             None => capital(&derivative(name, l)),
         };
         let labels = mechanism.v_labels();
-        let rate =
-            |id: &str, title: &str, unit: &str| PlotThinner::new(id, title, unit, false, labels.clone());
+        let rate = |id: &str, title: &str, unit: &str| {
+            PlotThinner::new(id, title, problem::units_of(mechanism, unit), false, labels.clone())
+        };
         Self {
             sampler: Sampler::new(mechanism),
             inputs: vec![0.0; mechanism.nu()],
@@ -55,7 +56,13 @@ impl<'m> MotionPage<'m> {
                         .collect();
                     // Values, then the edges of their error bands.
                     let all = repeated(names, if with_errors { 3 } else { 1 });
-                    PlotThinner::new(format!("quantity-{l}"), title(l), quantity.unit(l), false, all)
+                    PlotThinner::new(
+                        format!("quantity-{l}"),
+                        title(l),
+                        plain_unit(mechanism, quantity, l),
+                        false,
+                        all,
+                    )
                 })
                 .collect(),
             rows,
@@ -63,7 +70,7 @@ impl<'m> MotionPage<'m> {
             positions: PlotThinner::new(
                 "joint-positions",
                 "Joint positions: recorded and fitted",
-                "rad, m",
+                problem::units_of(mechanism, "rad, m"),
                 false,
                 repeated(mechanism.q_labels(), 2),
             ),
@@ -75,7 +82,7 @@ impl<'m> MotionPage<'m> {
             misfit: PlotThinner::new(
                 "fit-residual",
                 "Difference of the fit to the recording",
-                "rad, m (rad/s, m/s for ball and free joints)",
+                problem::units_of(mechanism, "rad, m"),
                 true,
                 ["largest of all coordinates"],
             ),
@@ -194,9 +201,9 @@ fn coordinate_of(mechanism: &Mechanism, label: &str) -> usize {
     let labels = mechanism.v_labels();
     let first =
         |prefix: &str| labels.iter().position(|own| own == prefix || own.starts_with(&format!("{prefix}.")));
-    match label.strip_suffix(" position") {
+    match label.split_once(" position ") {
         // Three angular ones are before it.
-        Some(joint) => first(joint).map_or(0, |at| at + 3),
+        Some((joint, _)) => first(joint).map_or(0, |at| at + 3),
         None => first(label).unwrap_or(0),
     }
 }

@@ -161,6 +161,8 @@ fn exact(
         let (low, high) = found.ranges[t];
         let weight = if found.identifiable() {
             format!("{:.12} ± {:.1e}", found.weights[t], found.sigma[t])
+        } else if high - low <= 1e-8 {
+            format!("{low:.6}")
         } else {
             format!("anywhere in {low:.6} to {high:.6}")
         };
@@ -181,6 +183,8 @@ fn exact(
             let (low, high) = found.ranges[t];
             let (value, doubt) = if found.identifiable() {
                 (format!("{:.9}", found.weights[t]), format!("± {:.1e}", found.sigma[t]))
+            } else if high - low <= 1e-8 {
+                (format!("{low:.6}"), "whatever the others are".to_owned())
             } else {
                 (format!("{low:.4} to {high:.4}"), "all equally good".to_owned())
             };
@@ -269,10 +273,11 @@ fn noisy(
     for t in 0..names.len() {
         let (low, high) = found.intervals[t];
         printer.line(format!(
-            "    {:<22} {:.6} ± {:.6}   one sigma {low:.6} to {high:.6}",
+            "    {:<22} {:.6} ± {:.1e}   one sigma {low:.6} to {high:.6}",
             names[t], found.weights[t], found.sigma[t]
         ));
     }
+    let rms = format!("rms, {}", problem::units_of(&file.mechanism, "rad, m").replace(", ", " or "));
     printer.line(format!("  misfit {:.3e}, noise of the recording {:.3e}", found.misfit, found.noise));
     let rows = (0..names.len())
         .map(|t| {
@@ -280,16 +285,16 @@ fn noisy(
             let (low, high) = found.intervals[t];
             let note = format!("{low:.4} to {high:.4} (one sigma)");
             SummaryRow::new(format!("weight of {}", names[t].replace('_', " ")), value, note).meaning(
-                "Weights sum to one. The one-sigma interval holds the true weight for about two of three recordings; it never \
-                 leaves 0 to 1 (Feldman and Cousins).",
+                "Weights sum to one. The one-sigma interval holds the true weight for about two of three recordings; outside \
+                 it the recording is less likely by a factor of 0.6 or more, whatever the other weights.",
             )
         })
         .chain([
-            SummaryRow::new("left unexplained", figure(found.misfit), "rms, rad or m").meaning(
+            SummaryRow::new("left unexplained", figure(found.misfit), rms.clone()).meaning(
                 "Root mean square difference of the best motion to the recording. Well above the noise it says that no weights \
                  of these terms explain the recording.",
             ),
-            SummaryRow::new("noise of the recording", figure(found.noise), "rms, rad or m")
+            SummaryRow::new("noise of the recording", figure(found.noise), rms)
                 .meaning("Estimated from a spline through the recording that no cost constrains."),
         ])
         .collect();
@@ -318,7 +323,8 @@ fn finish(
     let rows = terms
         .iter()
         .map(|t| {
-            (t["name"].as_str().unwrap_or_default().to_owned(), number(&t["weight"]), number(&t["sigma"]))
+            let name = t["name"].as_str().unwrap_or_default().replace('_', " ");
+            (name, number(&t["weight"]), number(&t["sigma"]))
         })
         .collect();
     let page = (!given.switch("no-report")).then(|| Page {

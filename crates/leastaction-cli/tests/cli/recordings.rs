@@ -44,6 +44,16 @@ fn spoilt(row: usize, column: usize, with: &str) -> String {
     table("t,joint0,joint1", 1.0, |s, c| ((s, c) == (row, column)).then(|| with.to_owned()))
 }
 
+/// A ball that turns slowly and a hinge at rest; `rotation` gives the quaternion for half the angle.
+fn turned(rotation: impl Fn(usize, f64) -> [f64; 4]) -> String {
+    let mut text = "t,shoulder.w,shoulder.x,shoulder.y,shoulder.z,elbow\n".to_owned();
+    for s in 0..60 {
+        let [w, x, y, z] = rotation(s, 0.01 * s as f64);
+        text.push_str(&format!("{},{w},{x},{y},{z},0\n", 0.01 * s as f64));
+    }
+    text
+}
+
 fn trc(names: &[&str], unit: &str, count: usize, rows: &str) -> String {
     let mut head = format!(
         "PathFileType\t4\t(X/Y/Z)\tx.trc\nDataRate\tNumFrames\tNumMarkers\tUnits\n100\t9\t{count}\t{unit}\nFrame#\tTime"
@@ -277,6 +287,23 @@ fn bad_recordings_are_refused_with_place_and_remedy() {
             "this is text and no capture".into(),
             "`no.c3d`: this is no C3D file",
             "your capture program wrote",
+        ),
+        (
+            "arm.json",
+            "directionless.csv",
+            turned(|s, half| if s == 20 { [0.0; 4] } else { [half.cos(), half.sin(), 0.0, 0.0] }),
+            "directionless.csv:22: the quaternion of `shoulder` is zero: it has no direction",
+            "fill in the rotation",
+        ),
+        (
+            "arm.json",
+            "overturned.csv",
+            turned(|s, half| {
+                let half = if s < 30 { half } else { half + 1.5 };
+                [-half.cos(), -half.sin(), 0.0, 0.0]
+            }),
+            "overturned.csv:32: `shoulder` turns by 3.0",
+            "mend the sample",
         ),
     ];
     assert!(cases.len() >= 25);

@@ -54,8 +54,9 @@ enum ChannelKind {
     Axis,
     /// Four components of a quaternion, which move the angular part.
     Rotation,
-    /// Three components of a position, which move the linear part; the rotation is in the channels before.
-    Position,
+    /// One component of a position, which moves the linear part; the rotation is in the channels before. Each is as smooth as its own
+    /// samples say: a body may go straight along one axis and to and fro along another.
+    Position(usize),
 }
 
 /// A trajectory with its derivatives at the recorded times.
@@ -223,13 +224,22 @@ impl RecordedMotion {
         if stage.kind == StageKind::Ball {
             return Ok(());
         }
-        let places = table.positions(stage.q + 4..stage.q + 7)?;
         let rates = velocities.map(|v| -> Vec<f64> {
             let each = values.chunks_exact(4).zip(v.chunks_exact(nv));
             each.flat_map(|(p, v)| Quat::from_slice(p).rotate(Vec3([v[3], v[4], v[5]])).0).collect()
         });
-        let fit = SplineFit::new(&self.times, &places, rates.as_deref(), 3, options)?;
-        let y = fit.evaluate(&self.times, orders - 1)?;
+        // Derivatives of the position, `[sample][order][component]`.
+        let mut y = vec![0.0; n * orders * 3];
+        for (i, axis) in ["x", "y", "z"].into_iter().enumerate() {
+            let places = table.positions(stage.q + 4 + i..stage.q + 5 + i)?;
+            let own: Option<Vec<f64>> =
+                rates.as_ref().map(|rates| rates.iter().skip(i).step_by(3).copied().collect());
+            let fit = SplineFit::new(&self.times, &places, own.as_deref(), 1, options)?;
+            let own = fit.evaluate(&self.times, orders - 1)?;
+            y.iter_mut().skip(i).step_by(3).zip(&own).for_each(|(y, own)| *y = *own);
+            let kind = ChannelKind::Position(i);
+            self.note(fit, &places, &own, stage.v + 3, 3, kind, &format!("{label} position {axis}"));
+        }
         for s in 0..n {
             let p = Turning::at(&x[s * orders * 4..(s + 1) * orders * 4]);
             let place: Vec<Vec3> =
@@ -243,7 +253,6 @@ impl RecordedMotion {
                 out.iter_mut().zip(local[d].0).for_each(|(o, w)| *o = factorial(d) * w);
             }
         }
-        self.note(fit, &places, &y, stage.v + 3, 3, ChannelKind::Position, &format!("{label} position"));
         Ok(())
     }
 
@@ -270,9 +279,11 @@ impl RecordedMotion {
         }
         let largest = fit.residual_max.iter().fold(0.0, |m: f64, x| m.max(*x));
         let sum: f64 = fit.residual_rms.iter().map(|x| x * x).sum();
-        let rms = (sum / nv as f64).sqrt();
+        // Directions that the noise of these numbers has.
+        let directions = if kind == ChannelKind::Rotation { 3.0 } else { dim as f64 };
+        let rms = (sum / directions).sqrt();
         self.residuals.push((format!("q.{label}"), factor * largest, factor * rms));
-        self.noise.push((format!("q.{label}"), factor * fit.noise() * (dim as f64 / nv as f64).sqrt()));
+        self.noise.push((format!("q.{label}"), factor * fit.noise() * (dim as f64 / directions).sqrt()));
         self.memory.push((format!("q.{label}"), fit.memory()));
         self.channels.push(Channels { fit, v, nv, kind });
     }
@@ -377,9 +388,9 @@ impl Channels {
                 let products: Vec<Vec3> = turn.p.iter().map(|p| (p.conj() * change).v.scale(2.0)).collect();
                 turn.divided(&products).iter().map(|v| v.0).collect()
             }
-            (ChannelKind::Position, Some(turn)) => {
+            (ChannelKind::Position(axis), Some(turn)) => {
                 let mut constant = vec![Vec3::zero(); orders];
-                constant[0] = Vec3([unit[0], unit[1], unit[2]]);
+                constant[0].0[axis] = 1.0;
                 turn.rotate_back(&constant).iter().map(|v| v.0).collect()
             }
             _ => (0..orders).map(|l| [f64::from(u8::from(l == 0)), 0.0, 0.0]).collect(),

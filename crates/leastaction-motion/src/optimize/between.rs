@@ -103,6 +103,9 @@ fn finer(tr: &Transcription) -> (Vec<f64>, Vec<usize>) {
 
 /// By how much the motion passes the limit `goal` of each bound in the two intervals beside the bound's sample.
 pub(super) fn excess(tr: &mut Transcription, goal: &[Bound], theta: &ControlPoints) -> Vec<f64> {
+    if goal.is_empty() {
+        return Vec::new();
+    }
     let intervals = tr.table.len() + 1;
     // Worst excess per kind and interval; kinds by row and side.
     let mut kinds: Vec<(usize, bool, Vec<f64>)> = Vec::new();

@@ -11,7 +11,7 @@
 //! of order six.
 
 use super::HessianKind;
-use super::confidence::interval;
+use super::confidence::simplex_intervals;
 use super::explaining_set::corners;
 use super::kkt::Kkt;
 use super::newton::{NewtonOptions, minimise};
@@ -44,9 +44,10 @@ impl Default for BilevelOptions {
 pub struct BilevelSolution {
     /// Weights, summing to one.
     pub weights: Vec<f64>,
-    /// One-sigma uncertainty of each weight; of a weight at zero the upper end of its interval.
+    /// One-sigma uncertainty of each weight: how far it can be off, on the simplex and with the others free, before the recording is
+    /// less likely by a factor of `exp(−½)`.
     pub sigma: Vec<f64>,
-    /// One-sigma confidence interval of each weight: covers the truth as often at zero as inside.
+    /// One-sigma confidence interval of each weight, the two sides of that.
     pub intervals: Vec<(f64, f64)>,
     /// Smallest and largest value of each weight among those that this recording cannot tell apart at all; equal if the
     /// weights are identifiable.
@@ -346,8 +347,7 @@ impl Search<'_> {
         Some((at, iterations))
     }
 
-    /// Covariance of the shares, `N (Nᵀ JᵀJ N)⁻¹ Nᵀ s²` with N the directions that keep their sum, taken to the weights. All
-    /// directions count, also those that a weight at zero forbids: their estimate may be negative, the interval is not.
+    /// What the recording leaves open of the weights: intervals by likelihood, and ranges along directions that it does not see at all.
     fn doubt(&mut self, at: &Outer) -> Doubt {
         let k = at.z.len();
         let weights = self.weights(&at.z);
@@ -362,7 +362,18 @@ impl Search<'_> {
         let Some(columns) = self.sensitivities(at) else { return nothing };
         let freedom = (at.residuals.len() as f64 - (k as f64 - 1.0)).max(1.0);
         let noise = (at.sum / freedom).sqrt();
-        // N: an orthonormal basis of the vectors with sum zero.
+        let mut doubt = nothing;
+        // Residuals of the linearised motion, by weights: they do not see the size of these, so that `Σ w_t ∂r/∂w_t = 0`.
+        let total: f64 = at.z.iter().zip(&self.scales).map(|(z, s)| z / s).sum();
+        let folded: Vec<Vec<f64>> = columns
+            .iter()
+            .zip(&self.scales)
+            .map(|(c, s)| c.iter().zip(&at.residuals).map(|(c, r)| r + total * s * c).collect())
+            .collect();
+        doubt.intervals = simplex_intervals(&folded, &weights, noise);
+        doubt.sigma =
+            doubt.intervals.iter().zip(&weights).map(|((low, high), w)| (high - w).max(w - low)).collect();
+        // An orthonormal basis of the changes of shares that keep their sum.
         let basis: Vec<Vec<f64>> = (1..k)
             .map(|j| {
                 let norm = ((j * (j + 1)) as f64).sqrt();
@@ -388,51 +399,10 @@ impl Search<'_> {
         let in_shares = |v: &[f64]| -> Vec<f64> {
             (0..k).map(|i| v.iter().zip(&basis).map(|(v, b)| v * b[i]).sum()).collect()
         };
-        // ∂w/∂z: w = (z/s) / Σ (z/s).
-        let total: f64 = at.z.iter().zip(&self.scales).map(|(z, s)| z / s).sum();
-        let to_weights = |d: &[f64]| -> Vec<f64> {
-            let raw: Vec<f64> = d.iter().zip(&self.scales).map(|(d, s)| d / (s * total)).collect();
-            let sum: f64 = raw.iter().sum();
-            raw.iter().zip(&weights).map(|(r, w)| r - w * sum).collect()
-        };
-        let (mut variance, mut shift) = (vec![0.0; k], vec![0.0; k]);
         let mut flat = vec![at.z.clone()];
-        for (value, vector) in values.iter().zip(&vectors) {
-            let shares = in_shares(vector);
-            // All of the simplex changes the recording by less than a thousandth of its noise.
-            if *value <= 1e-3 * noise.max(1e-12) {
-                flat.push(shares);
-                continue;
-            }
-            let push: f64 = vector.iter().zip(&images).map(|(v, i)| v * dot(i, &at.residuals)).sum();
-            let direction = to_weights(&shares);
-            for t in 0..k {
-                variance[t] += (noise * direction[t] / value).powi(2);
-                shift[t] -= direction[t] * push / (value * value);
-            }
-        }
-        let mut doubt = nothing;
-        for t in 0..k {
-            let deviation = variance[t].sqrt();
-            let free = weights[t] + shift[t];
-            // The nearer end of the simplex decides.
-            let (low, high) = if free <= 0.5 {
-                interval(free, deviation)
-            } else {
-                let (low, high) = interval(1.0 - free, deviation);
-                (1.0 - high, 1.0 - low)
-            };
-            doubt.intervals[t] = (low.clamp(0.0, 1.0), high.clamp(0.0, 1.0));
-            let spread = if weights[t] == 0.0 {
-                high
-            } else if weights[t] == 1.0 {
-                1.0 - low
-            } else {
-                deviation
-            };
-            // More than the whole range says no more than that.
-            doubt.sigma[t] = spread.min(1.0);
-        }
+        // All of the simplex changes the recording by less than a thousandth of its noise.
+        let unseen = values.iter().zip(&vectors).filter(|(value, _)| **value <= 1e-3 * noise.max(1e-12));
+        flat.extend(unseen.map(|(_, vector)| in_shares(vector)));
         if flat.len() > 1 {
             let set: Vec<Vec<f64>> = corners(&flat, &vec![1.0; k]).iter().map(|z| self.weights(z)).collect();
             for (t, range) in doubt.ranges.iter_mut().enumerate() {

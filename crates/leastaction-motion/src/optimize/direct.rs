@@ -8,7 +8,7 @@ use super::active_set;
 use super::between;
 use super::gaps::{bound_scale, gaps};
 use super::goals::approach;
-use super::interior_point::{self, InteriorPointOptions};
+use super::interior_point::{self, InteriorPointOptions, InteriorPointReport};
 use super::newton::{NewtonOptions, meet_equalities, minimise, slope};
 use super::status::{ActiveBound, Obstacle, Progress, Solution, SolveStatus, Wish};
 use super::task::TaskMode;
@@ -27,8 +27,11 @@ const SOFT: f64 = 1e-3;
 const COARSE: f64 = 1e-5;
 /// First barrier of gaps on frames, relative to the objective.
 const FRAME_BARRIER: f64 = 1e-4;
-/// First barrier where a solution is changed by little.
-const NEAR_BARRIER: f64 = 1e-7;
+/// Tolerance of a first solution that is about to be changed, and of those after it.
+const ROUGH: f64 = 1e-4;
+const CLOSE: f64 = 1e-7;
+/// Rounds in which gaps are widened.
+const MOST_WIDENINGS: usize = 8;
 /// Rounds of multipliers.
 const TASK_ROUNDS: usize = 30;
 
@@ -126,35 +129,13 @@ fn guided(
     // Frames have a gap at every sample: a barrier that is right for a few limits would drive them far away.
     let barrier = options.interior_point.barrier.min(FRAME_BARRIER);
     let inner = InteriorPointOptions { barrier, ..options.interior_point };
-    let mut report = interior_point::solve(tr, weights, &mut theta, &inner, observe);
-    // Limits and gaps of frames hold between samples too.
+    let widens = options.between > 0.0 && !(tr.bounds.is_empty() && tr.task_gap_count() == 0);
+    // A motion that is about to be changed need not be a good one.
+    let first = InteriorPointOptions { tolerance: if widens { ROUGH } else { inner.tolerance }, ..inner };
+    let mut report = interior_point::solve(tr, weights, &mut theta, &first, observe);
     let goal = tr.bounds.clone();
-    for _ in 0..if options.between > 0.0 { 8 } else { 0 } {
-        let excess = between::excess(tr, &goal, &theta);
-        let worst = goal.iter().zip(&excess).fold(0.0, |m: f64, (b, x)| m.max(x / bound_scale(b)));
-        if !report.is_solved() || worst.max(between::widen_margins(tr, &theta)) <= options.between {
-            break;
-        }
-        for (bound, x) in tr.bounds.iter_mut().zip(&excess) {
-            bound.limit += if bound.upper { -1.1 * x } else { 1.1 * x };
-        }
-        // The motion changes by little: a low barrier keeps it near.
-        let near = InteriorPointOptions { barrier: inner.barrier.min(NEAR_BARRIER), ..inner };
-        let mut tighter = theta.clone();
-        let mut next = interior_point::solve(tr, weights, &mut tighter, &near, observe);
-        if !next.is_solved() {
-            tighter = theta.clone();
-            next = interior_point::solve(tr, weights, &mut tighter, &inner, observe);
-        }
-        if !next.is_solved() {
-            break;
-        }
-        theta = tighter;
-        let (iterations, mut history) = (report.iterations, std::mem::take(&mut report.history));
-        report = next;
-        report.iterations += iterations;
-        history.append(&mut report.history);
-        report.history = history;
+    if widens && report.is_solved() {
+        hold_between(tr, weights, &mut theta, &mut report, &inner, options.between, observe);
     }
     tr.tasks.iter_mut().for_each(|task| task.margins.fill(0.0));
     tr.bounds = goal;
@@ -172,6 +153,65 @@ fn guided(
     solution.duration = tr.duration();
     tr.pace = tr.pace.take().filter(|_| solution.status == SolveStatus::MaxIterations);
     Ok(solution)
+}
+
+/// Limits and gaps of frames hold between samples too: gaps are widened by what the motion passes there, with the multipliers kept. The
+/// last digits are for the widths that stay.
+fn hold_between(
+    tr: &mut Transcription,
+    weights: &[f64],
+    theta: &mut ControlPoints,
+    report: &mut InteriorPointReport,
+    inner: &InteriorPointOptions,
+    tolerance: f64,
+    observe: &mut dyn FnMut(&Progress) -> Wish,
+) {
+    let goal = tr.bounds.clone();
+    let (mut widened, mut solved_to) = (0, ROUGH);
+    while widened < MOST_WIDENINGS {
+        let excess = between::excess(tr, &goal, theta);
+        let worst = goal.iter().zip(&excess).fold(0.0, |m: f64, (b, x)| m.max(x / bound_scale(b)));
+        let before: Vec<Vec<f64>> = tr.tasks.iter().map(|task| task.margins.clone()).collect();
+        let narrower = tr.bounds.clone();
+        let holds = worst.max(between::widen_margins(tr, theta)) <= tolerance;
+        if holds && solved_to <= inner.tolerance {
+            return;
+        }
+        for (bound, x) in tr.bounds.iter_mut().zip(&excess) {
+            bound.limit += if bound.upper { -1.1 * x } else { 1.1 * x };
+        }
+        widened += usize::from(!holds);
+        let mut level = if holds && solved_to < ROUGH { inner.tolerance } else { solved_to.min(CLOSE) };
+        level = level.max(inner.tolerance);
+        // The motion changes by little: a low barrier keeps it near, and multipliers tell what acts.
+        let near = near(level, inner);
+        let mut tighter = theta.clone();
+        let mut next = interior_point::resume(tr, weights, &mut tighter, &near, Some(&report.duals), observe);
+        if !next.is_solved() {
+            tighter = theta.clone();
+            next = interior_point::solve(tr, weights, &mut tighter, inner, observe);
+            level = inner.tolerance;
+        }
+        if !next.is_solved() {
+            // Gaps that wide leave no room.
+            tr.tasks.iter_mut().zip(before).for_each(|(task, before)| task.margins = before);
+            tr.bounds = narrower;
+            break;
+        }
+        *theta = tighter;
+        report.followed_by(next);
+        solved_to = level;
+    }
+    if solved_to > inner.tolerance {
+        let near = near(inner.tolerance, inner);
+        let last = interior_point::resume(tr, weights, theta, &near, Some(&report.duals), observe);
+        report.followed_by(last);
+    }
+}
+
+/// Options for a search that begins next to its end: the barrier is the last one from the beginning.
+fn near(tolerance: f64, inner: &InteriorPointOptions) -> InteriorPointOptions {
+    InteriorPointOptions { tolerance, barrier: inner.barrier.min(0.1 * tolerance), ..*inner }
 }
 
 /// Bounds that act: multipliers outweigh slacks, both relative to their sizes.

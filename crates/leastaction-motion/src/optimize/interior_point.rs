@@ -53,11 +53,45 @@ pub(super) struct InteriorPointReport {
     pub(super) kkt: f64,
     /// The bound that is violated most, if infeasible.
     pub(super) obstacle: Option<usize>,
+    /// What a search nearby can go on from.
+    pub(super) duals: Duals,
+}
+
+/// Slacks and multipliers of all bounds, gaps and goals, as the iteration scales them.
+#[derive(Clone, Default)]
+pub(super) struct Duals {
+    s: Vec<f64>,
+    z: Vec<f64>,
+    nu: Vec<f64>,
+    value_scale: f64,
+}
+
+impl Duals {
+    /// Slacks and multipliers near the central path of `mu` for gaps `c` that have changed by little: what acts keeps its multiplier, and
+    /// what does not its room.
+    fn resumed(&self, c: &[f64], mu: f64, least: f64, value_scale: f64) -> (Vec<f64>, Vec<f64>) {
+        let factor = self.value_scale / value_scale;
+        let each = c.iter().zip(&self.s).zip(&self.z).map(|((c, s), z)| {
+            let z = factor * z;
+            let s = if z > *s { c.max(mu / z) } else { c.max(least) };
+            (s, if z > s { z } else { mu / s })
+        });
+        each.unzip()
+    }
 }
 
 impl InteriorPointReport {
     pub(super) fn is_solved(&self) -> bool {
         matches!(self.status, SolveStatus::Solved | SolveStatus::AlmostSolved)
+    }
+
+    /// Takes the outcome of a search that went on from here; iterations and history are those of both.
+    pub(super) fn followed_by(&mut self, next: Self) {
+        let (iterations, mut history) = (self.iterations, std::mem::take(&mut self.history));
+        *self = next;
+        self.iterations += iterations;
+        history.append(&mut self.history);
+        self.history = history;
     }
 }
 
@@ -102,6 +136,18 @@ pub(super) fn solve(
     options: &InteriorPointOptions,
     observe: &mut dyn FnMut(&Progress) -> Wish,
 ) -> InteriorPointReport {
+    resume(tr, weights, theta, options, None, observe)
+}
+
+/// As [`solve`], going on from the multipliers of a problem nearby.
+pub(super) fn resume(
+    tr: &mut Transcription,
+    weights: &[f64],
+    theta: &mut ControlPoints,
+    options: &InteriorPointOptions,
+    duals: Option<&Duals>,
+    observe: &mut dyn FnMut(&Progress) -> Wish,
+) -> InteriorPointReport {
     theta.low.fill(0.0);
     let mut point = Point::default();
     tr.evaluate(theta, &mut point);
@@ -119,8 +165,17 @@ pub(super) fn solve(
     let mu = options.barrier;
     // A low barrier is for starts near a solution: what acts there has next to no room.
     let least = (1e2 * mu).min(1e-2);
-    let s: Vec<f64> = c.iter().map(|c| c.max(least)).collect();
-    let z = s.iter().map(|s| mu / s).collect();
+    let (s, z, nu) = match duals.filter(|duals| duals.z.len() == c.len()) {
+        Some(duals) => {
+            let (s, z) = duals.resumed(&c, mu, least, value_scale);
+            (s, z, duals.nu.iter().map(|nu| nu * duals.value_scale / value_scale).collect())
+        }
+        None => {
+            let s: Vec<f64> = c.iter().map(|c| c.max(least)).collect();
+            let z = s.iter().map(|s| mu / s).collect();
+            (s, z, Vec::new())
+        }
+    };
     let mut solver = Solver {
         weights,
         options,
@@ -136,7 +191,7 @@ pub(super) fn solve(
         history: Vec::new(),
         value_scale,
         rows: Vec::new(),
-        nu: Vec::new(),
+        nu,
         kkt_residual: f64::INFINITY,
         tr,
     };
@@ -169,6 +224,7 @@ pub(super) fn solve(
         slacks: solver.at.s[..bounds].to_vec(),
         kkt: solver.kkt_residual,
         obstacle,
+        duals: Duals { s: solver.at.s, z: solver.at.z, nu: solver.nu, value_scale },
     }
 }
 
@@ -196,7 +252,7 @@ impl Solver<'_> {
             let mut dual: Vec<f64> = slope.gradient.iter().zip(&jz).map(|(g, j)| g - j).collect();
             let unknowns = self.tr.unknowns();
             let nu = self.remove_equalities(&mut dual[..unknowns]);
-            if self.iteration == 0 || self.nu.len() != nu.len() {
+            if self.nu.len() != nu.len() {
                 self.nu = nu;
             }
             // What cancels between costs and constraints is their scale as well; the duration's push is part of the cost.

@@ -394,7 +394,8 @@ impl Columns {
                 }
                 y[a] /= f[a * d + a];
             }
-            sigma * dot(&y, &y).sqrt()
+            // The sum over nothing is −0.
+            (sigma * dot(&y, &y).sqrt()).abs()
         };
         for (at, i) in others.iter().enumerate().filter(|(_, i)| **i < self.terms) {
             out[*i] = length(&mut |j| if j == at { 1.0 / scale(*i) } else { 0.0 });

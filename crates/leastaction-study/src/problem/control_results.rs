@@ -24,7 +24,7 @@ pub fn write(out: &Path, file: &ControlFile, found: &Found, report: bool) -> Res
     let mut sampler = Sampler::new(mechanism);
     let mut frames = FrameThinner::new(mechanism.nb());
     let plot = |id: &str, title: &str, unit: &str, names: Vec<String>| {
-        PlotThinner::new(id, title, unit, false, names)
+        PlotThinner::new(id, title, super::units_of(mechanism, unit), false, names)
     };
     let both = [mechanism.q_labels(), mechanism.q_labels()].concat();
     let mut positions = plot("joint-positions", "Joint positions: planned and replayed", "rad, m", both);

@@ -70,6 +70,16 @@ impl ProblemFile {
     }
 }
 
+/// Of two units, for joints that turn and for joints that slide, those that a mechanism has: `"rad, m"` is rad for an arm of hinges.
+pub fn units_of(mechanism: &Mechanism, both: &str) -> String {
+    let slides = |c: usize| limit_unit(mechanism, LimitKind::Position, c) == "m";
+    match both.split_once(", ") {
+        Some((turning, _)) if !(0..mechanism.nv()).any(slides) => turning.to_owned(),
+        Some((_, sliding)) if (0..mechanism.nv()).all(slides) => sliding.to_owned(),
+        _ => both.to_owned(),
+    }
+}
+
 /// Unit of what a limit bounds.
 pub fn limit_unit(mechanism: &Mechanism, kind: LimitKind, coordinate: usize) -> &'static str {
     let slides =

@@ -70,8 +70,9 @@ pub fn write(
     if dots.is_some() {
         let (positions, names) = (&mut plots[0].2, mechanism.q_labels());
         let both = names.iter().chain(&names).cloned();
+        let unit = super::units_of(mechanism, "rad, m");
         *positions =
-            PlotThinner::new("joint-positions", "Joint positions: recorded and found", "rad, m", false, both);
+            PlotThinner::new("joint-positions", "Joint positions: recorded and found", unit, false, both);
     }
     let inputs = vec![0.0; mechanism.nu()];
     let mut constraints = ConstraintPage::new(&file.problem.tasks);
@@ -182,6 +183,7 @@ fn plots(file: &ProblemFile, orders: usize) -> Vec<(LimitKind, usize, PlotThinne
             let names = if order == 0 { file.mechanism.q_labels() } else { labels.clone() };
             let own = |l: &&Limit| l.kind == kind || (order == 0 && l.kind == LimitKind::ControlPoint);
             let limits = file.problem.limits.iter().filter(own).flat_map(plot_limits).collect();
+            let unit = super::units_of(&file.mechanism, unit);
             (kind, order, PlotThinner::new(id, title, unit, false, names), limits)
         })
         .collect()

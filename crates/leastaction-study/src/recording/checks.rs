@@ -94,3 +94,37 @@ pub(super) fn values(
     }
     Ok(())
 }
+
+/// Every quaternion has a direction, and none turns far within one interval; components are columns.
+pub(super) fn rotations(
+    components: &[Vec<f64>],
+    label: &str,
+    table: &Table,
+    path: &Path,
+) -> Result<(), Failure> {
+    let rows = components.first().map_or(0, Vec::len);
+    let length = |s: usize| components.iter().map(|c| c[s] * c[s]).sum::<f64>().sqrt();
+    if let Some(s) = (0..rows).find(|s| length(*s) < 1e-6) {
+        let what = format!("the quaternion of `{label}` is zero: it has no direction");
+        return Err(at(path, table.line(s), what).help("leave the row out, or fill in the rotation"));
+    }
+    // Both signs are one rotation.
+    let turn = |s: usize| {
+        let cosine: f64 =
+            components.iter().map(|c| c[s] * c[s + 1]).sum::<f64>() / (length(s) * length(s + 1));
+        2.0 * cosine.abs().min(1.0).acos()
+    };
+    let turns: Vec<f64> = (0..rows.saturating_sub(1)).map(turn).collect();
+    let large = {
+        let mut sorted = turns.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() * 95 / 100).copied().unwrap_or(0.0)
+    };
+    match turns.iter().position(|turn| *turn > (JUMP * large).max(0.5)) {
+        Some(s) => {
+            let what = format!("`{label}` turns by {:.3} rad from line {}", turns[s], table.line(s));
+            Err(at(path, table.line(s + 1), what).help("cut the recording there, or mend the sample"))
+        }
+        None => Ok(()),
+    }
+}

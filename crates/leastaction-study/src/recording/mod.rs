@@ -125,6 +125,11 @@ fn joints(
         columns.push(format!("q.{label}"));
         data.push(values);
     }
+    for id in mechanism.tree_joints().filter(|id| quaternion(mechanism, mechanism.q_range(*id).start)) {
+        // Times are the first column.
+        let first = 1 + mechanism.q_range(id).start;
+        checks::rotations(&data[first..first + 4], &mechanism.joint(id).name, table, path)?;
+    }
     let labels = mechanism.v_labels();
     for (c, label) in labels.iter().enumerate() {
         let candidates = [format!("v.{label}"), format!("/{label}/speed")];

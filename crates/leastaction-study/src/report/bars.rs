@@ -1,14 +1,17 @@
-//! Bars with error bars as inline SVG: drawn here, so that they need no script.
+//! Bars with error bars as inline SVG: drawn here, so that they need no script. Names and numbers stand above their bars: beside them a
+//! telephone would leave no room for either.
 
 use std::fmt::Write;
 
 use super::data::Bars;
 use super::{escape, ticks};
 
-const WIDTH: f64 = 720.0;
-const ROW: f64 = 30.0;
-const LEFT: f64 = 190.0;
-const RIGHT: f64 = 110.0;
+const WIDTH: f64 = 360.0;
+const ROW: f64 = 42.0;
+/// Where a bar begins below the top of its row, and how high it is.
+const BAR: (f64, f64) = (20.0, 14.0);
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = 12.0;
 const BOTTOM: f64 = 24.0;
 
 /// A figure with one horizontal bar per row; empty without rows.
@@ -40,23 +43,23 @@ pub(super) fn figure(bars: &Bars) -> String {
         );
     }
     for (i, (label, x, sigma)) in rows.iter().enumerate() {
-        let middle = ROW * (i as f64 + 0.5);
+        let (row, (down, thick)) = (ROW * i as f64, BAR);
+        let middle = row + down + 0.5 * thick;
         let (low, high) = (at((x - sigma).max(0.0)), at(x + sigma));
         let _ = write!(
             html,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-             <rect class=\"bar\" x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.2}\" height=\"16\" rx=\"2\"/>\
+            "<text x=\"{LEFT}\" y=\"{:.1}\">{}</text>\
+             <rect class=\"bar\" x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.2}\" height=\"{thick}\" rx=\"2\"/>\
              <path class=\"whisker\" d=\"M{low:.2} {middle}H{high:.2}M{low:.2} {:.1}v10M{high:.2} {:.1}v10\"/>\
-             <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{x:.4} ± {sigma:.1e}</text>",
-            LEFT - 8.0,
-            middle + 5.0,
+             <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{x:.4} ± {sigma:.1e}</text>",
+            row + 15.0,
             escape::html(label),
-            middle - 8.0,
+            row + down,
             at(*x) - LEFT,
             middle - 5.0,
             middle - 5.0,
-            high + 8.0,
-            middle + 4.0
+            WIDTH - RIGHT,
+            row + 15.0
         );
     }
     html.push_str("</svg></figure>\n");
