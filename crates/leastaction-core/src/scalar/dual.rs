@@ -97,6 +97,7 @@ macro_rules! dual_arithmetic {
         impl<T: Real, const N: usize> Div for $t<T, N> {
             type Output = Self;
             $(#[$inline])?
+            #[expect(clippy::suspicious_arithmetic_impl, reason = "the quotient rule")]
             fn div(mut self, b: Self) -> Self {
                 self.re = self.re / b.re;
                 self.eps = by_entry(|i| (self.eps[i] - self.re * b.eps[i]) / b.re);
