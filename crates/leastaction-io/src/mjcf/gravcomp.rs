@@ -4,7 +4,8 @@
 //! in all poses, acts in every engine, and its work is counted with that of the actuators.
 
 use super::reader::Reader;
-use crate::mechanism::{Affine, LawDescription, PushDescription};
+use crate::frames::dot;
+use crate::mechanism::{Affine, BodyDescription, LawDescription, ModelDescription, PushDescription};
 
 /// Adds the input and its forces, if any body asks for them.
 pub(super) fn add(reader: &mut Reader) {
@@ -33,4 +34,21 @@ pub(super) fn add(reader: &mut Reader) {
     };
     reader.model.inputs.push(input);
     reader.model.laws.push(law);
+}
+
+/// The part of its weight that a push carries, if that is all it does: the way back.
+pub(super) fn part_of(
+    model: &ModelDescription,
+    body: &BodyDescription,
+    push: &PushDescription,
+) -> Option<f64> {
+    let law = model.laws.iter().find(|law| law.input == push.input)?;
+    let constant = law.gain.coefficients() == [0.0; 3] && law.bias.coefficients() == [1.0, 0.0, 0.0];
+    let [tx, ty, tz, x, y, z] = push.wrench;
+    let weight = model.gravity.map(|g| g * body.mass);
+    let part = -dot([x, y, z], weight) / dot(weight, weight);
+    let along =
+        weight.iter().zip([x, y, z]).all(|(w, f)| (f + part * w).abs() <= 1e-12 * f.abs().max(w.abs()));
+    (constant && [tx, ty, tz] == [0.0; 3] && push.point == body.com && part.is_finite() && along)
+        .then_some(part)
 }

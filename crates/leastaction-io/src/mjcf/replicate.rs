@@ -39,7 +39,7 @@ fn one(document: &mut Document, id: ElementId, settings: &Settings, problems: &m
     let parts: Vec<Part> = children.iter().map(|child| Part::of(document, *child)).collect();
     let size: usize = parts.iter().map(|part| part.0.len()).sum();
     if count == 0 || count.saturating_mul(size + 1).saturating_add(document.elements.len()) > MAX_ELEMENTS {
-        if !document.elements[id].taken.iter().any(|t| t == "count") {
+        if document.elements[id].get("count").is_some() {
             let message = format!("`count` is {count}");
             let remedy =
                 format!("write a whole number from 1 on; a model may have {MAX_ELEMENTS} elements in all");

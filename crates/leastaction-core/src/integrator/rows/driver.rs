@@ -238,9 +238,12 @@ impl RowDriver {
                 // A node inside is beyond a limit, the end is not: up to that node, then.
                 length *= fraction;
                 report.trials += 1;
-                if let Err(error) = parts.trial(&states.list, length, report) {
-                    length = self.shorter(length, error, report)?;
-                    continue;
+                match parts.trial(&states.list, length, report) {
+                    Err(error) if !self.mechanics.general.has_loops() => {
+                        length = self.shorter(length, error, report)?;
+                        continue;
+                    }
+                    outcome => outcome?,
                 }
                 self.look(mechanism, parts, states, u, length)?;
             }
@@ -559,7 +562,13 @@ impl RowDriver {
                 length = left;
                 continue;
             }
-            let t = self.search(mechanism, parts, states, u, report)?;
+            let t = match self.search(mechanism, parts, states, u, report) {
+                Err(Trouble::Step(error)) if !self.mechanics.general.has_loops() => {
+                    length = self.shorter(length, error, report)?;
+                    continue;
+                }
+                outcome => outcome?,
+            };
             report.events += 1;
             if t > 0.0 {
                 self.take(parts, states, t, report);

@@ -73,7 +73,10 @@ impl RowDriver {
         report: &mut StepReport,
     ) -> Result<f64, Trouble> {
         let (mut width, mut worst, mut since) = (self.high.t - self.low.t, f64::INFINITY, 0);
-        for trial in 0..=MOST_TRIALS {
+        // In loops the engine has a way of its own for steps that are not solved.
+        let loops = self.mechanics.general.has_loops();
+        let most = if loops { MOST_TRIALS - 1 } else { MOST_TRIALS };
+        for trial in 0..=most {
             let (from, to) = (self.low.t, self.high.t);
             since += 1;
             let mut t = if since > 4 {
@@ -90,7 +93,16 @@ impl RowDriver {
                 // No number lies between, or none was found: the upper end is the event.
                 t = to;
             }
-            self.try_at(mechanism, parts, states, u, t, report)?;
+            match self.try_at(mechanism, parts, states, u, t, report) {
+                // What can't be solved between the ends of a narrow bracket, or at its upper end once more, is at its lower end.
+                Err(Trouble::Step(_))
+                    if !loops && from > 0.0 && (t >= to || to - from < 1e-6 * self.scales.h) =>
+                {
+                    self.try_at(mechanism, parts, states, u, from, report)?;
+                    break;
+                }
+                outcome => outcome?,
+            }
             if t >= to {
                 break;
             }
@@ -182,9 +194,11 @@ impl RowDriver {
         let (k, kind) = (i / KINDS.len(), i % KINDS.len());
         let row = &mechanism.rows()[k];
         match kind {
+            // What holds in loops is as good as they are closed, which is not known here.
+            _ if self.mechanics.general.has_loops() => 1e-9 * self.scales.velocity,
             STOP => 1e-9 * self.scales.velocity,
             DOWN | UP => 1e-7 * self.scales.torque(self.mechanics.bound[k]),
-            _ => 1e-11 * self.scales.position(row),
+            _ => 1e-11 * self.scales.position(row).max(1.0),
         }
     }
 
