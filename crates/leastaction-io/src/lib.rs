@@ -19,6 +19,7 @@ mod npz;
 mod npz_read;
 mod repair;
 mod sdf;
+mod sensor;
 mod state_json;
 mod surfaces;
 mod text_file;
@@ -37,7 +38,8 @@ pub use load::{Adapter, LoadError, LoadOptions, load_model, read_model};
 pub use model_json::{read_model_json, write_model_json};
 pub use npz::{NamedArray, NpzWriter, write_matrix_npz, write_npz};
 pub use npz_read::read_trajectory_npz;
-pub use sdf::read_sdf;
+pub use sdf::{read_sdf, write_sdf};
+pub use sensor::{Measured, Sensor};
 pub use state_json::{Clock, RowMode, STATE_SCHEMA, StateError, StateFile};
 pub use text_file::{MAX_FILE_BYTES, read_text};
 pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
@@ -56,6 +58,8 @@ pub struct Reading {
     pub sources: SourceMap,
     /// All problems, errors and warnings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// What the file asks to be measured.
+    pub sensors: Vec<Sensor>,
 }
 
 impl Reading {

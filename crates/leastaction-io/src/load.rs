@@ -150,7 +150,7 @@ fn read_foreign(text: &str, path: &Path, adapter: Adapter) -> Option<Reading> {
             (None, vec![fault.at(at)])
         }
     };
-    Some(Reading { description, sources, diagnostics })
+    Some(Reading { description, sources, diagnostics, ..Reading::default() })
 }
 
 /// XML formats are told apart by the root element.

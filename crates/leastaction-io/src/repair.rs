@@ -12,7 +12,7 @@ const SLACK: f64 = 1e-6;
 
 /// Repairs every inertia of a model and says so.
 pub(crate) fn repair_inertias(reading: &mut Reading) {
-    let Reading { description: Some(model), sources, diagnostics } = reading else { return };
+    let Reading { description: Some(model), sources, diagnostics, .. } = reading else { return };
     for body in &mut model.bodies {
         let Some(inertia) = nearest_possible(body.inertia) else { continue };
         let message = format!("inertia {:?} is one that no body has: {inertia:?} is taken", body.inertia);

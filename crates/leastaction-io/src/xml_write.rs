@@ -61,6 +61,22 @@ impl Xml {
         self.text.push_str("/>\n");
     }
 
+    /// An element that holds text, on one line.
+    pub(crate) fn say(&mut self, tag: &str, attributes: &[(&'static str, String)], text: &str) {
+        self.indent();
+        self.start(tag, attributes);
+        self.text.push('>');
+        for c in text.chars() {
+            match c {
+                '&' => self.text.push_str("&amp;"),
+                '<' => self.text.push_str("&lt;"),
+                '>' => self.text.push_str("&gt;"),
+                _ => self.text.push(c),
+            }
+        }
+        self.text.push_str(&format!("</{tag}>\n"));
+    }
+
     /// An element that holds one other, on one line.
     pub(crate) fn around(
         &mut self,

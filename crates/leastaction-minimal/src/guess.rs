@@ -2,7 +2,7 @@
 //!
 //! Coordinates that are numbers continue the polynomial through the nodes of the last step and, at low degree, the
 //! nearest nodes of the step before it. Balls continue their chart polynomial past the end of the step and are
-//! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`.
+//! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`. A shorter step from where a longer one was tried begins on its curve.
 
 use super::ball::{chart, chart_coordinates};
 use super::residual::Point;
@@ -121,6 +121,23 @@ impl<const N: usize> Continuation<N> {
             }
         }
         true
+    }
+}
+
+/// The curve in the point, cut to the first `part` of it: a guess for a shorter step from the same start. Does not allocate.
+pub(crate) fn shorten<const N: usize>(scheme: &Scheme<N>, part: f64, point: &mut Point<f64, N>) {
+    let s = scheme.s;
+    let mut weights = [[0.0; N]; N];
+    for ga in 1..=s {
+        for be in 1..=s {
+            weights[ga][be] = lagrange(&scheme.c[..=s], be, scheme.c[ga] * part);
+        }
+    }
+    for delta in &mut point.delta {
+        let old = delta.0;
+        for ga in 1..=s {
+            delta.0[ga] = (1..=s).map(|be| weights[ga][be] * old[be]).sum();
+        }
     }
 }
 

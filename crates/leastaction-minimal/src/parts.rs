@@ -29,6 +29,8 @@ pub(crate) struct MinimalParts<'a, const N: usize> {
     end: &'a mut MinimalState,
     /// True if `solver.momentum` is `M v` of the end.
     momentum_known: bool,
+    /// Length of the last trial, while its curve is in the solver's point and starts where the next one will.
+    curve: Option<f64>,
     /// Modes and length of the last trial, while steps are recorded.
     tried: Option<(Vec<RowState>, f64)>,
     /// What inputs did in the parts taken: impulses and work.
@@ -52,6 +54,7 @@ impl<'a, const N: usize> MinimalParts<'a, N> {
             start,
             end,
             momentum_known: false,
+            curve: None,
             tried: None,
             acted: (acted, 0.0),
         }
@@ -98,6 +101,8 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
     fn trial(&mut self, states: &[RowState], t: f64, report: &mut StepReport) -> Result<(), StepError> {
         self.momentum_known = false;
         let changed = self.solver.set_modes(self.mechanism, states, &self.start.q);
+        let longer = self.curve.take().filter(|longer| !changed && t <= *longer);
+        self.solver.shortened = longer.map(|longer| t / longer);
         if changed || t > CONTINUED * self.start.steps[0] {
             self.start.steps = [0.0; 2];
         }
@@ -110,12 +115,13 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         self.solver.actuation.copy_from_slice(self.acted.0);
         self.solver.work = self.acted.1;
         let outcome = self.solver.attempt(self.mechanism, self.options, self.end, t, report);
+        self.curve = outcome.is_ok().then_some(t);
         outcome.map_err(|failure| self.solver.explain(self.mechanism, self.options, failure, self.start.t, t))
     }
 
     fn read(&mut self, _states: &[RowState], at_end: bool, q: &mut [f64], v: &mut [f64]) {
         let state: &MinimalState = if at_end { self.end } else { self.start };
-        if self.solver.recover_velocity(self.mechanism, state).is_err() {
+        if self.solver.recall_velocity(self.mechanism, state).is_err() {
             self.solver.velocity.fill(f64::NAN);
         }
         q.copy_from_slice(&state.q);
@@ -140,6 +146,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         if let (Some(record), Some((modes, t))) = (&mut self.solver.record, self.tried.take()) {
             record.push(Taken::Part { start: Box::new(self.start.clone()), modes, t });
         }
+        self.curve = None;
         self.solver.drives.keep();
         self.acted.0.copy_from_slice(&self.solver.actuation);
         self.acted.1 = self.solver.work;
@@ -149,9 +156,11 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
                 self.start.p[c] = self.solver.momentum[c];
             }
         }
+        self.solver.recalled.held_have(self.start, &self.solver.locked);
     }
 
     fn set_velocity(&mut self, v: &[f64]) {
+        self.curve = None;
         let solver = &mut *self.solver;
         if let Some(record) = &mut solver.record {
             record.push(Taken::Reset { v: v.to_vec() });

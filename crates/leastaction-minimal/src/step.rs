@@ -5,7 +5,7 @@ use super::block_factor::{NewtonFactor, SolveMemory};
 use super::dense_factor::DenseFactor;
 use super::drives::Drives;
 use super::event_slope::Taken;
-use super::guess::{Continuation, constant_velocity, remember};
+use super::guess::{Continuation, constant_velocity, remember, shorten};
 use super::held::HeldRows;
 use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
@@ -25,7 +25,7 @@ use super::wide::Together;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
 use crate::integrator::rows::RowDriver;
 use crate::integrator::{Actuation, StepError, StepReport};
-use crate::mechanism::{Mechanism, Row, RowOf, State};
+use crate::mechanism::{Mechanism, State};
 
 /// `|ξ₂|` beyond which a step turns too far for its chart: `sin ξ₂ = 0.9`. The sine itself would let pass what has
 /// turned beyond the chart's pole and back.
@@ -70,6 +70,10 @@ pub(crate) struct Solver<const N: usize> {
     lane_memory: MassMemory<Lanes<f64, N>>,
     pub(crate) scalar_memory: MassMemory<f64>,
     continuation: Continuation<N>,
+    /// Velocities of the state that was last asked for.
+    pub(crate) recalled: Recalled,
+    /// Part of the curve in the point that the next step is to begin on.
+    pub(crate) shortened: Option<f64>,
     pub(crate) scale: Vec<Lanes<f64, N>>,
     /// Right-hand side and direction, by coordinate then node.
     pub(crate) rhs: Vec<f64>,
@@ -109,18 +113,52 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) wide: Option<Box<dyn Together<N>>>,
 }
 
+/// Velocities of one state: a function of its positions, its momenta, and of what is held.
+#[derive(Clone, Debug)]
+pub(crate) struct Recalled {
+    known: bool,
+    q: Vec<f64>,
+    p: Vec<f64>,
+    locked: Vec<bool>,
+    v: Vec<f64>,
+}
+
+impl Recalled {
+    /// Room for a mechanism: nothing is allocated later.
+    fn new(mechanism: &Mechanism) -> Self {
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        Self { known: false, q: vec![0.0; nq], p: vec![0.0; nv], locked: vec![false; nv], v: vec![0.0; nv] }
+    }
+
+    fn is_of(&self, state: &MinimalState, locked: &[bool]) -> bool {
+        self.known && self.p == state.p && self.q == state.q && self.locked == locked
+    }
+
+    fn keep(&mut self, state: &MinimalState, locked: &[bool], v: &[f64]) {
+        self.q.clone_from(&state.q);
+        self.p.clone_from(&state.p);
+        self.locked.clear();
+        self.locked.extend_from_slice(locked);
+        self.v.clear();
+        self.v.extend_from_slice(v);
+        self.known = true;
+    }
+
+    /// Momenta along what is held do not count: the state now has these.
+    pub(crate) fn held_have(&mut self, state: &MinimalState, locked: &[bool]) {
+        if self.known && self.q == state.q && self.locked == locked {
+            for (p, (of_state, _)) in
+                self.p.iter_mut().zip(state.p.iter().zip(locked)).filter(|(_, (_, l))| **l)
+            {
+                *p = *of_state;
+            }
+        }
+    }
+}
+
 impl<const N: usize> Solver<N> {
     pub(crate) fn new(mechanism: &Mechanism, integrator: &Minimal) -> Result<Self, StepError> {
         let s = integrator.degree();
-        // Energy was seen to jump where a ball rests at its limit in steps of order 2.
-        let turns = |row: &&Row| s == 1 && matches!(row.of, RowOf::Turn { .. });
-        if let Some(row) = mechanism.rows().iter().find(turns) {
-            return Err(StepError::Unsupported {
-                integrator: "minimal of order 2",
-                what: format!("the limit of the ball `{}`", row.name),
-                remedy: "use order 4 or more, the maximal integrator, or `--limits monitor`".into(),
-            });
-        }
         let segments = Segments::new(mechanism)?;
         let forces = BodyForces::new(mechanism, &segments, &integrator.wrenches);
         let quadrature = integrator.options.quadrature;
@@ -142,6 +180,8 @@ impl<const N: usize> Solver<N> {
             lane_memory: MassMemory::new(&segments),
             scalar_memory: MassMemory::new(&segments),
             continuation: Continuation::new(),
+            recalled: Recalled::new(mechanism),
+            shortened: None,
             scale: vec![Lanes::default(); n],
             rhs: vec![0.0; k],
             direction: vec![0.0; k],
@@ -211,6 +251,26 @@ impl<const N: usize> Solver<N> {
         Ok(())
     }
 
+    /// Velocities of a state, remembered: the driver of friction and limits asks for those of the end of a step three times.
+    /// The mass matrix is not factored where they are.
+    pub(crate) fn recall_velocity(
+        &mut self,
+        mechanism: &Mechanism,
+        state: &MinimalState,
+    ) -> Result<(), Failure> {
+        if self.ties.is_some() || self.held.as_ref().is_some_and(|held| held.acts()) {
+            return self.recover_velocity(mechanism, state);
+        }
+        if self.recalled.is_of(state, &self.locked) {
+            self.velocity.copy_from_slice(&self.recalled.v);
+            return Ok(());
+        }
+        self.recalled.known = false;
+        self.recover_velocity(mechanism, state)?;
+        self.recalled.keep(state, &self.locked, &self.velocity);
+        Ok(())
+    }
+
     /// Columns of the rows that are held, for the mass matrix just factored; false if none is.
     fn hold_mass(&mut self) -> bool {
         let Some(mut held) = self.held.take_if(|held| held.acts()) else { return false };
@@ -232,7 +292,11 @@ impl<const N: usize> Solver<N> {
         if self.driver.is_some() {
             self.set_modes(mechanism, &state.rows.list, &state.q);
         }
-        if self.recover_velocity(mechanism, state).is_err() {
+        let found = match self.driver.is_some() {
+            true => self.recall_velocity(mechanism, state),
+            false => self.recover_velocity(mechanism, state),
+        };
+        if found.is_err() {
             self.velocity.fill(f64::NAN);
         }
         v.copy_from_slice(&self.velocity);
@@ -416,8 +480,12 @@ impl<const N: usize> Solver<N> {
             ties.begin(self.scheme.s, &self.scheme.c, state.t, h);
         }
         let mut caution = state.caution;
-        let extrapolated =
-            self.continuation.extrapolate(&self.segments, &self.scheme, state, h, &mut self.point);
+        let shortened = self.shortened.take();
+        if let Some(part) = shortened {
+            shorten(&self.scheme, part, &mut self.point);
+        }
+        let extrapolated = shortened.is_some()
+            || self.continuation.extrapolate(&self.segments, &self.scheme, state, h, &mut self.point);
         if !extrapolated {
             self.recover_velocity(mechanism, state)?;
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);

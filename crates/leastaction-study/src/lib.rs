@@ -30,6 +30,7 @@ pub mod report;
 pub mod rows;
 pub mod run;
 pub mod scenario;
+pub mod sensors;
 pub mod serve;
 pub mod settings;
 pub mod simulation;

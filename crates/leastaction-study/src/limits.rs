@@ -32,6 +32,32 @@ impl Passing {
         )
     }
 
+    /// One sentence for each kind of limit: the only joint that passed it, or how many did, which first and which most.
+    pub fn sentences(all: &[Self]) -> Vec<String> {
+        let of_kind = |limit: &str| all.iter().filter(|passing| passing.limit == limit).collect::<Vec<_>>();
+        let mut sentences = Vec::new();
+        for limit in ["lower", "upper", "velocity"] {
+            let passings = of_kind(limit);
+            let first = passings.iter().copied().min_by(|a, b| a.t.total_cmp(&b.t));
+            let most = passings.iter().copied().max_by(|a, b| a.worst.total_cmp(&b.worst));
+            match (passings.as_slice(), first, most) {
+                ([only], ..) => sentences.push(only.sentence()),
+                ([_, ..], Some(first), Some(most)) => sentences.push(format!(
+                    "{} joints passed their {limit} limits, first `{}` (limit {}) at t = {:.6} s, by most `{}` (limit {}), by {}",
+                    passings.len(),
+                    first.joint,
+                    first.bound,
+                    first.t,
+                    most.joint,
+                    most.bound,
+                    figure(most.worst)
+                )),
+                _ => {}
+            }
+        }
+        sentences
+    }
+
     /// For machines.
     pub fn to_json(&self) -> Value {
         json!({"joint": self.joint, "limit": self.limit, "bound": self.bound, "t": self.t, "worst": self.worst})

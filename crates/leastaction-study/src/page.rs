@@ -9,6 +9,7 @@ use leastaction::trajectory::TrajectoryLayout;
 
 use crate::digits::figure;
 use crate::forces::CONTACT_PARTS;
+use crate::limits::Passing;
 use crate::report::{
     FrameThinner, Frames, PlotThinner, ReportData, Scene, SceneBody, SceneJoint, SummaryRow,
 };
@@ -230,7 +231,7 @@ impl PageRecorder {
             plots.extend(drawn(&self.iterations));
         }
         let mut warnings = head.warnings;
-        warnings.extend(finished.passings.iter().map(|passing| passing.sentence()));
+        warnings.extend(Passing::sentences(&finished.passings));
         if finished.moved > 1e-12 {
             warnings
                 .push(format!("the start was moved by up to {} to close the loops", figure(finished.moved)));

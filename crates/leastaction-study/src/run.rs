@@ -17,6 +17,7 @@ use crate::limits::{LimitMonitor, Passing};
 use crate::on_tape;
 use crate::policy::Nearness;
 use crate::rows::{RowColumns, RowsAtEnd};
+use crate::sensors::SensorColumns;
 use crate::serve::Served;
 use crate::sink::{Saved, Sink};
 use crate::statistics::Statistics;
@@ -41,6 +42,8 @@ pub struct Plan<'a> {
     pub watch_limits: Option<f64>,
     /// Constraint forces to gather.
     pub forces: Option<ForceLog>,
+    /// Sensors of the model.
+    pub sensors: SensorColumns,
     /// What an earlier process had come to, as it saved it.
     pub resume: Option<Vec<u8>>,
 }
@@ -213,7 +216,7 @@ impl Carried {
     fn write_row(
         &mut self,
         mut row: WrittenRow,
-        sampler: &mut Sampler<'_>,
+        (mechanism, sampler, sensors): (&Mechanism, &mut Sampler<'_>, &mut SensorColumns),
         (state, observed): (&State, &Observables),
         recorded: Recorded<'_>,
     ) {
@@ -222,6 +225,11 @@ impl Carried {
         row.values.extend_from_slice(sampler.row(state, observed, recorded));
         let RowColumns { codes, forces, drives, .. } = &self.rubbing;
         row.values.extend(codes.iter().chain(forces).chain(drives));
+        // The forces of the inputs are columns of the row already.
+        let first = 1 + mechanism.nq() + mechanism.nv() + 7 * mechanism.nb() + mechanism.nu();
+        let acted = first..first + mechanism.nu();
+        let measured = sensors.read(mechanism, row.t, state, &row.values[acted]);
+        row.values.extend_from_slice(measured);
         let place = if self.forces.is_some() { &mut self.waiting } else { &mut self.ready };
         *place = Some(row);
     }
@@ -300,7 +308,8 @@ pub fn run(
         carried.monitor.look(t, state);
         let u = plan.inputs.at(mechanism, t, state);
         let recorded = Recorded { t, u, gap, ..Recorded::default() };
-        carried.write_row(WrittenRow::default(), &mut sampler, (state, &observed), recorded);
+        let instruments = (mechanism, &mut sampler, &mut plan.sensors);
+        carried.write_row(WrittenRow::default(), instruments, (state, &observed), recorded);
     }
     let mut spare = carried.hand_over(sink)?;
     let mut outcome = Outcome::Done;
@@ -343,7 +352,8 @@ pub fn run(
             let mut acted = std::mem::take(&mut carried.acted);
             let iterations = std::mem::take(&mut carried.iterations);
             let recorded = Recorded { t, u, acted: acted.mean(), gap, iterations };
-            carried.write_row(spare.take().unwrap_or_default(), &mut sampler, (state, &observed), recorded);
+            let instruments = (mechanism, &mut sampler, &mut plan.sensors);
+            carried.write_row(spare.take().unwrap_or_default(), instruments, (state, &observed), recorded);
             carried.acted = acted;
         }
         match carried.hand_over(sink) {

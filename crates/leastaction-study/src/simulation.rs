@@ -27,6 +27,7 @@ use crate::problem::control_file::add_motors;
 use crate::report::ReportData;
 use crate::rows::RowColumns;
 use crate::run::{self, Finished, Outcome, Plan};
+use crate::sensors::SensorColumns;
 use crate::serve::{self, Served};
 use crate::settings::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
 use crate::sink::{Rows, Sink};
@@ -123,10 +124,15 @@ impl Prepared {
     /// If constraint forces are asked for and the integrator has none.
     pub fn layout(&self) -> Result<TrajectoryLayout, Failure> {
         let layout = RowColumns::layout(&self.served.mechanism, TrajectoryLayout::of(&self.served.mechanism));
+        let layout = self.sensors().layout(layout);
         Ok(match self.forces()? {
             Some(forces) => forces.layout(layout),
             None => layout,
         })
+    }
+
+    fn sensors(&self) -> SensorColumns {
+        SensorColumns::new(&self.served.mechanism, &self.model.reading.sensors)
     }
 
     fn forces(&self) -> Result<Option<ForceLog>, Failure> {
@@ -210,6 +216,7 @@ impl Prepared {
                 Some(LimitMode::Enforce) | None => Some(HELD),
             },
             forces: self.forces()?,
+            sensors: self.sensors(),
             resume: None,
         };
         Ok((plan, notes))

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::digits::figure;
+use crate::limits::Passing;
 use crate::policy::Nearness;
 use crate::run::{Finished, Outcome};
 use crate::settings::Settings;
@@ -208,7 +209,8 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     lines.extend(
         finished.rows.sentence(s.events, s.forced).map(|sentence| format!("  joints         {sentence}")),
     );
-    lines.extend(finished.passings.iter().map(|passing| format!("  limit passed   {}", passing.sentence())));
+    let passed = Passing::sentences(&finished.passings);
+    lines.extend(passed.iter().map(|sentence| format!("  limit passed   {sentence}")));
     lines.extend(finished.efforts.sentence(s.steps).map(|sentence| format!("  effort limits  {sentence}")));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));
     lines

@@ -77,11 +77,12 @@ pub mod dynamics {
 /// Reading and writing models, states and trajectories.
 pub mod io {
     pub use leastaction_io::{
-        Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, NamedArray,
-        NpzWriter, ProblemKind, Reading, RowMode, STATE_SCHEMA, Severity, SourceMap, StateError, StateFile,
-        TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, View, load_model, printable, push_number,
-        read_model, read_model_json, read_sdf, read_text, read_trajectory_csv, read_trajectory_npz,
-        read_urdf, write_atomically, write_matrix_npz, write_model_json, write_npz, write_urdf,
+        Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, Measured,
+        NamedArray, NpzWriter, ProblemKind, Reading, RowMode, STATE_SCHEMA, Sensor, Severity, SourceMap,
+        StateError, StateFile, TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, View, load_model,
+        printable, push_number, read_model, read_model_json, read_sdf, read_text, read_trajectory_csv,
+        read_trajectory_npz, read_urdf, write_atomically, write_matrix_npz, write_model_json, write_npz,
+        write_sdf, write_urdf,
     };
 
     /// Triangle meshes and their masses.

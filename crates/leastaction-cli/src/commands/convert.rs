@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use leastaction::io::mjcf::write_mjcf;
-use leastaction::io::{Diagnostic, Severity, write_atomically, write_model_json, write_urdf};
+use leastaction::io::{Diagnostic, Severity, write_atomically, write_model_json, write_sdf, write_urdf};
 use leastaction::mechanism::ModelDescription;
 use leastaction_study::choice::Choice;
 use leastaction_study::failure::{DONE, Failure};
@@ -39,6 +39,8 @@ choices! {
         Urdf = "urdf",
         /// MJCF
         Mjcf = "mjcf",
+        /// SDF
+        Sdf = "sdf",
     }
 }
 
@@ -49,6 +51,7 @@ impl Format {
             "json" => Some(Self::Json),
             "urdf" => Some(Self::Urdf),
             "xml" | "mjcf" => Some(Self::Mjcf),
+            "sdf" => Some(Self::Sdf),
             _ => None,
         }
     }
@@ -58,6 +61,7 @@ impl Format {
             Self::Json => (write_model_json(description), Vec::new()),
             Self::Urdf => write_urdf(description),
             Self::Mjcf => write_mjcf(description),
+            Self::Sdf => write_sdf(description),
         }
     }
 }
@@ -66,7 +70,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let (input, output) = (given.text("IN").unwrap_or_default(), given.path("OUT").unwrap_or(Path::new("")));
     let format = given.choice("to").or_else(|| Format::of(output)).ok_or_else(|| {
         Failure::new(format!("the name `{}` does not tell a format", output.display()))
-            .help("end it in `.json`, `.urdf` or `.xml` (MJCF), or say `--to FORMAT`")
+            .help("end it in `.json`, `.urdf`, `.xml` (MJCF) or `.sdf`, or say `--to FORMAT`")
     })?;
     let (model, _) = model::load(input, &given.settings().reading())?;
     printer.warnings(input, &model.reading.diagnostics);

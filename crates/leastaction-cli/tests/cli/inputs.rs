@@ -206,3 +206,43 @@ fn a_driven_joint_moves_as_given_and_its_torque_is_a_column() {
         assert!(!output.status.success() && said.contains(words), "{arguments}: {said}");
     }
 }
+
+/// `sensordata` of MuJoCo 4.0.0 after `mj_forward` at the keyframe of `sensors.xml`.
+#[test]
+fn sensors_of_a_file_are_columns_and_say_what_mujoco_says() {
+    let folder = Folder::new("sensors");
+    let said = folder.succeed(&format!(
+        "simulate {} --state go --duration 0.01 --no-report --out out",
+        here().join("sensors.xml").display()
+    ));
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("sensors `accelerometer` of this form are left out"), "{said}");
+    let table = csv(&folder, "out");
+    let expected: [(&str, &[f64]); 14] = [
+        ("jp", &[0.7]),
+        ("jv", &[1.1]),
+        ("bq", &[0.9233805168766387, 0.10259783520851541, 0.3077935056255462, 0.20519567041703082]),
+        ("bv", &[-0.4, 0.5, 0.6]),
+        ("fp", &[0.5155793178003407, 0.14753589160218786, 0.6799800630759362]),
+        ("fq", &[0.4147469461192776, 0.4919903164371546, 0.6365022844839031, 0.4252003540256921]),
+        ("fz", &[0.9459543881894956, 0.05417954056887997, 0.3197418847270127]),
+        ("fl", &[-0.48292329053636, 0.08873817241605522, -0.5201652288937793]),
+        ("fa", &[0.3600452242095228, 1.211674916829264, 0.7923989837670741]),
+        ("com", &[0.4798960168135539, 0.06964853699089016, 0.7361962709019747]),
+        ("vm", &[0.2268737179685136, -0.6122748515795483, -0.29207713939079566]),
+        ("gyro/tip", &[1.0375248032546485, 1.0377636784757074, 0.268837585341693]),
+        ("sc", &[0.2682999512952937, 0.01061191864460208, 0.8772845835163947]),
+        ("still", &[1.0, 2.0, 3.0]),
+    ];
+    for (name, values) in expected {
+        for (k, value) in values.iter().enumerate() {
+            let part = match values.len() {
+                1 => String::new(),
+                4 => format!(".{}", ["w", "x", "y", "z"][k]),
+                _ => format!(".{}", ["x", "y", "z"][k]),
+            };
+            let column = table.column(&format!("s.{name}{part}")).unwrap_or_else(|| panic!("s.{name}{part}"));
+            assert!((column[0] - value).abs() < 1e-13, "{name}{part}: {} {value}", column[0]);
+        }
+    }
+}

@@ -37,7 +37,8 @@ impl Assets {
         let mut assets = Self::default();
         let sections = document.elements[0].children.iter().map(|id| &document.elements[*id]);
         for section in sections.filter(|s| s.tag == "asset") {
-            for element in section.children.iter().map(|id| &document.elements[*id]) {
+            for id in &section.children {
+                let element = &document.elements[*id];
                 match element.tag.as_str() {
                     "material" => {
                         if let Some(name) = element.text("name") {
@@ -53,6 +54,7 @@ impl Assets {
                                 || inherited.iter().find_map(|id| document.elements[*id].text(name));
                             element.text(name).or_else(inherited)
                         };
+                        let settings = document.scope_of(*id).unwrap_or(settings);
                         let (name, mesh) = mesh(element, settings, say);
                         assets.meshes.insert(name, mesh);
                     }
@@ -75,6 +77,16 @@ impl Assets {
     }
 }
 
+fn last_of(file: &str) -> &str {
+    file.rsplit(['/', '\\']).next().unwrap_or(file)
+}
+
+/// A mesh without a name is called like its file.
+pub(super) fn name_of(file: &str) -> &str {
+    let last = last_of(file);
+    last.rsplit_once('.').map_or(last, |(stem, _)| stem)
+}
+
 /// A `mesh` element with its name; `say` gives its attributes, its own or inherited.
 fn mesh<'a>(
     element: &Element,
@@ -82,11 +94,8 @@ fn mesh<'a>(
     say: impl Fn(&str) -> Option<&'a str>,
 ) -> (String, MeshAsset) {
     let file = element.text("file").unwrap_or("");
-    let last = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    // A mesh without a name is called like its file.
-    let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
-    let name = element.text("name").unwrap_or(stem);
-    let file = if settings.strip_path { last } else { file };
+    let name = element.text("name").unwrap_or_else(|| name_of(file));
+    let file = if settings.strip_path { last_of(file) } else { file };
     let directory = settings.mesh_directory.trim_end_matches('/');
     let file = if directory.is_empty() || file.starts_with('/') || file.is_empty() {
         file.to_owned()

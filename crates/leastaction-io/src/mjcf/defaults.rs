@@ -115,7 +115,8 @@ impl Defaults {
             problems.error(Some(element.at), document.label(id), where_, remedy);
             return None;
         }
-        let chains = self.classes[around].chains.clone();
+        let inherited = &self.classes[around].chains;
+        let chains = if element.alone { HashMap::new() } else { inherited.clone() };
         self.classes.push(Class { name: name.to_owned(), at: id, chains });
         self.by_name.insert(name.to_owned(), self.classes.len() - 1);
         Some(self.classes.len() - 1)

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::MjcfOptions;
+use super::settings::Settings;
+use super::{MjcfOptions, attach};
 use crate::findings::Findings;
 use crate::mechanism::{Origin, Problems};
 use crate::{SourceMap, xml};
@@ -26,7 +27,7 @@ pub(super) struct Attribute {
 }
 
 /// One XML element.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Element {
     pub(super) tag: String,
     pub(super) attributes: Vec<Attribute>,
@@ -35,9 +36,27 @@ pub(super) struct Element {
     pub(super) parent: Option<ElementId>,
     pub(super) children: Vec<ElementId>,
     pub(super) at: Origin,
+    /// Whose `compiler` holds for it: 0 for the main file's, else one more than an index of [`Document::scopes`].
+    pub(super) scope: usize,
+    /// A default class that inherits nothing from the one around it.
+    pub(super) alone: bool,
 }
 
 impl Element {
+    /// An element that says nothing yet.
+    pub(super) fn new(at: Origin, scope: usize) -> Self {
+        Self {
+            tag: String::new(),
+            attributes: Vec::new(),
+            taken: Vec::new(),
+            parent: None,
+            children: Vec::new(),
+            at,
+            scope,
+            alone: false,
+        }
+    }
+
     /// The attribute called `name`.
     pub(super) fn get(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|a| a.name == name)
@@ -53,6 +72,8 @@ impl Element {
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) elements: Vec<Element>,
+    /// Settings of attached models.
+    pub(super) scopes: Vec<Settings>,
 }
 
 impl Document {
@@ -100,8 +121,12 @@ pub(super) fn load(
         bytes: 0,
         directory: path.parent().unwrap_or(Path::new("")).to_owned(),
         budget_spent: false,
+        attached: 0,
     };
     loader.append(text, path, None, 0);
+    if !loader.document.elements.is_empty() {
+        loader.attach_all(path, 0);
+    }
     let document = loader.document;
     (!document.elements.is_empty()).then_some(document)
 }
@@ -131,6 +156,9 @@ fn says_mjcf(text: &str) -> bool {
     rest.starts_with("<mujoco")
 }
 
+/// A file with its text, or why it can't be read.
+type Found = Result<(PathBuf, String), Option<std::io::Error>>;
+
 /// Remarks before the outermost element that are looked over.
 const MAX_REMARKS: usize = 100;
 
@@ -143,6 +171,8 @@ struct Loader<'a> {
     bytes: usize,
     directory: PathBuf,
     budget_spent: bool,
+    /// Models attached so far, those inside them included.
+    attached: usize,
 }
 
 fn offset(at: usize) -> u32 {
@@ -235,10 +265,8 @@ impl Loader<'_> {
             self.document.elements.push(Element {
                 tag: node.tag_name().name().to_owned(),
                 attributes,
-                taken: Vec::new(),
                 parent: above,
-                children: Vec::new(),
-                at,
+                ..Element::new(at, 0)
             });
             if let Some(above) = above {
                 self.document.elements[above].children.push(id);
@@ -327,38 +355,7 @@ impl Loader<'_> {
             self.problems.error(at, element, message, "join some of the files");
             return;
         }
-        // MuJoCo looks beside the main file; nested includes are often written relative to their own file.
-        let beside_main = clean(&self.directory.join(name));
-        let beside_this = clean(&path.parent().unwrap_or(Path::new("")).join(name));
-        let mut found = Err(None);
-        let relative = !Path::new(name).is_absolute();
-        let candidates = [&beside_main, &beside_this]
-            .map(|path| Some(path).filter(|path| self.may_read(path) || relative && self.is_neighbour(path)));
-        let outside = |loader: &mut Self, element| {
-            let remedy =
-                "move it there, or name its folder as one whose files may be read (`--package-path FOLDER`)";
-            loader.problems.error(at, element, "the file lies outside the folder of the model", remedy);
-        };
-        if candidates == [None, None] {
-            return outside(self, element);
-        }
-        for candidate in candidates.into_iter().flatten() {
-            if self.included.contains(candidate) {
-                let remedy =
-                    "each file can be included once: remove this include, or the cycle it is part of";
-                self.problems.error(at, element, "this file is part of the model already", remedy);
-                return;
-            }
-            match (self.options.read_file)(candidate) {
-                Ok(text) if !self.may_read(candidate) && !says_mjcf(&text) => return outside(self, element),
-                Ok(text) => {
-                    found = Ok((candidate.clone(), text));
-                    break;
-                }
-                Err(error) if found.as_ref().err().is_some_and(Option::is_none) => found = Err(Some(error)),
-                Err(_) => {}
-            }
-        }
+        let Some(found) = self.find(name, at, &element, path, true) else { return };
         match found {
             Ok((file, text)) => {
                 self.included.insert(file.clone());
@@ -373,9 +370,157 @@ impl Loader<'_> {
             }
             Err(error) => {
                 let why = error.map_or_else(String::new, |e| format!(": {e}"));
+                let beside_main = clean(&self.directory.join(name));
                 let message = format!("cannot read `{}`{why}", beside_main.display());
                 self.problems.error(at, element, message, "give the path relative to the main file");
             }
         }
+    }
+
+    /// Looks for a file that the model names and may read; `None` if that was refused, which is said. `once` refuses a file
+    /// that is part of the model already.
+    fn find(
+        &mut self,
+        name: &str,
+        at: Option<Origin>,
+        element: &str,
+        path: &Path,
+        once: bool,
+    ) -> Option<Found> {
+        // MuJoCo looks beside the main file; nested includes are often written relative to their own file.
+        let beside_main = clean(&self.directory.join(name));
+        let beside_this = clean(&path.parent().unwrap_or(Path::new("")).join(name));
+        let mut found: Found = Err(None);
+        let relative = !Path::new(name).is_absolute();
+        let candidates = [&beside_main, &beside_this]
+            .map(|path| Some(path).filter(|path| self.may_read(path) || relative && self.is_neighbour(path)));
+        let outside = |loader: &mut Self, element: &str| {
+            let remedy =
+                "move it there, or name its folder as one whose files may be read (`--package-path FOLDER`)";
+            loader.problems.error(at, element, "the file lies outside the folder of the model", remedy);
+        };
+        if candidates == [None, None] {
+            outside(self, element);
+            return None;
+        }
+        for candidate in candidates.into_iter().flatten() {
+            if once && self.included.contains(candidate) {
+                let remedy =
+                    "each file can be included once: remove this include, or the cycle it is part of";
+                self.problems.error(at, element, "this file is part of the model already", remedy);
+                return None;
+            }
+            match (self.options.read_file)(candidate) {
+                Ok(text) if !self.may_read(candidate) && !says_mjcf(&text) => {
+                    outside(self, element);
+                    return None;
+                }
+                Ok(text) => {
+                    found = Ok((candidate.clone(), text));
+                    break;
+                }
+                Err(error) if found.as_ref().err().is_some_and(Option::is_none) => found = Err(Some(error)),
+                Err(_) => {}
+            }
+        }
+        Some(found)
+    }
+
+    /// Replaces every `attach` by what it stands for.
+    fn attach_all(&mut self, path: &Path, depth: usize) {
+        let inside = |document: &Document, mut id: ElementId| loop {
+            match document.elements[id].parent {
+                Some(0) => return document.elements[id].tag == "worldbody",
+                Some(parent) => id = parent,
+                None => return false,
+            }
+        };
+        for id in 0..self.document.elements.len() {
+            if self.document.elements[id].tag == "attach" && inside(&self.document, id) {
+                self.attach(id, path, depth);
+            }
+        }
+    }
+
+    fn attach(&mut self, id: ElementId, path: &Path, depth: usize) {
+        let (at, label) = (Some(self.document.elements[id].at), self.document.label(id));
+        for attribute in &self.document.elements[id].attributes {
+            if !["model", "body", "prefix"].contains(&attribute.name.as_str()) {
+                let message = format!("unknown attribute `{}`", attribute.name);
+                let remedy = "`attach` has the attributes `model`, `body` and `prefix`";
+                self.problems.error(Some(attribute.at), label.clone(), message, remedy);
+            }
+        }
+        let wanted = self.document.elements[id].text("model").unwrap_or("").to_owned();
+        let models = self.document.elements[0].children.iter().map(|id| &self.document.elements[*id]);
+        let models = models.filter(|section| section.tag == "asset").flat_map(|section| &section.children);
+        let models = models.map(|id| &self.document.elements[*id]).filter(|e| e.tag == "model");
+        let files: Vec<(String, String)> = models
+            .filter_map(|model| {
+                let file = model.text("file")?;
+                Some((model.text("name").unwrap_or(file).to_owned(), file.to_owned()))
+            })
+            .collect();
+        let Some((_, file)) = files.iter().find(|(name, _)| *name == wanted) else {
+            let known = files.iter().map(|(name, _)| name.as_str());
+            let remedy = self.problems.did_you_mean(&wanted, known, || {
+                "add `<model name=\"NAME\" file=\"FILE.xml\"/>` inside `asset` and name it".into()
+            });
+            self.problems.error(at, label, format!("there is no model `{wanted}` among the assets"), remedy);
+            return;
+        };
+        if depth >= MAX_INCLUDE_DEPTH || self.attached >= self.options.max_files || self.budget_spent {
+            if !std::mem::replace(&mut self.budget_spent, true) {
+                let most = self.options.max_files;
+                let message = format!(
+                    "more than {most} models are attached, or one in another {MAX_INCLUDE_DEPTH} deep"
+                );
+                self.problems.error(at, label, message, "join some of the files");
+            }
+            return;
+        }
+        let Some(found) = self.find(file, at, &label, path, false) else { return };
+        match found {
+            Ok((place, text)) => {
+                if let Some(child) = self.child(&text, &place, depth) {
+                    attach::graft(&mut self.document, id, &child, self.problems);
+                }
+            }
+            Err(error) => {
+                let why = error.map_or_else(String::new, |e| format!(": {e}"));
+                let message = format!("cannot read `{file}`{why}");
+                self.problems.error(at, label, message, "give the path relative to the main file");
+            }
+        }
+    }
+
+    /// An attached model, complete.
+    fn child(&mut self, text: &str, path: &Path, depth: usize) -> Option<Document> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let from_main =
+            folder.strip_prefix(clean(&self.directory)).unwrap_or(folder).to_string_lossy().into_owned();
+        let mut loader = Loader {
+            document: Document::default(),
+            options: self.options,
+            sources: &mut *self.sources,
+            problems: &mut *self.problems,
+            included: HashSet::from([path.to_owned()]),
+            bytes: self.bytes,
+            directory: folder.to_owned(),
+            budget_spent: false,
+            attached: self.attached + 1,
+        };
+        loader.append(text, path, None, 0);
+        if !loader.document.elements.is_empty() {
+            loader.attach_all(path, depth + 1);
+        }
+        let (mut child, spent) = (loader.document, loader.budget_spent);
+        (self.bytes, self.attached) = (loader.bytes, loader.attached);
+        self.budget_spent |= spent;
+        if child.elements.is_empty() {
+            return None;
+        }
+        attach::prepare(&mut child, &from_main, self.problems);
+        Some(child)
     }
 }

@@ -147,7 +147,7 @@ fn is_only_drawn(reader: &Reader, item: &Item) -> bool {
     let parents = std::iter::successors(elements[item.id].parent, |id| elements[*id].parent);
     let holder = parents.into_iter().find(|id| elements[*id].tag != "frame").unwrap_or(0);
     let has_inertial = || elements[holder].children.iter().any(|id| elements[*id].tag == "inertial");
-    let mass_is_given = match reader.settings.inertia_from_geom {
+    let mass_is_given = match reader.settings_of(item.id).inertia_from_geom {
         InertiaFromGeom::Always => false,
         InertiaFromGeom::Never => true,
         InertiaFromGeom::WhenMissing => has_inertial(),

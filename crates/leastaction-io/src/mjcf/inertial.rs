@@ -1,5 +1,6 @@
 //! Mass, centre of mass and inertia of a body: given, or summed over its geoms.
 
+use super::document::ElementId;
 use super::geom::{Geom, GeomMass};
 use super::reader::{Item, Reader};
 use super::settings::InertiaFromGeom;
@@ -10,25 +11,26 @@ use crate::spatial::principal;
 /// Mass properties of a body from its `inertial` element or its geoms, with the compiler's bounds applied.
 pub(super) fn of_body(
     reader: &mut Reader,
+    body: ElementId,
     inertial: Option<(&Item, &Placement)>,
     geoms: &[(Item, Geom)],
 ) -> MassProperties {
-    let from_geoms = match reader.settings.inertia_from_geom {
+    let from_geoms = match reader.settings_of(body).inertia_from_geom {
         InertiaFromGeom::Always => true,
         InertiaFromGeom::Never => false,
         InertiaFromGeom::WhenMissing => inertial.is_none(),
     };
     let mut total = match inertial {
-        _ if from_geoms => sum_of_geoms(reader, geoms),
+        _ if from_geoms => sum_of_geoms(reader, body, geoms),
         Some((item, frame)) => explicit(reader, item, frame),
         None => MassProperties::default(),
     };
-    total.mass = total.mass.max(reader.settings.bound_mass);
-    let bound = reader.settings.bound_inertia;
+    total.mass = total.mass.max(reader.settings_of(body).bound_mass);
+    let bound = reader.settings_of(body).bound_inertia;
     if bound > 0.0 {
         total.map_moments(|m| m.map(|x| x.max(bound)));
     }
-    if reader.settings.balance_inertia {
+    if reader.settings_of(body).balance_inertia {
         total.map_moments(|m| {
             let [a, b, c] = m;
             let fine = a + b >= c && b + c >= a && c + a >= b;
@@ -72,8 +74,8 @@ fn explicit(reader: &mut Reader, item: &Item, frame: &Placement) -> MassProperti
     properties
 }
 
-fn sum_of_geoms(reader: &mut Reader, geoms: &[(Item, Geom)]) -> MassProperties {
-    let [low, high] = reader.settings.inertia_groups;
+fn sum_of_geoms(reader: &mut Reader, body: ElementId, geoms: &[(Item, Geom)]) -> MassProperties {
+    let [low, high] = reader.settings_of(body).inertia_groups;
     let mut parts = Vec::new();
     for (item, geom) in geoms.iter().filter(|(_, g)| (low..=high).contains(&g.group)) {
         let known = match &geom.mass {

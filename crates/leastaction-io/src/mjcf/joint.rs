@@ -53,7 +53,7 @@ pub(super) fn read(reader: &mut Reader, item: Item, frame: &Placement) -> JointD
         let axis = reader.array(&item, "axis").unwrap_or([0.0, 0.0, 1.0]);
         description.axis = Some(rotate(frame.q, axis));
     }
-    let angle = if kind == JointType::Prismatic { 1.0 } else { reader.settings.angle };
+    let angle = if kind == JointType::Prismatic { 1.0 } else { reader.settings_of(item.id).angle };
     let reference = if scalar { reader.number(&item, "ref").unwrap_or(0.0) * angle } else { 0.0 };
     let pos = reader.array(&item, "pos").unwrap_or([0.0; 3]);
     let pos = if kind == JointType::Floating {

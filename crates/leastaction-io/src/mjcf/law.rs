@@ -218,7 +218,7 @@ impl Law {
         let is_servo = self.gain == "fixed" && self.bias == "affine" && gain[0] == -bias[1];
         // A positive damping of a position servo is a ratio of the critical one.
         let ratio = (is_servo && bias[2] > 0.0).then(|| std::mem::take(&mut bias[2]));
-        let autolimits = reader.settings.autolimits;
+        let autolimits = reader.settings_of(id).autolimits;
         let mut law = LawDescription::new(input);
         law.gain = gain.into();
         law.bias = bias.into();

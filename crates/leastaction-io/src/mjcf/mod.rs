@@ -2,9 +2,11 @@
 //!
 //! Reading is a sequence of passes, each over plain data, none recursive in the depth of the model:
 //!
-//! 1. `document`: the XML of the file and of everything it includes becomes one list of elements with origins;
+//! 1. `document`: the XML of the file and of everything it includes becomes one list of elements with origins,
+//!    models that are attached (`attach`) among them;
 //! 2. `validate`: every element and attribute against `schema`: unknown names, wrong lengths, words that are
 //!    no numbers. After it the later passes may take attributes for granted;
+//!    `replicate` writes copies out;
 //! 3. `settings` (`compiler`, `option`), `defaults` (classes), `assets` (materials, meshes);
 //! 4. `tree`: bodies, joints, inertias, shapes, sites;
 //! 5. `tendon`, `equality`, `actuator`, `keyframe`: what refers to the tree by name.
@@ -13,17 +15,22 @@
 
 mod actuator;
 mod assets;
+mod attach;
 mod contact;
+mod copies;
 mod defaults;
 mod document;
 mod equality;
 mod geom;
+mod gravcomp;
 mod inertial;
 mod joint;
 mod keyframe;
 mod law;
 mod reader;
+mod replicate;
 mod schema;
+mod sensor;
 mod settings;
 mod tendon;
 mod tree;

@@ -10,10 +10,8 @@ use super::document::{self, Attribute, Document, ElementId};
 use super::settings::{self, Settings, parse_array, parse_numbers};
 use super::tree::BodyRecord;
 use super::tuned::{self, Tuned};
-use super::{MjcfOptions, actuator, equality, keyframe, tendon, tree, validate};
-use crate::frames::{
-    self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
-};
+use super::{MjcfOptions, actuator, equality, gravcomp, keyframe, sensor, tendon, tree, validate};
+use crate::frames::{IDENTITY, Quaternion};
 use crate::mechanism::{JointType, ModelDescription, Origin, Placement, Problems, Severity};
 use crate::{Diagnostic, Reading, SourceMap, View};
 
@@ -72,6 +70,8 @@ pub(super) struct Reader {
     pub(super) keyframes_are_lost: bool,
     /// Numbers that wait for the mass matrix.
     pub(super) tuned: Vec<Tuned>,
+    /// Bodies of the description whose weight is carried, with the part that is.
+    pub(super) compensated: Vec<(usize, f64)>,
     /// The actuators of the file in order, with the input each became.
     pub(super) actuators: Vec<Option<String>>,
 }
@@ -83,10 +83,11 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
     let document = document::load(text, path, options, &mut sources, &mut problems);
     let Some(mut document) = document else {
         let diagnostics = Diagnostic::list(problems, &sources);
-        return Reading { description: None, sources, diagnostics };
+        return Reading { description: None, sources, diagnostics, sensors: Vec::new() };
     };
     validate::validate(&mut document, &mut problems);
     let settings = settings::read(&document, &mut problems);
+    super::replicate::expand(&mut document, &settings, &mut problems);
     let defaults = Defaults::read(&document, &mut problems);
     let assets = Assets::read(&document, &settings, &defaults);
     let stem = path.file_stem().map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned());
@@ -113,14 +114,17 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         used_body_names: Names::default(),
         keyframes_are_lost: false,
         tuned: Vec::new(),
+        compensated: Vec::new(),
         actuators: Vec::new(),
     };
     tree::read(&mut reader);
     tendon::read(&mut reader);
     equality::read(&mut reader);
     actuator::read(&mut reader);
+    gravcomp::add(&mut reader);
     keyframe::read(&mut reader);
     tuned::apply(&mut reader);
+    let sensors = sensor::read(&mut reader);
     reader.list_ignored_sections();
     let empty = reader.model.bodies.is_empty();
     if empty && !reader.problems.has_errors() {
@@ -128,13 +132,18 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         reader.problems.error(reader.at(0), "mujoco", "the model has no bodies", remedy);
     }
     let diagnostics = Diagnostic::list(reader.problems, &sources);
-    Reading { description: (!empty).then_some(reader.model), sources, diagnostics }
+    Reading { description: (!empty).then_some(reader.model), sources, diagnostics, sensors }
 }
 
 impl Reader {
     /// Where an element stands.
     pub(super) fn at(&self, id: ElementId) -> Option<Origin> {
         Some(self.document.elements[id].at)
+    }
+
+    /// The settings that hold for an element: those of the file, or of the attached model it came from.
+    pub(super) fn settings_of(&self, id: ElementId) -> &Settings {
+        self.document.scope_of(id).unwrap_or(&self.settings)
     }
 
     /// An error of an element.
@@ -247,7 +256,7 @@ impl Reader {
         let (wanted, must) = match self.text(item, limited) {
             Some("true") => (true, true),
             Some("false") => return None,
-            _ => (self.settings.autolimits, false),
+            _ => (self.settings_of(item.id).autolimits, false),
         };
         let Some([low, high]) = values else {
             if must && !self.was_malformed(item, range) {
@@ -296,7 +305,7 @@ impl Reader {
                 let message = format!("both `{}` and `{}` give an orientation", first.name, second.name);
                 self.error_at(second.at, *level, message, "keep one of them");
             }
-            if let Some(q) = self.turn(first) {
+            if let Some(q) = self.settings_of(*level).turn(first) {
                 return q;
             }
             let message = format!("`{}` is `{}`, which has no direction", first.name, first.value.trim());
@@ -304,42 +313,6 @@ impl Reader {
             return IDENTITY;
         }
         IDENTITY
-    }
-
-    /// The rotation one attribute describes.
-    fn turn(&self, attribute: &Attribute) -> Option<Quaternion> {
-        let angle = self.settings.angle;
-        let text = attribute.value.as_str();
-        match attribute.name.as_str() {
-            "quat" => unit_quaternion(parse_array(text)?),
-            "axisangle" => {
-                let [x, y, z, a] = parse_array(text)?;
-                Some(about(unit([x, y, z])?, a * angle))
-            }
-            "xyaxes" => {
-                let [a, b, c, d, e, f] = parse_array(text)?;
-                let x = unit([a, b, c])?;
-                let along = dot(x, [d, e, f]);
-                let y = unit(frames::sub([d, e, f], frames::scale(x, along)))?;
-                Some(from_axes(x, y, cross(x, y)))
-            }
-            "zaxis" => Some(from_z(unit(parse_array(text)?)?)),
-            _ => {
-                let angles: [f64; 3] = parse_array(text)?;
-                let mut q = IDENTITY;
-                for (letter, a) in self.settings.euler_sequence.into_iter().zip(angles) {
-                    let axis = match letter.to_ascii_lowercase() {
-                        b'x' => [1.0, 0.0, 0.0],
-                        b'y' => [0.0, 1.0, 0.0],
-                        _ => [0.0, 0.0, 1.0],
-                    };
-                    let turn = about(axis, a * angle);
-                    // Small letters turn about axes that move along, capitals about fixed ones.
-                    q = if letter.is_ascii_lowercase() { multiply(q, turn) } else { multiply(turn, q) };
-                }
-                Some(q)
-            }
-        }
     }
 
     /// Lists something that is left out; later ones of which the same is to be said are counted.

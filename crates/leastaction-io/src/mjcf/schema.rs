@@ -141,6 +141,7 @@ const ROWS: &[(&str, &str)] = &[
     ("mujoco/worldbody", ""),
     ("body", "name childclass mocap:BOOLEAN gravcomp:1 sleep simple:auto|false fuse:auto|false user:* FRAME"),
     ("frame", "name childclass FRAME scale:1-3> massscale:1+ scaling:similar|geometry"),
+    ("replicate", "count!:int sep offset:3 euler:3"),
     (
         "body/inertial",
         "mass!:1+ diaginertia:3+ fullinertia:6 pos!:3 quat:4 axisangle:4 xyaxes:6 zaxis:3 euler:3",
@@ -156,7 +157,6 @@ const ROWS: &[(&str, &str)] = &[
     ("body/attach...", ""),
     ("body/composite...", ""),
     ("body/flexcomp...", ""),
-    ("body/replicate...", ""),
     ("mujoco/equality", ""),
     ("mujoco/equality/connect", "name EQUALITY body1 body2 anchor:3 site1 site2"),
     ("mujoco/equality/weld", "name EQUALITY body1 body2 anchor:3 site1 site2 relpose:7 torquescale:1+"),
@@ -223,9 +223,10 @@ fn build() -> Vec<Rule> {
             rules[parent].children.push((tag, id));
         }
     }
-    let [body, frame, world, default] =
-        ["body", "frame", "mujoco/worldbody", "mujoco/default"].map(|path| index[path]);
-    rules[body].children.extend([("body", body), ("frame", frame)]);
+    let [body, frame, world, default, replicate] =
+        ["body", "frame", "mujoco/worldbody", "mujoco/default", "replicate"].map(|path| index[path]);
+    rules[body].children.extend([("body", body), ("frame", frame), ("replicate", replicate)]);
+    rules[replicate].children = rules[body].children.clone();
     rules[frame].children = rules[body].children.clone();
     rules[world].children = rules[body].children.clone();
     rules[default].children.push(("default", default));

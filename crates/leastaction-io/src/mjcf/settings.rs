@@ -1,6 +1,9 @@
 //! `compiler` and `option`: what applies to the whole model.
 
-use super::document::{Document, ElementId};
+use super::document::{Attribute, Document, ElementId};
+use crate::frames::{
+    self, IDENTITY, Quaternion, about, cross, dot, from_axes, from_z, multiply, unit, unit_quaternion,
+};
 use crate::mechanism::{Problems, Severity};
 
 /// When masses come from geoms.
@@ -67,6 +70,44 @@ impl Default for Settings {
             actuation: true,
             clamp_controls: true,
             groups_off: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// The rotation one attribute describes.
+    pub(super) fn turn(&self, attribute: &Attribute) -> Option<Quaternion> {
+        let angle = self.angle;
+        let text = attribute.value.as_str();
+        match attribute.name.as_str() {
+            "quat" => unit_quaternion(parse_array(text)?),
+            "axisangle" => {
+                let [x, y, z, a] = parse_array(text)?;
+                Some(about(unit([x, y, z])?, a * angle))
+            }
+            "xyaxes" => {
+                let [a, b, c, d, e, f] = parse_array(text)?;
+                let x = unit([a, b, c])?;
+                let along = dot(x, [d, e, f]);
+                let y = unit(frames::sub([d, e, f], frames::scale(x, along)))?;
+                Some(from_axes(x, y, cross(x, y)))
+            }
+            "zaxis" => Some(from_z(unit(parse_array(text)?)?)),
+            _ => {
+                let angles: [f64; 3] = parse_array(text)?;
+                let mut q = IDENTITY;
+                for (letter, a) in self.euler_sequence.into_iter().zip(angles) {
+                    let axis = match letter.to_ascii_lowercase() {
+                        b'x' => [1.0, 0.0, 0.0],
+                        b'y' => [0.0, 1.0, 0.0],
+                        _ => [0.0, 0.0, 1.0],
+                    };
+                    let turn = about(axis, a * angle);
+                    // Small letters turn about axes that move along, capitals about fixed ones.
+                    q = if letter.is_ascii_lowercase() { multiply(q, turn) } else { multiply(turn, q) };
+                }
+                Some(q)
+            }
         }
     }
 }

@@ -179,7 +179,7 @@ fn check_frame(reader: &mut Reader, id: ElementId) {
 fn unsupported(reader: &mut Reader, id: ElementId) {
     let tag = reader.document.elements[id].tag.clone();
     match tag.as_str() {
-        "replicate" | "attach" | "composite" | "flexcomp" => reader.refused(
+        "composite" | "flexcomp" => reader.refused(
             id,
             format!("`{tag}` makes bodies that we cannot make"),
             "load the model in MuJoCo, save it with `mj_saveLastXML` and use that file",
@@ -201,18 +201,14 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
         let what = "a mocap body moves by data from outside; it stays where the file puts it";
         reader.left_out(pending.id, what, "none needed if it is a marker only");
     }
-    if reader.number(&own, "gravcomp").is_some_and(|g| g != 0.0) {
-        let what = "gravity compensation (`gravcomp`) is left out";
-        reader.left_out(pending.id, what, "remove it, or set `gravity` to zero");
-    }
-
+    let compensated = reader.number(&own, "gravcomp").filter(|part| *part != 0.0);
     let record = reader.bodies.len();
     let name =
         element.text("name").map_or_else(|| reader.new_body_name(&format!("body{record}")), str::to_owned);
     let mut description =
         BodyDescription { name: name.clone(), origin: Some(element.at), ..Default::default() };
     let inertial = contents.inertial.as_ref().map(|(item, frame)| (item, frame));
-    inertial::of_body(reader, inertial, &contents.geoms).store(&mut description);
+    inertial::of_body(reader, pending.id, inertial, &contents.geoms).store(&mut description);
     add_visuals(reader, &contents.geoms, &mut description);
     contact::add(reader, &name, &contents.geoms);
 
@@ -228,6 +224,7 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
         !contents.bodies.is_empty(),
     );
     let index = reader.model.bodies.len();
+    reader.compensated.extend(compensated.map(|part| (index, part)));
     reader.model.bodies.push(description);
     reader.body_names.entry(name.clone()).or_insert(record);
     reader.bodies.push(BodyRecord { name, index, placement: world });

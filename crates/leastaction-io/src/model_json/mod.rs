@@ -24,7 +24,7 @@ pub fn read_model_json(text: &str, path: &Path) -> Reading {
     let mut findings = Findings::new(text, file);
     let description = json::parse(&mut findings).and_then(|tree| read_tree(&tree, &mut findings));
     let diagnostics = findings.into_diagnostics(&sources);
-    Reading { description, sources, diagnostics }
+    Reading { description, sources, diagnostics, ..Reading::default() }
 }
 
 /// Writes a model. Keys keep the order of the format, floats read back to the same bits.

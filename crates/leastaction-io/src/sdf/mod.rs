@@ -1,4 +1,4 @@
-//! SDF, as Gazebo and Drake write it: links, joints, frames, nested and included models.
+//! SDF, as Gazebo and Drake write it: links, joints, frames, nested and included models; and writing.
 //!
 //! Poses may be relative to any frame; they are resolved at the pose the file describes. A model that no joint holds to
 //! the world moves freely, as SDF means it. What is read, left out and refused is listed in `docs/formats.md`.
@@ -8,6 +8,9 @@ mod joint;
 mod link;
 mod read;
 mod text;
+mod write;
+
+pub use write::write_sdf;
 
 use std::path::Path;
 
@@ -24,5 +27,5 @@ pub fn read_sdf(text: &str, path: &Path, options: &UrdfOptions) -> Reading {
     let raw = read::read(text, path, options, &mut sources, &mut problems);
     let description = raw.and_then(|raw| frames::assemble(raw, &mut problems));
     let diagnostics = Diagnostic::list(problems, &sources);
-    Reading { description, sources, diagnostics }
+    Reading { description, sources, diagnostics, ..Reading::default() }
 }

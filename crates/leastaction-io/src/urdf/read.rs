@@ -28,7 +28,7 @@ pub fn read_urdf(text: &str, path: &Path, options: &UrdfOptions) -> Reading {
     let description = xml::parse(&mut findings, xml::MAX_DEPTH)
         .and_then(|d| read_document(&d, path, options, &mut findings));
     let diagnostics = findings.into_diagnostics(&sources);
-    Reading { description, sources, diagnostics }
+    Reading { description, sources, diagnostics, ..Reading::default() }
 }
 
 fn read_document<'t>(

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use leastaction::dynamics::Dynamics;
+use leastaction::integrator::{Method, MethodOptions, Simulator};
 use leastaction::io::mjcf::{MjcfOptions, read_mjcf, write_mjcf};
 use leastaction::io::{Diagnostic, Reading, Severity};
 use leastaction::mechanism::samples::{Random, four_bar, random_tree};
@@ -780,4 +781,43 @@ fn laws_survive_a_round_trip() {
         let other = second.laws.iter().find(|other| other.input == law.input).unwrap();
         assert_eq!(&LawDescription { origin: other.origin, ..law.clone() }, other);
     }
+}
+
+/// MuJoCo's order of actuators, and defaults of the file that an element came from: `mj_id2name`, `dof_damping`,
+/// `dof_armature`, `jnt_range` of `attach.xml`.
+#[test]
+fn copies_bring_what_belongs_to_them_along() {
+    let reading = read_file(&folder("mjcf").join("attach.xml"));
+    let model = reading.description.clone().unwrap();
+    let mut inputs = vec!["shoulder".to_owned()];
+    inputs.extend((0..11).map(|i| format!("leaf_{i:02}")));
+    inputs.extend(["one/close", "one/turn", "two/close", "two/turn", "gravcomp"].map(str::to_owned));
+    assert_eq!(model.inputs.len(), inputs.len(), "{:?}", model.inputs);
+    assert!(inputs.iter().all(|input| model.inputs.contains(input)), "{:?}", model.inputs);
+
+    let joint = |name: &str| model.joints.iter().find(|j| j.name == name).unwrap();
+    let wrist = joint("two/wrist");
+    assert_eq!((wrist.damping.at(0), wrist.armature.at(0)), (0.3, 0.0));
+    assert_eq!(wrist.limits.as_ref().unwrap().upper.as_ref().unwrap().at(0), 1.5);
+    assert_eq!((joint("leaf_07").damping.at(0), joint("leaf_07").armature.at(0)), (0.0, 0.07));
+    assert_eq!(model.joints.iter().filter(|j| j.name.starts_with("tip")).count(), 22);
+    assert_eq!(model.couplings.len(), 2, "fingers");
+    assert!(!model.joints.iter().any(|j| j.name.contains("alone")));
+    assert!(!reading.has_errors());
+}
+
+#[test]
+fn carried_weight_does_not_fall() {
+    let text = "<mujoco><worldbody><body name='a' gravcomp='1'><freejoint/><geom size='0.1' pos='1 2 3'/>
+        <body gravcomp='0.5' pos='1 0 0'><joint type='slide' axis='0 0 1'/><geom size='0.1'/></body></body>
+        </worldbody></mujoco>";
+    let (_, mechanism) = load(read(text));
+    let mechanism = mechanism.unwrap();
+    let state = mechanism.neutral_state();
+    let mut run = Simulator::new(&mechanism, Method::Minimal, &MethodOptions::default(), &state).unwrap();
+    run.step(&vec![0.0; mechanism.nu()], 0.01).unwrap();
+    // The free body carries all of its weight and stays; the slide half of it, and falls along the joint.
+    let (free, slide) = run.state().v.split_at(6);
+    assert!(free.iter().all(|v| v.abs() < 1e-12), "{free:?}");
+    assert!((slide[0] + 0.5 * 9.81 * 0.01).abs() < 1e-12, "{slide:?}");
 }

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use leastaction::dynamics::Dynamics;
-use leastaction::io::{LoadOptions, Reading, UrdfOptions, load_model, read_sdf};
-use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder};
+use leastaction::io::{LoadOptions, Reading, Severity, UrdfOptions, load_model, read_sdf, write_sdf};
+use leastaction::mechanism::samples::{self, random_tree};
+use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, PerCoordinate};
+
+use crate::support::random_state;
 
 fn read(text: &str) -> Reading {
     read_sdf(text, Path::new("model.sdf"), &UrdfOptions::default())
@@ -167,4 +170,50 @@ fn faults_are_named_with_their_remedy() {
     }
     assert!(said("<sdf version='1.10'/>").contains("holds no `<model>`"));
     assert!(said("<sdf><model name='m'/></sdf>").contains("it has no `<link>`"));
+}
+
+/// The tree joints that SDF has; what moves freely it holds without a joint.
+const KINDS: [JointType; 5] =
+    [JointType::Revolute, JointType::Prismatic, JointType::Spherical, JointType::Universal, JointType::Fixed];
+
+#[test]
+fn what_is_written_reads_back_as_the_same_mechanism() {
+    let mut models: Vec<_> = (1..12).map(|n| random_tree(n as u64, n, &KINDS)).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    for file in ["gripper-arm.urdf", "floating-arm.json"] {
+        let loaded = load_model(&folder.join(file), &LoadOptions::default()).unwrap();
+        models.push(loaded.description.unwrap());
+    }
+    for mut first in models {
+        // Not in SDF, and said.
+        first.joints.iter_mut().for_each(|joint| joint.armature = Default::default());
+        let (text, lost) = write_sdf(&first);
+        assert!(lost.iter().all(|d| d.severity == Severity::Warning), "{lost:#?}");
+        let reading = read(&text);
+        assert!(!reading.has_errors(), "{}: {:#?}\n{text}", first.name, reading.diagnostics);
+        let second = reading.description.unwrap();
+        assert_eq!(first.gravity, second.gravity);
+        first.inputs.clear();
+        first.laws.clear();
+        first.joints.iter_mut().for_each(|joint| joint.actuators.clear());
+        let before = MechanismBuilder::from(first).build().unwrap();
+        let after = MechanismBuilder::from(second).build().unwrap();
+        assert_eq!(before.rows().len(), after.rows().len(), "{}", before.name());
+        let (q, v) = random_state(&before, 7);
+        let [a, b] = [&before, &after].map(|m| acceleration(m, &q, &v));
+        let size = a.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        let worst = a.iter().zip(&b).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        assert!(worst < 1e-9 * size, "{}: {worst:e} of {size:e}", before.name());
+    }
+}
+
+#[test]
+fn what_sdf_can_t_hold_is_said() {
+    let mut model = samples::chain(2);
+    model.joints[0].armature = PerCoordinate::One(0.1);
+    model.joints[1].kind = JointType::Planar;
+    let (_, lost) = write_sdf(&model);
+    let said: String = lost.iter().map(|d| format!("{d}\n")).collect();
+    assert!(said.contains("SDF can't hold armature") && said.contains("SDF has no planar joint"), "{said}");
+    assert!(lost.iter().any(|d| d.severity == Severity::Error));
 }

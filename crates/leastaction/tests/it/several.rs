@@ -35,21 +35,11 @@ fn shoulder(restitution: f64) -> (Mechanism, State) {
     (mechanism, start)
 }
 
+/// Thin links whirl about their own axes within a fraction of a millisecond: parts that passed over that gained energy.
 #[test]
-fn balls_turn_as_far_as_their_limits_let_them() {
-    balls_rest_on_their_limits(&[(Method::Minimal, 4)]);
-}
-
-#[test]
-#[ignore = "when the second of two balls strikes its limit the energy rises by 0.02 J of 15, not traced"]
-fn the_limits_of_balls_only_take_energy() {
-    assert_eq!(balls_rest_on_their_limits(&[(Method::Minimal, 4)]), Vec::<String>::new());
-}
-
-#[test]
-#[ignore = "two balls in a row that rest on their limits end with `no convergence` in poses after 1.6 s"]
-fn balls_turn_as_far_as_their_limits_let_them_in_poses() {
-    balls_rest_on_their_limits(&[(Method::Maximal, 2), (Method::Maximal, 4)]);
+fn the_limits_of_balls_hold_and_only_take_energy() {
+    let engines = [(Method::Minimal, 4), (Method::Minimal, 2), (Method::Maximal, 2), (Method::Maximal, 4)];
+    assert_eq!(balls_rest_on_their_limits(&engines), Vec::<String>::new());
 }
 
 /// Returns where the energy grew.
@@ -70,7 +60,7 @@ fn balls_rest_on_their_limits(engines: &[(Method, u32)]) -> Vec<String> {
             }
             // Nothing but limits acts, and they only take; what rises is the integrator's own oscillation, of 15 J.
             let now = energy(&mechanism, run.state());
-            if now > last + if order == 2 { 0.15 } else { 1e-3 } {
+            if now > last + 1e-3 {
                 grown.push(format!("{method:?} {order}, step {step}: {last} {now}"));
             }
             last = last.min(now);

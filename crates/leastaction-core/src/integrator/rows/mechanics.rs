@@ -227,6 +227,29 @@ impl RowMechanics {
         }
     }
 
+    /// Kinetic energy at a state, and the power of all forces but those of locked rows. Does not allocate.
+    pub(super) fn energy(
+        &mut self,
+        mechanism: &Mechanism,
+        states: &[RowState],
+        q: &[f64],
+        v: &[f64],
+        u: &[f64],
+    ) -> (f64, f64) {
+        self.dynamics.applied_forces_into(mechanism, q, v, u, &mut self.push);
+        for (row, state) in mechanism.rows().iter().zip(states) {
+            add_friction(mechanism, row, state, q, &mut self.push);
+        }
+        // Gravity is the inverse dynamics of rest.
+        self.dynamics.inverse_dynamics_into(mechanism, q, &self.zero, &self.zero, &mut self.scratch);
+        let power: f64 =
+            v.iter().zip(self.push.iter().zip(&self.scratch)).map(|(v, (f, g))| v * (f - g)).sum();
+        self.free.mass.place(mechanism, &self.dynamics);
+        self.free.mass.times(mechanism, v, &mut self.scratch);
+        let twice: f64 = v.iter().zip(&self.scratch).map(|(v, p)| v * p).sum();
+        (0.5 * twice, power)
+    }
+
     /// Acceleration and forces of the locked rows at the state last placed. Does not allocate.
     ///
     /// # Errors

@@ -73,7 +73,10 @@ impl RowDriver {
         report: &mut StepReport,
     ) -> Result<f64, Trouble> {
         let (mut width, mut worst, mut since) = (self.high.t - self.low.t, f64::INFINITY, 0);
-        for _ in 0..MOST_TRIALS {
+        // In loops the engine has a way of its own for steps that are not solved.
+        let loops = self.mechanics.general.has_loops();
+        let most = if loops { MOST_TRIALS - 1 } else { MOST_TRIALS };
+        for trial in 0..=most {
             let (from, to) = (self.low.t, self.high.t);
             since += 1;
             let mut t = if since > 4 {
@@ -86,14 +89,25 @@ impl RowDriver {
             if !(t > from && t < to) {
                 t = 0.5 * (from + to);
             }
-            if t <= from || t >= to {
-                // No number lies between: the upper end is the event.
+            if t <= from || t >= to || trial == MOST_TRIALS {
+                // No number lies between, or none was found: the upper end is the event.
                 t = to;
             }
-            self.try_at(mechanism, parts, states, u, t, report)?;
+            match self.try_at(mechanism, parts, states, u, t, report) {
+                // What can't be solved between the ends of a narrow bracket, or at its upper end once more, is at its lower end.
+                Err(Trouble::Step(_))
+                    if !loops && from > 0.0 && (t >= to || to - from < 1e-6 * self.scales.h) =>
+                {
+                    self.try_at(mechanism, parts, states, u, from, report)?;
+                    break;
+                }
+                outcome => outcome?,
+            }
             if t >= to {
                 break;
             }
+            // Sizes are relative to what functions of their kind are rounded to: velocities of long chains have a floor far above
+            // that of positions.
             let (mut beyond, mut all_small, mut size) = (false, true, 0.0f64);
             let mut near = false;
             for i in 0..self.trial.g.len() {
@@ -102,14 +116,13 @@ impl RowDriver {
                 if g < 0.0 {
                     beyond = true;
                     all_small &= -g <= tolerance;
-                    size = size.max(-g);
+                    size = size.max(-g / self.floor(mechanism, i));
                 } else if self.is_violated(mechanism, &self.high, i) {
                     near |= g <= tolerance;
-                    size = size.max(g);
+                    size = size.max(g / self.floor(mechanism, i));
                 }
             }
-            // Velocities of long chains have a rounding floor.
-            let floor = size < 1e-9 * self.scales.velocity && size >= worst && beyond;
+            let floor = size < 1.0 && size >= worst && beyond;
             worst = size;
             if (beyond && all_small) || (!beyond && near) || floor {
                 break;
@@ -174,6 +187,19 @@ impl RowDriver {
     fn tolerance(&self, mechanism: &Mechanism, moment: &Moment, i: usize) -> f64 {
         let (k, kind) = (i / KINDS.len(), i % KINDS.len());
         self.scales.tolerance(kind, &mechanism.rows()[k], self.mechanics.bound[k], moment.slope[i])
+    }
+
+    /// Where rounding may keep an event function from becoming smaller.
+    fn floor(&self, mechanism: &Mechanism, i: usize) -> f64 {
+        let (k, kind) = (i / KINDS.len(), i % KINDS.len());
+        let row = &mechanism.rows()[k];
+        match kind {
+            // What holds in loops is as good as they are closed, which is not known here.
+            _ if self.mechanics.general.has_loops() => 1e-9 * self.scales.velocity,
+            STOP => 1e-9 * self.scales.velocity,
+            DOWN | UP => 1e-7 * self.scales.torque(self.mechanics.bound[k]),
+            _ => 1e-11 * self.scales.position(row).max(1.0),
+        }
     }
 
     /// The smallest root of what interpolates the functions that are violated at the upper end.

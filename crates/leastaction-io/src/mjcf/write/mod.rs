@@ -9,6 +9,7 @@ mod states;
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::gravcomp;
 use crate::xml_write::{Attributes, Xml, numbers, quaternion};
 use pieces::{Piece, PieceKind};
 
@@ -293,6 +294,11 @@ impl<'m> Writer<'m> {
         let placement = self.place_of(i);
         let mut attributes = vec![("name", body.name.clone())];
         place(&placement, &mut attributes);
+        let carried: f64 =
+            body.pushes.iter().filter_map(|push| gravcomp::part_of(self.model, body, push)).sum();
+        if carried != 0.0 {
+            attributes.push(("gravcomp", numbers(&[carried])));
+        }
         xml.open("body", &attributes);
         for piece in link.before.iter().flat_map(|b| &self.links[*b].pieces).chain(&link.pieces) {
             xml.leaf("joint", &piece.attributes);

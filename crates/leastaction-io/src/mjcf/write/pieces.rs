@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::gravcomp;
 use super::Writer;
 use crate::frames::{cross, rotate, unit};
 use crate::mechanism::{
@@ -222,7 +223,8 @@ pub(super) fn actuators(writer: &mut Writer<'_>, link: usize, shared: &BTreeSet<
             }
         }
     }
-    if !writer.links[link].body.pushes.is_empty() {
+    let body = &writer.links[link].body;
+    if body.pushes.iter().any(|push| gravcomp::part_of(writer.model, body, push).is_none()) {
         let message = "pushes along world axes are left out: MJCF has them on free joints only";
         writer.say(format!("body `{}`", writer.links[link].body.name), message, "use thrusters");
     }
