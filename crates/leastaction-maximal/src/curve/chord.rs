@@ -368,7 +368,7 @@ impl CurveMemory {
             // The next direction will be as much smaller as the last ones were. Nothing is left to find once it is far below the
             // tolerance.
             let next = last_step * pace;
-            if excess <= 0.3 && next <= FORESEEN * tolerance {
+            if (excess <= 0.1 || (excess <= 1.0 && last <= 1.0)) && next <= FORESEEN * tolerance {
                 outcome.converged = true;
                 return outcome;
             }
@@ -382,7 +382,7 @@ impl CurveMemory {
                 }
             }
             // The floor of rounding where impulses are much larger than momenta: the direction fell, the equations did not.
-            if excess <= 100.0 && next <= SPENT * tolerance && excess > 3.0 * pace * last {
+            if (1.0..=100.0).contains(&excess) && next <= SPENT * tolerance && excess > 3.0 * pace * last {
                 outcome.converged = true;
                 return outcome;
             }
