@@ -13,7 +13,7 @@ use super::geometry::Geometry;
 use super::layout::row_count;
 use crate::mechanism::JointType;
 use crate::scalar::Real;
-use crate::spatial::Vec3;
+use crate::spatial::{Mat3, Vec3};
 
 /// How many of a joint's rows, the first ones, are rotations.
 #[inline(always)]
@@ -32,6 +32,7 @@ pub(crate) struct Row<T = f64> {
     pub(crate) lin: Vec3<T>,
 }
 
+#[inline(always)]
 fn unit<T: Real>(i: usize) -> Vec3<T> {
     let mut e = Vec3::zero();
     e[i] = T::one();
@@ -192,40 +193,42 @@ pub(crate) fn coordinate_columns<T: Real>(
 }
 
 /// A velocity of the child that changes the constraint rows at the rates `beta` and no coordinate: the particular
-/// solution beside [`coordinate_columns`].
+/// solution beside [`coordinate_columns`]. Rates may be lanes, the geometry is common to them.
 #[inline(always)]
-pub(crate) fn particular(kind: JointType, g: &Geometry, beta: &[f64; 6]) -> [f64; 6] {
+pub(crate) fn particular<T: Real>(kind: JointType, g: &Geometry, beta: &[T; 6]) -> [T; 6] {
     let (rots, proj, world) = pattern(kind);
-    let (mut ang, mut lin) = (Vec3::zero(), Vec3::zero());
+    let (mut ang, mut lin) = (Vec3::<T>::zero(), Vec3::<T>::zero());
     let mut n = 0;
     let (w, v) = (g.r.w, g.r.v);
+    let column = |m: &Mat3, i: usize| Vec3::<T>::constant(m.column(i));
     match rots {
         2 => {
             let s = 1.0 / (w * w + v[2] * v[2]);
             let (b1, b2) = (beta[0] * s, beta[1] * s);
-            let (o1, o2) = (w * b1 + v[2] * b2, w * b2 - v[2] * b1);
-            ang = g.frame_b.column(0) * o1 + g.frame_b.column(1) * o2;
+            let (o1, o2) = (b1 * w + b2 * v[2], b2 * w - b1 * v[2]);
+            ang = column(&g.frame_b, 0) * o1 + column(&g.frame_b, 1) * o2;
             n = 2;
         }
         3 => {
             // (wI + S(v))⁻¹ β = (w β − v × β + v (v·β)/w) / (w² + v·v); v vanishes on the constraint set.
-            let b = Vec3([beta[0], beta[1], beta[2]]);
-            let o = (b * w - v.cross(b) + v * (v.dot(b) / w)) * (1.0 / (w * w + v.norm2()));
-            ang = g.frame_b * o;
+            let (b, v) = (Vec3([beta[0], beta[1], beta[2]]), Vec3::<T>::constant(v));
+            let along = v.dot(b) / T::from_f64(w);
+            let o = (b.scale(w) - v.cross(b) + v * along).scale(1.0 / (w * w + g.r.v.norm2()));
+            ang = Mat3::<T>::constant(g.frame_b) * o;
             n = 3;
         }
         _ => {}
     }
     if kind == JointType::Universal {
         let u = g.frame_b.column(0).cross(g.frame_a.column(2));
-        ang = u * (beta[0] / u.norm2());
+        ang = Vec3::<T>::constant(u) * (beta[0] / T::from_f64(u.norm2()));
         n = 1;
     }
     if world {
         lin = Vec3([beta[n], beta[n + 1], beta[n + 2]]);
     } else if let Some((first, count)) = proj {
         for i in 0..count {
-            lin += g.frame_a.column(first + i) * beta[n + i];
+            lin += column(&g.frame_a, first + i) * beta[n + i];
         }
     }
     [ang[0], ang[1], ang[2], lin[0], lin[1], lin[2]]
@@ -235,26 +238,34 @@ pub(crate) fn particular(kind: JointType, g: &Geometry, beta: &[f64; 6]) -> [f64
 ///
 /// On the constraint set the row directions are orthonormal where they are angular, so the wrench is simply
 /// projected; parts along coordinates (springs, dampers) fall away.
-pub(crate) fn multipliers(kind: JointType, g: &Geometry, wrench: &[f64; 6], out: &mut [f64; 6]) -> usize {
+#[inline(always)]
+pub(crate) fn multipliers<T: Real>(
+    kind: JointType,
+    g: &Geometry,
+    wrench: &[T; 6],
+    out: &mut [T; 6],
+) -> usize {
     let (ang, lin) = (Vec3([wrench[0], wrench[1], wrench[2]]), Vec3([wrench[3], wrench[4], wrench[5]]));
     let (rots, proj, world) = pattern(kind);
     let mut n = 0;
     for i in 0..rots {
-        out[n] = rot_row(g, i).dot(ang);
+        out[n] = Vec3::<T>::constant(rot_row(g, i)).dot(ang);
         n += 1;
     }
     if kind == JointType::Universal {
         let u = g.frame_b.column(0).cross(g.frame_a.column(2));
-        out[n] = u.dot(ang) / u.norm2();
+        out[n] = Vec3::<T>::constant(u).dot(ang) / T::from_f64(u.norm2());
         n += 1;
     }
     if world {
-        out[n..n + 3].copy_from_slice(&lin.0);
+        for i in 0..3 {
+            out[n + i] = lin[i];
+        }
         n += 3;
     }
     if let Some((first, count)) = proj {
         for i in first..first + count {
-            out[n] = g.frame_a.column(i).dot(lin);
+            out[n] = Vec3::<T>::constant(g.frame_a.column(i)).dot(lin);
             n += 1;
         }
     }

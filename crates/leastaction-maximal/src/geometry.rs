@@ -65,6 +65,19 @@ pub(crate) fn slides(kind: JointType) -> bool {
     )
 }
 
+/// Frame, origin and lever of one end of a joint. A function and no closure: lanes need it inlined.
+#[inline(always)]
+fn place_end<T: Real>(end: &End, at: Option<(&LinkPose<T>, &Mat3<T>)>) -> (Quat<T>, Vec3<T>, Vec3<T>) {
+    match at {
+        Some((pose, rot)) => (
+            pose.q * Quat::constant(end.q),
+            pose.x + *rot * Vec3::constant(end.p),
+            *rot * Vec3::constant(end.lever),
+        ),
+        None => (Quat::constant(end.q), Vec3::constant(end.p), Vec3::constant(end.lever)),
+    }
+}
+
 /// Geometry of a joint between two posed ends; `None` is the ground.
 #[inline(always)]
 pub(crate) fn joint_geometry<T: Real>(
@@ -73,16 +86,8 @@ pub(crate) fn joint_geometry<T: Real>(
     b: Option<(&LinkPose<T>, &Mat3<T>)>,
     needs_b_lever: bool,
 ) -> Geometry<T> {
-    let place = |end: &End, at: Option<(&LinkPose<T>, &Mat3<T>)>| match at {
-        Some((pose, rot)) => (
-            pose.q * Quat::constant(end.q),
-            pose.x + *rot * Vec3::constant(end.p),
-            *rot * Vec3::constant(end.lever),
-        ),
-        None => (Quat::constant(end.q), Vec3::constant(end.p), Vec3::constant(end.lever)),
-    };
-    let (qa, oa, lever_a) = place(&joint.a, a);
-    let (qb, ob, lever_b) = place(&joint.b, b);
+    let (qa, oa, lever_a) = place_end(&joint.a, a);
+    let (qb, ob, lever_b) = place_end(&joint.b, b);
     let uses_a = slides(joint.kind) || joint.kind == JointType::Universal;
     Geometry {
         r: qa.conj() * qb,

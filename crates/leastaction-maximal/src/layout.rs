@@ -197,6 +197,8 @@ pub(crate) struct Layout {
     pub(crate) inputs: usize,
     /// Pivot of a closure's row, against its own size, below which it follows from others: by the precision of the data. (3.20)
     pub(crate) row_tolerance: f64,
+    /// How far frames of joints were moved to align loops, zero where they were not; a length. (8.25)
+    pub(crate) aligned_by: f64,
     /// Rows over several joints.
     pub(crate) ties: Vec<Tie>,
     /// Springs and dampers of sums of coordinates.
@@ -483,6 +485,7 @@ impl Layout {
             held: 0,
             inputs: mechanism.nu(),
             row_tolerance: super::ldu::RANK_TOLERANCE,
+            aligned_by: 0.0,
             ties: Vec::new(),
             tendons: Vec::new(),
             links,
@@ -498,6 +501,16 @@ impl Layout {
         layout.refuse_armature(mechanism)?;
         layout.refuse_servos(mechanism)?;
         Ok(layout)
+    }
+
+    /// Levers of all ends from the joint points of their links, after frames have moved.
+    pub(crate) fn take_levers(&mut self) {
+        let own: Vec<Vec3> = self.links.iter().map(|l| l.joint.b.p).collect();
+        for joint in self.links.iter_mut().map(|l| &mut l.joint).chain(&mut self.loops) {
+            for end in [&mut joint.a, &mut joint.b] {
+                end.lever = end.p - end.link.map_or(Vec3::zero(), |l| own[l]);
+            }
+        }
     }
 
     /// Number of slopes of all ties.

@@ -21,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests compare with the C library"))]
 #![allow(clippy::inline_always, reason = "small kernels in the innermost loop")]
 
+mod align;
 pub(crate) mod constraint;
 mod constraint_forces;
 mod contact;
@@ -142,6 +143,9 @@ pub struct Maximal {
     /// Steps of an order above 2 by the exact Newton matrix from the start.
     #[doc(hidden)]
     pub exact: bool,
+    /// Steps of orders 4 and 6 node by node instead of side by side: to check the one by the other.
+    #[doc(hidden)]
+    pub node_by_node: bool,
     /// Rotation map.
     pub map: RotationMap,
     /// Composition of steps of order 2 to order 4: a check of the steps of order 4.
@@ -174,6 +178,7 @@ impl Default for Maximal {
             order: 2,
             general: false,
             exact: false,
+            node_by_node: false,
             map: RotationMap::Sine,
             composition: Composition::Plain,
             enforce_limits: false,
@@ -367,7 +372,8 @@ impl Maximal {
             self.composed(ws, state, &known, h, derivative)
         };
         ws.inputs = known;
-        outcome
+        let moved = ws.layout.aligned_by;
+        outcome.map(|report| StepReport { inconsistency: report.inconsistency.max(moved), ..report })
     }
 
     /// One step under known forces and inputs of servos.
@@ -613,6 +619,7 @@ impl Integrator for Maximal {
                 layout.links[link].spin_drag += coefficient;
             }
         }
+        let mut layout = align::aligned(mechanism, layout);
         let composed = self.composition != Composition::Plain;
         if composed && (layout.dissipative || (self.enforce_limits && layout.limited)) {
             return Err(StepError::BadOption {
@@ -692,6 +699,9 @@ impl Integrator for Maximal {
         let contact =
             touches.then(|| Box::new(contact::ContactMemory::new(mechanism, &mut layout, settings, nq, nv)));
         let mut ws = MaximalWorkspace::new(layout, shape, mechanism.nq(), mechanism.nv(), enforce);
+        if let Some(curve) = ws.curve.as_mut().filter(|_| self.node_by_node) {
+            curve.lanes = None;
+        }
         for (k, row) in mechanism.rows().iter().enumerate() {
             if let (Some(at), true) = (row.coordinate(), driven.is_some()) {
                 ws.row_of[at.v] = Some(k);

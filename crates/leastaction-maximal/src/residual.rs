@@ -26,6 +26,19 @@ use crate::spatial::Vec3;
 impl StepData {
     /// What is constant over a step from `state`: impulse laws, limits, force directions. Does not allocate.
     pub(crate) fn prepare(&mut self, layout: &Layout, state: &MaximalState, h: f64, sizes: &mut [Six]) {
+        self.prepare_laws(layout, state, h);
+        let side = &state.side;
+        self.kept.fill([true; 6]);
+        closure_rows(layout, side, &state.poses, &mut self.rows);
+        for (c, closure) in layout.closures.iter().enumerate() {
+            for r in 0..closure.rows {
+                sizes[c][r] = row_size(layout, side, c, &self.rows[c][r]);
+            }
+        }
+    }
+
+    /// Impulse laws and limits alone.
+    pub(crate) fn prepare_laws(&mut self, layout: &Layout, state: &MaximalState, h: f64) {
         self.h = h;
         let side = &state.side;
         for (i, link) in layout.links.iter().enumerate() {
@@ -63,13 +76,6 @@ impl StepData {
                 } else {
                     0.0
                 };
-            }
-        }
-        self.kept.fill([true; 6]);
-        closure_rows(layout, side, &state.poses, &mut self.rows);
-        for (c, closure) in layout.closures.iter().enumerate() {
-            for r in 0..closure.rows {
-                sizes[c][r] = row_size(layout, side, c, &self.rows[c][r]);
             }
         }
     }

@@ -129,7 +129,7 @@ pub(crate) fn open_by(ws: &MaximalWorkspace, made: &MaximalState) -> f64 {
 }
 
 /// Rows open by less than this, in lengths of the mechanism, are closed.
-const CLOSED: f64 = 1e-9;
+pub(crate) const CLOSED: f64 = 1e-9;
 
 /// Which rows of closures count as redundant, by what they are open. With placements off by `ε` of the size of the mechanism
 /// they are open by three to twelve times that, and their pivots are up to `7 ε²` of their size; needed rows have `4e-5`. (3.20)
@@ -159,7 +159,7 @@ pub(crate) fn reproduces(
 }
 
 /// Quaternions of the start scaled to length one.
-fn normalise(layout: &Layout, q: &mut [f64]) {
+pub(crate) fn normalise(layout: &Layout, q: &mut [f64]) {
     for link in &layout.links {
         if link.joint.kind.nq() > link.joint.kind.nv() {
             let range = link.q..link.q + 4;
@@ -247,7 +247,7 @@ fn tie_values(ws: &MaximalWorkspace, made: &MaximalState) -> Vec<f64> {
 }
 
 /// Gauss–Newton on the joint coordinates, nearest in the metric of the masses. (3.26)
-fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(), StepError> {
+pub(crate) fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(), StepError> {
     const MAX_ITERATIONS: usize = 100;
     const MAX_MOVE: f64 = 0.3;
     // Data off by 1e-4 of the size of the mechanism leaves redundant rows open by up to twelve times that.
@@ -321,7 +321,7 @@ fn close_loops(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Result<(),
 }
 
 /// Largest joint rate, slides as angles at the arm of the mechanism's length.
-fn largest_turn(layout: &Layout, rate: &[f64]) -> f64 {
+pub(crate) fn largest_turn(layout: &Layout, rate: &[f64]) -> f64 {
     let mut largest = 0.0f64;
     for link in &layout.links {
         let kind = link.joint.kind;
@@ -335,7 +335,7 @@ fn largest_turn(layout: &Layout, rate: &[f64]) -> f64 {
 }
 
 /// `q ⊞ s ξ` for rates `ξ` in the engine's basis.
-fn move_joints(layout: &Layout, side: &Side, rate: &[f64], s: f64, q: &mut [f64]) {
+pub(crate) fn move_joints(layout: &Layout, side: &Side, rate: &[f64], s: f64, q: &mut [f64]) {
     for (i, link) in layout.links.iter().enumerate() {
         let kind = link.joint.kind;
         let mut u = [0.0; 6];

@@ -37,11 +37,13 @@ impl<T: Real> Quat<T> {
         [self.w, self.v.0[0], self.v.0[1], self.v.0[2]]
     }
     /// No rotation.
+    #[inline(always)]
     #[must_use]
     pub fn identity() -> Self {
         Self { w: T::one(), v: Vec3::zero() }
     }
     /// A constant.
+    #[inline(always)]
     #[must_use]
     pub fn constant(q: Quat<f64>) -> Self {
         Self { w: T::from_f64(q.w), v: Vec3::constant(q.v) }

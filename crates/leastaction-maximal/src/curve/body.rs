@@ -7,15 +7,15 @@ use crate::spatial::{Mat3, Quat, Vec3};
 
 /// `E = R(ρ) − 1 = 2w S(v) + 2S(v)²`. (8.3)
 #[inline(always)]
-pub(super) fn increment(rho: Quat) -> Mat3 {
+pub(super) fn increment<T: Real>(rho: Quat<T>) -> Mat3<T> {
     let (w, [x, y, z]) = (rho.w, rho.v.0);
     let (xx, yy, zz) = (x * x, y * y, z * z);
     let (xy, xz, yz) = (x * y, x * z, y * z);
     let (wx, wy, wz) = (w * x, w * y, w * z);
     Mat3([
-        [-2.0 * (yy + zz), 2.0 * (xy - wz), 2.0 * (xz + wy)],
-        [2.0 * (xy + wz), -2.0 * (xx + zz), 2.0 * (yz - wx)],
-        [2.0 * (xz - wy), 2.0 * (yz + wx), -2.0 * (xx + yy)],
+        [(yy + zz) * -2.0, (xy - wz) * 2.0, (xz + wy) * 2.0],
+        [(xy + wz) * 2.0, (xx + zz) * -2.0, (yz - wx) * 2.0],
+        [(xz - wy) * 2.0, (yz + wx) * 2.0, (xx + yy) * -2.0],
     ])
 }
 
@@ -26,7 +26,7 @@ pub(super) fn second_moments(inertia: &Mat3) -> Mat3 {
 
 /// `a(Z)`, with `tr(S(z)Z) = z·a(Z)`, of `Z = B Aᵀ`.
 #[inline(always)]
-fn skew_part(b: &Mat3, a: &Mat3) -> Vec3 {
+pub(super) fn skew_part<T: Real>(b: &Mat3<T>, a: &Mat3<T>) -> Vec3<T> {
     let z = |r: usize, c: usize| b.0[r][0] * a.0[c][0] + b.0[r][1] * a.0[c][1] + b.0[r][2] * a.0[c][2];
     Vec3([z(1, 2) - z(2, 1), z(2, 0) - z(0, 2), z(0, 1) - z(1, 0)])
 }

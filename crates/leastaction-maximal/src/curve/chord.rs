@@ -10,7 +10,7 @@ use crate::geometry::LinkPose;
 use crate::graph::Graph;
 use crate::layout::{ClosureKind, Layout, Link};
 use crate::ldu::{Ldu, Rank, Six, angular, dot, linear, six};
-use crate::residual::closure_rows;
+use crate::residual::{closure_rows, row_size};
 use crate::scalar::by_entry;
 use crate::spatial::{Quat, Vec3};
 use crate::state::MaximalState;
@@ -21,8 +21,14 @@ use crate::workspace::{Scales, StepData, Worst};
 const MAX_ITERATIONS: u32 = 30;
 /// Largest last direction of a solved step, radians or lengths of the mechanism.
 const SETTLED: f64 = 1e-10;
-/// Largest next direction, foreseen by the pace of the last two.
-const FORESEEN: f64 = 2e-13;
+/// Largest next direction, foreseen by the pace of the last ones.
+const SMALL: f64 = 2e-13;
+/// The same in tolerances, enough by itself.
+const FORESEEN: f64 = 0.05;
+/// The same where the equations no longer follow the directions.
+const SPENT: f64 = 0.02;
+/// Least pace that a few directions can prove.
+const PROVEN: f64 = 0.01;
 /// Largest turn per step by the torques left, radians.
 pub(super) const LOOSE: f64 = 2e-12;
 /// Iterations spent on thin bodies beyond what the equations ask for.
@@ -68,6 +74,36 @@ impl Targets {
     }
 }
 
+/// One way to evaluate and improve an iterate. Traits and not closures: their methods can be inlined into code made for wide
+/// lanes whatever their size.
+pub(super) trait Iteration {
+    /// Evaluates the equations; false if the iterate is out of reach.
+    fn evaluate(&mut self, memory: &mut CurveMemory) -> bool;
+    /// Takes one direction from them, and gives its largest parts.
+    fn improve(&mut self, memory: &mut CurveMemory) -> Worst;
+}
+
+/// Node by node, with everything that a mechanism may have.
+struct General<'a> {
+    layout: &'a Layout,
+    graph: &'a Graph,
+    state: &'a MaximalState,
+    step: &'a StepData,
+    u: &'a [f64],
+    ldu: &'a Ldu,
+}
+
+impl Iteration for General<'_> {
+    #[inline(always)]
+    fn evaluate(&mut self, memory: &mut CurveMemory) -> bool {
+        memory.evaluate(self.layout, self.state, self.step, self.u)
+    }
+    #[inline(always)]
+    fn improve(&mut self, memory: &mut CurveMemory) -> Worst {
+        memory.improve(self.layout, self.graph, self.step, self.ldu)
+    }
+}
+
 /// How a joint's servos damp it, where it is at the start of the step.
 #[inline(always)]
 fn servo_damping(link: &Link, state: &MaximalState, step: &StepData, c: usize) -> f64 {
@@ -79,7 +115,8 @@ fn servo_damping(link: &Link, state: &MaximalState, step: &StepData, c: usize) -
 }
 
 impl CurveMemory {
-    /// The matrix of the iteration at the middle of the guess, factored. (8.12)
+    /// The matrix of the iteration at the middle of the guess, factored. (8.12) Where rows are to be foreseen they are chosen
+    /// there; false if that is not clear cut.
     #[inline(always)]
     pub(super) fn factor_middle(
         &mut self,
@@ -88,7 +125,8 @@ impl CurveMemory {
         state: &MaximalState,
         step: &StepData,
         ldu: &mut Ldu,
-    ) {
+    ) -> bool {
+        let foresees = self.foresees && !layout.closures.is_empty();
         self.place_middle(layout, state);
         let share = self.table.damping_share * step.h;
         let holds = self.holds(step);
@@ -126,7 +164,7 @@ impl CurveMemory {
                                 joint.rows.armature[r] + share * joint.rows.damping[r]
                             })
                         }
-                        _ => (!self.kept[c][r]).then_some(0.0),
+                        _ => (!foresees && !self.kept[c][r]).then_some(0.0),
                     };
                     let active = match mass {
                         Some(mass) if mass > 0.0 => {
@@ -140,6 +178,9 @@ impl CurveMemory {
                         None => 1.0,
                     };
                     let row = &self.rows[c][r];
+                    if foresees {
+                        ldu.size[c][r] = row_size(layout, side, c, row).max(ldu.cc[c][r][r]);
+                    }
                     for (which, slot) in graph.ends[c].iter().enumerate() {
                         let Some(slot) = slot else { continue };
                         let (ang, s) = if which == 1 { (row.ang_b, active) } else { (row.ang_a, -active) };
@@ -153,9 +194,16 @@ impl CurveMemory {
                 }
             }
         }
-        ldu.rank = Rank::Full;
+        ldu.rank = if foresees { Rank::Foreseen } else { Rank::Full };
         ldu.factor(layout, graph, side, side);
         ldu.rank = Rank::Dropping;
+        if foresees {
+            if !ldu.clear_cut {
+                return false;
+            }
+            self.kept.copy_from_slice(&ldu.kept);
+            self.dropped = ldu.dropped;
+        }
         if let Some(ties) = &mut self.ties {
             let at = Still { layout, side, q: &state.q, q_loop: &state.q_loop, t: state.t };
             let slopes = &mut self.tie_slopes[0];
@@ -164,6 +212,7 @@ impl CurveMemory {
             }
             ties.prepare(layout, graph, side, ldu, &step.tied, slopes);
         }
+        true
     }
 
     /// Poses and geometry of the guess at half the step.
@@ -295,28 +344,47 @@ impl CurveMemory {
         tolerance: f64,
         ldu: &mut Ldu,
     ) -> Outcome {
+        if !self.foresees {
+            self.factor_middle(layout, graph, state, step, ldu);
+        }
+        let mut general = General { layout, graph, state, step, u, ldu };
+        self.iterate(step, tolerance, &mut general)
+    }
+
+    /// Evaluates and improves until the equations are solved or will not be.
+    #[inline(always)]
+    pub(super) fn iterate(&mut self, step: &StepData, tolerance: f64, by: &mut impl Iteration) -> Outcome {
         let mut outcome = Outcome::default();
         let targets = Targets::new(&step.scales, tolerance);
-        self.factor_middle(layout, graph, state, step, ldu);
         let (mut last, mut best, mut stalled, mut extra) = (f64::INFINITY, f64::INFINITY, 0, 0);
-        let (mut last_step, mut pace) = (f64::INFINITY, 1.0);
+        let (mut before_last, mut last_step, mut pace) = (f64::INFINITY, f64::INFINITY, 1.0);
         for iteration in 0..=MAX_ITERATIONS {
             outcome.iterations = iteration;
-            if !self.evaluate(layout, state, step, u) {
+            if !by.evaluate(self) {
                 return outcome;
             }
             let excess = targets.excess(self);
             outcome.residual = excess * tolerance;
-            // A thin body hides a wide turn behind a small torque: what is left must not turn it either. The next direction
-            // will be as much smaller as the last one was.
-            let settled = (last_step <= SETTLED || last_step * pace <= FORESEEN) && self.loose <= LOOSE;
+            // The next direction will be as much smaller as the last ones were. Nothing is left to find once it is far below the
+            // tolerance.
+            let next = last_step * pace;
+            if (excess <= 0.1 || (excess <= 1.0 && last <= 1.0)) && next <= FORESEEN * tolerance {
+                outcome.converged = true;
+                return outcome;
+            }
             if excess <= 0.1 || (excess <= 1.0 && last <= 1.0) {
-                // Rounding may leave a turn of a thin body for ever.
+                // A thin body hides a wide turn behind a small torque; rounding may leave one for ever.
                 extra += 1;
+                let settled = (last_step <= SETTLED || next <= SMALL) && self.loose <= LOOSE;
                 if settled || extra > EXTRA {
                     outcome.converged = true;
                     return outcome;
                 }
+            }
+            // The floor of rounding where impulses are much larger than momenta: the direction fell, the equations did not.
+            if (1.0..=100.0).contains(&excess) && next <= SPENT * tolerance && excess > 3.0 * pace * last {
+                outcome.converged = true;
+                return outcome;
             }
             // The floor of rounding: near the target, and no better in two iterations.
             stalled = if excess > 0.5 * best { stalled + 1 } else { 0 };
@@ -329,13 +397,15 @@ impl CurveMemory {
                 return outcome;
             }
             last = excess;
-            let change = self.improve(layout, graph, step, ldu);
+            let change = by.improve(self);
             let size = larger(change.ang, change.lin / step.scales.length);
             if !size.is_finite() || (iteration > 1 && excess > 1.0 && size > 2.0 * last_step) {
                 return outcome;
             }
-            pace = if last_step.is_finite() { (size / last_step).min(1.0) } else { 1.0 };
-            last_step = size;
+            // The slower of the last two: the first directions take out what falls fast.
+            let now = if last_step.is_finite() { (size / last_step).clamp(PROVEN, 1.0) } else { 1.0 };
+            pace = if before_last.is_finite() { larger(now, last_step / before_last).min(1.0) } else { now };
+            (before_last, last_step) = (last_step, size);
         }
         outcome
     }

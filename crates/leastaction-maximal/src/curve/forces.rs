@@ -50,12 +50,19 @@ impl MaximalWorkspace {
         let mut start = memory.started.clone();
         start.side.place(layout, &start.poses);
         let last = &state.curve.last;
+        let mut inner = start.clone();
         (0..=s)
             .map(|al| {
                 let (poses, side) = match al {
                     0 => (&start.poses, &start.side),
                     al if al == s => (&state.poses, &state.side),
-                    al => (&memory.nodes[al - 1].poses, &memory.nodes[al - 1].side),
+                    al => {
+                        for (i, pose) in inner.poses.iter_mut().enumerate() {
+                            *pose = last.pose(n, al, i, &start.poses[i]);
+                        }
+                        inner.side.place(layout, &inner.poses);
+                        (&inner.poses, &inner.side)
+                    }
                 };
                 let (mut on, mut lams) = (vec![[0.0; 6]; n], Vec::new());
                 for (i, link) in layout.links.iter().enumerate().filter(|_| al < s) {

@@ -22,6 +22,7 @@ mod exact;
 mod exact_ties;
 mod forces;
 mod held;
+mod lanes;
 mod residual;
 mod rows;
 mod slopes;
@@ -74,6 +75,9 @@ pub(crate) struct CurveMemory {
     pub(crate) nodes: Vec<Node>,
     /// Impulses on the links at nodes 0 to s but for the kinetic action's: about the centres of mass, world axes.
     pub(crate) given: Vec<Six>,
+    /// Momenta at the end, where they were summed already; then no node but the last needs to be placed.
+    pub(crate) leaving: Vec<Six>,
+    pub(crate) summed: bool,
     /// Equations of nodes 0 to s − 1: torques in link axes, forces in world axes.
     pub(crate) residual: Vec<Six>,
     pub(crate) worst: Worst,
@@ -87,6 +91,8 @@ pub(crate) struct CurveMemory {
     /// Rows of the closures that are used in this step. (8.11)
     pub(crate) kept: Vec<[bool; 6]>,
     pub(crate) dropped: u32,
+    /// True if they are chosen at the middle of the guess, with its factors.
+    pub(crate) foresees: bool,
     /// The pose whose mass matrix is factored.
     pub(crate) middle: Node,
     pub(crate) rows: Vec<[Row; 6]>,
@@ -99,6 +105,8 @@ pub(crate) struct CurveMemory {
     /// Where the last step started, and the inputs it was taken with.
     pub(crate) started: MaximalState,
     pub(crate) input: Vec<f64>,
+    /// Nodes side by side, where the mechanism lets them be.
+    pub(crate) lanes: Option<lanes::Lanes>,
     /// Newton's method, made when first needed.
     pub(crate) exact: Option<Box<Exact>>,
 }
@@ -123,11 +131,16 @@ impl CurveMemory {
         let inputs = layout.inputs;
         let (n, nc) = (layout.links.len(), layout.closures.len());
         let joints = || layout.links.iter().map(|l| &l.joint).chain(&layout.loops);
+        let loaded = layout.links.iter().any(|l| !(l.thrusters.is_empty() && l.pushes.is_empty()))
+            || joints().any(|j| j.rows.has_springs || !j.actuators.is_empty());
         Self {
             table: Table::new(s),
+            lanes: lanes::Lanes::new(layout, s, nv, loaded),
             x: Unknowns::new(s, n, nc, layout.held),
             nodes: vec![Node::new(layout, nq); s],
             given: vec![[0.0; 6]; (s + 1) * n],
+            leaving: vec![[0.0; 6]; n],
+            summed: false,
             residual: vec![[0.0; 6]; s * n],
             worst: Worst::default(),
             loose: 0.0,
@@ -136,6 +149,7 @@ impl CurveMemory {
             own_second: layout.links.iter().map(|l| body::second_moments(&l.inertia)).collect(),
             kept: vec![[true; 6]; nc],
             dropped: 0,
+            foresees: false,
             middle: Node::new(layout, nq),
             rows: vec![[Row::default(); 6]; nc],
             systems: vec![System::new(layout, nv); s],
@@ -144,8 +158,7 @@ impl CurveMemory {
             exact: None,
             tie_slopes: vec![vec![0.0; layout.tie_parts()]; s + 1],
             ties: (!layout.ties.is_empty()).then(|| Box::new(TieColumns::new(layout, nv))),
-            loaded: layout.links.iter().any(|l| !(l.thrusters.is_empty() && l.pushes.is_empty()))
-                || joints().any(|j| j.rows.has_springs || !j.actuators.is_empty()),
+            loaded,
         }
     }
 }

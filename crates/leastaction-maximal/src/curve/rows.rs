@@ -2,29 +2,24 @@
 
 use crate::constraint::pattern;
 use crate::geometry::{Geometry, Side};
-use crate::ldu::{Six, six};
+use crate::ldu::Six;
 use crate::mechanism::JointType;
 use crate::scalar::Real;
 use crate::spatial::Vec3;
 
 /// `Gᵀλ` of a tree joint on its child, about the child's joint point.
 #[inline(always)]
-pub(super) fn joint_wrench(kind: JointType, g: &Geometry, lam: &Six) -> Six {
+pub(super) fn joint_wrench<T: Real>(kind: JointType, g: &Geometry<T>, lam: &[T; 6]) -> [T; 6] {
     let world = |at: usize| Vec3([lam[at], lam[at + 1], lam[at + 2]]);
+    let both = |ang: Vec3<T>, lin: Vec3<T>| [ang[0], ang[1], ang[2], lin[0], lin[1], lin[2]];
     match kind {
-        JointType::Revolute | JointType::Continuous => {
-            let (a, b) = (lam[0], lam[1]);
-            let (w, [v1, v2, v3]) = (g.r.w, g.r.v.0);
-            // λ₁ r₁ + λ₂ r₂ in the child's joint frame.
-            let turn = Vec3([w * a + v3 * b, w * b - v3 * a, v2 * a - v1 * b]);
-            six(g.frame_b * turn, world(2))
-        }
-        JointType::Spherical => six(Vec3::zero(), world(0)),
+        JointType::Revolute | JointType::Continuous => both(hinge_torque(g, lam), world(2)),
+        JointType::Spherical => both(Vec3::zero(), world(0)),
         kind => {
             let (rots, proj, all) = pattern(kind);
             let (mut ang, mut lin, mut n) = (Vec3::zero(), Vec3::zero(), 0);
             if rots > 0 {
-                let l = Vec3([lam[0], lam[1], if rots > 2 { lam[2] } else { 0.0 }]);
+                let l = Vec3([lam[0], lam[1], if rots > 2 { lam[2] } else { T::zero() }]);
                 ang = g.frame_b * (l * g.r.w - g.r.v.cross(l));
                 n = rots;
             }
@@ -39,9 +34,17 @@ pub(super) fn joint_wrench(kind: JointType, g: &Geometry, lam: &Six) -> Six {
                     lin += g.frame_a.column(first + i) * lam[n + i];
                 }
             }
-            six(ang, lin)
+            both(ang, lin)
         }
     }
+}
+
+/// `λ₁ r₁ + λ₂ r₂` of a hinge.
+#[inline(always)]
+pub(super) fn hinge_torque<T: Real>(g: &Geometry<T>, lam: &[T; 6]) -> Vec3<T> {
+    let (a, b) = (lam[0], lam[1]);
+    let (w, [v1, v2, v3]) = (g.r.w, g.r.v.0);
+    g.frame_b * Vec3([w * a + v3 * b, w * b - v3 * a, v2 * a - v1 * b])
 }
 
 /// Adds a wrench on link `i` about its joint point, and its reaction on the parent, about the centres of mass.

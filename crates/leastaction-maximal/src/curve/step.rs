@@ -5,7 +5,7 @@ use super::{CurveMemory, Exact};
 use crate::derivative::StepDerivative;
 use crate::integrator::{Input, StepError, StepReport};
 use crate::layout::{ClosureKind, Layout};
-use crate::ldu::{Rank, angular, linear, six};
+use crate::ldu::{RANK_TOLERANCE, Rank, angular, linear, six};
 use crate::mechanism::Mechanism;
 use crate::read_out::{assemble_node, project};
 use crate::state::MaximalState;
@@ -94,6 +94,10 @@ impl Maximal {
         let open = if outcome.converged { memory.inconsistency(&ws.layout) } else { 0.0 };
         outcome.converged &= memory.follows(&ws.layout, state, open);
         if let (Some(derivative), true) = (&mut derivative, outcome.converged) {
+            // Lanes leave the nodes before the last one unplaced.
+            if memory.summed {
+                memory.evaluate(&ws.layout, state, &ws.step, u);
+            }
             outcome.converged = derivative.capture_curve(ws, &memory, state, u);
         }
         report.iterations += outcome.iterations;
@@ -139,7 +143,7 @@ impl Maximal {
         let stiff = self.exact
             || ws.step.implicit.iter().chain(ws.step.implicit_loop.iter().flatten()).any(|x| *x)
             || has_stiff_servo(&ws.layout, state, &ws.step, h);
-        let (mut outcome, mut iterations) = (Outcome::default(), 0);
+        let (mut outcome, mut iterations, mut chosen) = (Outcome::default(), 0, false);
         for rung in [Rung::Continued, Rung::Afresh, Rung::Exact] {
             // Stiff springs are not in the mass matrix.
             let possible = match rung {
@@ -153,12 +157,28 @@ impl Maximal {
             if iterations > 0 {
                 report.retries += 1;
             }
-            if rung == Rung::Continued || (stiff && state.curve.h != 0.0) {
+            // A guess that continues the motion shows the rows as well as the start does, unless it is a close call.
+            let continued = rung == Rung::Continued || (stiff && state.curve.h != 0.0);
+            memory.foresees =
+                rung == Rung::Continued && !ws.step.driven && ws.layout.row_tolerance <= RANK_TOLERANCE;
+            if !chosen && !memory.foresees {
+                Self::choose_rows(ws, memory, state);
+                chosen = true;
+            }
+            if continued {
                 // Beyond degree 6 what is extrapolated over two steps is rounding.
                 if state.curve.h == h && state.curve.count > 1 && memory.table.s <= 3 {
                     memory.x.continue_steps(&memory.table, &state.curve);
                 } else {
                     memory.x.extrapolate(&memory.table, &state.curve, h);
+                }
+                if memory.foresees {
+                    let MaximalWorkspace { layout, graph, step, ldu, .. } = ws;
+                    if !newton::widest(|| memory.factor_middle(layout, graph, state, step, ldu)) {
+                        memory.foresees = false;
+                        Self::choose_rows(ws, memory, state);
+                        chosen = true;
+                    }
                 }
                 memory.drop_impulses(&ws.layout);
             } else {
@@ -170,6 +190,7 @@ impl Maximal {
                 });
             }
             let MaximalWorkspace { layout, graph, step, ldu, .. } = ws;
+            memory.summed = false;
             outcome = if rung == Rung::Exact {
                 let s = memory.table.s;
                 let mut exact = memory.exact.take().unwrap_or_else(|| Box::new(Exact::new(layout, graph, s)));
@@ -177,7 +198,10 @@ impl Maximal {
                 memory.exact = Some(exact);
                 outcome
             } else {
-                newton::widest(|| memory.solve_chord(layout, graph, state, step, u, self.tolerance, ldu))
+                let lanes = memory.solve_lanes(layout, graph, state, step, self.tolerance, ldu);
+                lanes.unwrap_or_else(|| {
+                    newton::widest(|| memory.solve_chord(layout, graph, state, step, u, self.tolerance, ldu))
+                })
             };
             iterations += outcome.iterations.max(1);
             if outcome.converged {
@@ -188,16 +212,8 @@ impl Maximal {
         outcome
     }
 
-    /// What is constant over an interval: second moments, rows in use, scales.
-    fn prepare_curve(
-        &self,
-        ws: &mut MaximalWorkspace,
-        memory: &mut CurveMemory,
-        state: &MaximalState,
-        u: &[f64],
-        h: f64,
-    ) {
-        ws.step.prepare(&ws.layout, state, h, &mut ws.ldu.size);
+    /// The rows in use, chosen at the start of the interval. (8.11)
+    fn choose_rows(ws: &mut MaximalWorkspace, memory: &mut CurveMemory, state: &MaximalState) {
         if ws.layout.closures.iter().any(|c| matches!(c.kind, ClosureKind::Joint)) {
             assemble_node(ws, state);
             ws.ldu.rank = Rank::Choosing;
@@ -206,6 +222,18 @@ impl Maximal {
             memory.kept.copy_from_slice(&ws.ldu.kept);
             memory.dropped = ws.ldu.dropped;
         }
+    }
+
+    /// What is constant over an interval: second moments, scales.
+    fn prepare_curve(
+        &self,
+        ws: &mut MaximalWorkspace,
+        memory: &mut CurveMemory,
+        state: &MaximalState,
+        u: &[f64],
+        h: f64,
+    ) {
+        ws.step.prepare_laws(&ws.layout, state, h);
         let MaximalWorkspace { layout, step, .. } = ws;
         for i in 0..layout.links.len() {
             let rot = &state.side.rot[i];
@@ -355,9 +383,13 @@ pub(crate) fn accept(
 ) {
     let (n, s) = (layout.links.len(), memory.table.s);
     // The sum of all impulses: momentum is kept to rounding whatever the tolerance. (8.7)
-    for al in 0..=s {
-        for (p, given) in state.momentum.iter_mut().zip(&memory.given[al * n..(al + 1) * n]) {
-            (0..6).for_each(|k| p[k] += given[k]);
+    if memory.summed {
+        state.momentum.copy_from_slice(&memory.leaving);
+    } else {
+        for al in 0..=s {
+            for (p, given) in state.momentum.iter_mut().zip(&memory.given[al * n..(al + 1) * n]) {
+                (0..6).for_each(|k| p[k] += given[k]);
+            }
         }
     }
     let first = layout.held.saturating_sub(layout.ties.len());

@@ -1,8 +1,9 @@
 //! The unknowns of a step, and their guess from the step before. (8.14)
 
-use super::table::{PerNode, Table};
+use super::table::{MAX_DEGREE, PerNode, Table};
 use crate::geometry::LinkPose;
 use crate::ldu::{Six, angular, linear, six};
+use crate::scalar::Real;
 use crate::spatial::{Mat3, Quat, Vec3};
 use leastaction_core::scalar::elementary;
 
@@ -92,33 +93,26 @@ impl Unknowns {
     pub(crate) fn continue_steps(&mut self, table: &Table, past: &Past) {
         let s = table.s;
         let n = self.rho.len() / s;
-        // Nodes of the step before the last, then of the last, seen from its end; both ends of the last are among them.
         let (last, older) = (&past.last, &past.older[0]);
         for i in 0..n {
             let end = (s - 1) * n + i;
             let (back, away) = (last.rho[end].conj(), last.dx[end]);
-            let (back_older, away_older) = (older.rho[end].conj(), older.dx[end]);
-            // From the end of the step before to the end of the last one.
-            let turn = back;
+            let (back_older, away_older) = (older.rho[end].conj() * back, older.dx[end] + away);
+            // Nodes of the step before the last, then of the last, seen from its end; both ends of the last are among them.
+            let mut seen = [(Quat { w: 1.0, v: Vec3::zero() }, Vec3::zero()); 2 * MAX_DEGREE + 1];
+            seen[0] = (back_older, -away_older);
+            seen[s] = (back, -away);
+            for be in 1..s {
+                let at = (be - 1) * n + i;
+                seen[be] = (older.rho[at] * back_older, older.dx[at] - away_older);
+                seen[s + be] = (last.rho[at] * back, last.dx[at] - away);
+            }
             for ga in 1..=s {
-                let e = &table.ahead[ga];
-                let mut q = Quat { w: 0.0, v: Vec3::zero() };
-                let mut x = Vec3::zero();
-                let mut add = |weight: f64, r: Quat, d: Vec3| {
-                    q = Quat { w: q.w + weight * r.w, v: q.v + r.v * weight };
-                    x += d * weight;
-                };
-                add(e[0], back_older * turn, -away_older - away);
-                for be in 1..s {
-                    let at = (be - 1) * n + i;
-                    add(e[be], older.rho[at] * back_older * turn, older.dx[at] - away_older - away);
+                let (mut q, mut x) = (Quat { w: 0.0, v: Vec3::zero() }, Vec3::zero());
+                for (weight, (r, d)) in table.ahead[ga].iter().zip(&seen).take(2 * s + 1) {
+                    q = Quat { w: q.w + weight * r.w, v: q.v + r.v * *weight };
+                    x += *d * *weight;
                 }
-                add(e[s], back, -away);
-                for be in 1..s {
-                    let at = (be - 1) * n + i;
-                    add(e[s + be], last.rho[at] * back, last.dx[at] - away);
-                }
-                q.w += e[2 * s];
                 self.rho[(ga - 1) * n + i] = normalised(q);
                 self.dx[(ga - 1) * n + i] = x;
             }
@@ -271,7 +265,7 @@ impl Past {
 
 /// Length one.
 #[inline(always)]
-pub(crate) fn normalised(q: Quat) -> Quat {
-    let s = 1.0 / (q.w * q.w + q.v.norm2()).sqrt();
+pub(crate) fn normalised<T: Real>(q: Quat<T>) -> Quat<T> {
+    let s = T::one() / (q.w * q.w + q.v.norm2()).sqrt();
     Quat { w: q.w * s, v: q.v * s }
 }

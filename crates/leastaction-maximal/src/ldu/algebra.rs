@@ -197,7 +197,8 @@ pub(crate) fn invert(m: &Block, n: usize, size: &Six, tolerance: f64, out: &mut 
 }
 
 /// Inverse on the rows that are independent of each other, zero elsewhere; symmetric matrices. The row with the largest
-/// pivot against its size comes next; rows whose pivot is not above `tolerance` of it are left out. Returns their number.
+/// pivot against its size comes next; rows whose pivot is not above `tolerance` of it are left out. Returns their number, the
+/// least share among those in use and the largest among the others.
 #[inline(never)]
 pub(super) fn choose(
     m: &Block,
@@ -206,35 +207,43 @@ pub(super) fn choose(
     tolerance: f64,
     kept: &mut [bool; 6],
     out: &mut Block,
-) -> usize {
+) -> (usize, f64, f64) {
     let mut a = *m;
+    let weight: Six = by_entry(|r| if r < n && size[r] > 0.0 { 1.0 / size[r] } else { 0.0 });
     *kept = [false; 6];
-    for count in 0..n {
-        let share = |r: usize| if size[r] > 0.0 { a[r][r] / size[r] } else { 0.0 };
-        let candidates = (0..n).filter(|r| !kept[*r] && share(*r) > tolerance);
-        let Some(k) = candidates.max_by(|x, y| share(*x).total_cmp(&share(*y)).then(y.cmp(x))) else {
-            return finish(&a, n, kept, count, out);
-        };
-        kept[k] = true;
+    let (mut count, mut least, mut left) = (0, f64::INFINITY, 0.0f64);
+    while count < n {
+        let (mut best, mut k) = (f64::NEG_INFINITY, n);
+        for r in 0..n {
+            let share = a[r][r] * weight[r];
+            if !kept[r] && share > best {
+                (best, k) = (share, r);
+            }
+        }
+        if k == n || best <= tolerance {
+            left = left.max(best);
+            break;
+        }
+        (kept[k], count, least) = (true, count + 1, least.min(best));
         let p = 1.0 / a[k][k];
         a[k] = by_entry(|c| if c == k { p } else { a[k][c] * p });
-        for r in (0..n).filter(|r| *r != k) {
-            let f = a[r][k];
-            a[r] = by_entry(|c| if c == k { -f * p } else { a[r][c] - f * a[k][c] });
+        let pivot = a[k];
+        for r in 0..n {
+            if r != k {
+                let f = a[r][k];
+                a[r] = by_entry(|c| if c == k { -f * p } else { a[r][c] - f * pivot[c] });
+            }
         }
     }
-    finish(&a, n, kept, n, out)
-}
-
-/// The block of the rows in use.
-fn finish(a: &Block, n: usize, kept: &[bool; 6], count: usize, out: &mut Block) -> usize {
     *out = ZERO;
-    for r in (0..n).filter(|r| kept[*r]) {
-        for c in (0..n).filter(|c| kept[*c]) {
-            out[r][c] = a[r][c];
+    for r in 0..n {
+        for c in 0..n {
+            if kept[r] && kept[c] {
+                out[r][c] = a[r][c];
+            }
         }
     }
-    count
+    (count, least, left)
 }
 
 /// Vectors `y` with `M y = 0`, by the same elimination; returns how many there are.

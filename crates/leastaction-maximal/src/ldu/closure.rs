@@ -8,6 +8,9 @@ use crate::layout::{ClosureKind, Layout};
 
 /// Pivots below this times the size of their row and column are self-stress.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-10;
+/// The same where the pose is a guess: it is off the constraints by `δ`, and redundant pivots by up to `7 δ²`. A choice is
+/// clear cut if no pivot is between a hundredth and ten times of this.
+const FORESEEN: f64 = 1e-5;
 
 impl Ldu {
     /// Carried closures of a pair with `N` coordinates: fill among them and their blocks at the parent.
@@ -92,15 +95,20 @@ impl Ldu {
         let mut inverse = ZERO;
         let (m, size) = (&self.cc[c], &self.size[c]);
         let of_joint = matches!(layout.closures[c].kind, ClosureKind::Joint);
-        let rank = match self.rank {
-            Rank::Choosing if of_joint => {
-                choose(m, rows, size, layout.row_tolerance, &mut self.kept[c], &mut inverse)
-            }
-            Rank::Dropping if of_joint && layout.row_tolerance > RANK_TOLERANCE => {
-                choose(m, rows, size, layout.row_tolerance, &mut self.kept[c], &mut inverse)
-            }
-            Rank::Dropping | Rank::Choosing => invert(m, rows, size, RANK_TOLERANCE, &mut inverse),
-            Rank::Full => invert(m, rows, size, 0.0, &mut inverse),
+        let chosen_by = match self.rank {
+            Rank::Choosing if of_joint => Some(layout.row_tolerance),
+            Rank::Foreseen if of_joint => Some(FORESEEN),
+            Rank::Dropping if of_joint && layout.row_tolerance > RANK_TOLERANCE => Some(layout.row_tolerance),
+            _ => None,
+        };
+        let rank = if let Some(tolerance) = chosen_by {
+            let (rank, least, left) = choose(m, rows, size, tolerance, &mut self.kept[c], &mut inverse);
+            self.clear_cut &= least > 10.0 * FORESEEN && left < 0.01 * FORESEEN;
+            rank
+        } else {
+            let every = matches!(self.rank, Rank::Full | Rank::Foreseen);
+            let tolerance = if every { 0.0 } else { RANK_TOLERANCE };
+            invert(m, rows, size, tolerance, &mut inverse)
         };
         self.dropped += (rows - rank) as u32;
         self.pivot[c] = inverse;

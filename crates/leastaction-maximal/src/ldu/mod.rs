@@ -18,12 +18,14 @@
 mod algebra;
 mod ball;
 mod closure;
+mod columns;
 mod pair;
 mod solve;
 mod transposed;
 
 pub(crate) use algebra::{Block, Six, add_wrench, angular, dot, linear, six, transport};
 pub(crate) use closure::RANK_TOLERANCE;
+pub(crate) use columns::{Columns, Solved};
 
 use super::geometry::Side;
 use super::graph::{Graph, Op};
@@ -92,6 +94,8 @@ pub(crate) enum Rank {
     Dropping,
     /// Rows are chosen one by one, each by its pivot against its own size; the others are out of use. (8.11)
     Choosing,
+    /// The same at a pose that is only near the constraints.
+    Foreseen,
     /// Every row that is there is used.
     Full,
 }
@@ -132,6 +136,8 @@ pub(crate) struct Ldu {
     pub(crate) rank: Rank,
     /// Per closure: rows in use, as chosen last.
     pub(crate) kept: Vec<[bool; 6]>,
+    /// False if some row was in use, or not, by a narrow margin.
+    pub(crate) clear_cut: bool,
     /// Constraint directions dropped by the last factorization.
     pub(crate) dropped: u32,
     /// Block operations of the last factorization (counted for the linear-time test).
@@ -167,6 +173,7 @@ impl Ldu {
             size: vec![[1.0; 6]; nc],
             rank: Rank::default(),
             kept: vec![[true; 6]; nc],
+            clear_cut: true,
             dropped: 0,
             block_operations: 0,
         }
@@ -197,6 +204,7 @@ impl Ldu {
     #[inline(always)]
     fn factor_inlined(&mut self, layout: &Layout, graph: &Graph, x: &Side, v: &Side) {
         self.dropped = 0;
+        self.clear_cut = true;
         self.block_operations = 0;
         for op in &graph.ops {
             match op {

@@ -4,7 +4,10 @@ use leastaction::integrator::maximal::{
     Maximal, MaximalOptions, MaximalState, MaximalWorkspace, RotationMap,
 };
 use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator};
-use leastaction::mechanism::samples::{ball_chain, chain, four_bar, four_bars, rhombus_chain};
+use leastaction::mechanism::samples::{
+    ball_chain, bennett, chain, delta, four_bar, four_bars, platform, random_tree, rhombus_chain, rssr,
+    slider_crank, stewart,
+};
 use leastaction::mechanism::{
     BodyDescription, ConstraintDescription, JointDescription, JointType, LimitsDescription, Mechanism,
     MechanismBuilder, ModelDescription, PerCoordinate, State,
@@ -148,6 +151,37 @@ fn the_limit_of_fine_steps_is_that_of_another_method() {
         sim.step(&vec![0.4; mechanism.nu()], 0.4).expect("step");
         let error = errors(&mechanism, &ours, sim.state());
         assert!(error[0] < 1e-10 && error[1] < 1e-9, "{}: {error:?}", mechanism.name());
+    }
+}
+
+/// Every joint kind in the tree, every linkage: nodes side by side in lanes are the nodes one by one.
+#[test]
+fn nodes_side_by_side_take_the_steps_of_nodes_one_by_one() {
+    let kinds = [
+        JointType::Revolute,
+        JointType::Prismatic,
+        JointType::Cylindrical,
+        JointType::Universal,
+        JointType::Spherical,
+        JointType::Planar,
+        JointType::Floating,
+    ];
+    let mut cases: Vec<(Mechanism, State)> =
+        (1..=6).map(|seed| started(build(random_tree(seed, 7, &kinds)), seed, 0.5)).collect();
+    for model in [four_bar(), slider_crank(), rssr(), bennett(), platform(), stewart(), delta(), four_bars(3)]
+    {
+        cases.push(started(build(model), 1, 1.0));
+    }
+    for (mechanism, start) in &cases {
+        for order in [4, 6] {
+            let apart = Maximal { node_by_node: true, ..of_order(order) };
+            let (a, b) = (
+                run(mechanism, &of_order(order), start, 30, 0.004),
+                run(mechanism, &apart, start, 30, 0.004),
+            );
+            let error = errors(mechanism, &a, &b);
+            assert!(error[0] < 1e-11 && error[1] < 1e-9, "{} {order}: {error:?}", mechanism.name());
+        }
     }
 }
 
