@@ -72,8 +72,10 @@ pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
     out
 }
 
-/// Outer iterations of the solve in the impulses.
+/// Outer iterations of the solve in the impulses, and how many iterations in the impulses count as one: what has no solution is to be
+/// told in seconds.
 const OUTER: u32 = 14;
+const INNER: u32 = 30;
 
 /// Newton's method for the motion with the whole contact problem solved at every step of it, in the impulses alone. (9.25)
 fn by_impulses(problem: &mut impl Problem) -> Solved {
@@ -96,8 +98,8 @@ fn by_impulses(problem: &mut impl Problem) -> Solved {
         }
         problem.bare();
         set_up(problem);
-        problem.memory().reduced.solve();
-        out.iterations += 1;
+        let (_, inner) = problem.memory().reduced.solve();
+        out.iterations += 1 + inner / INNER;
         problem.memory().take_reduced();
         if !problem.follow() {
             break;
