@@ -20,6 +20,12 @@ impl Driver<'_> {
             ws.iterate.copy_from(&mem.guess);
             solved = self.solve_with_left_out(h, located);
         }
+        if !solved.converged && self.forgo_recovery() {
+            // What starts a little inside and is wedged cannot leave: it stays as deep as it is.
+            let Self { ws, mem, .. } = self;
+            ws.iterate.copy_from(&mem.guess);
+            solved = self.solve_with_left_out(h, located);
+        }
         for _ in 0..4 {
             if !solved.converged || !self.free_stopping(prescribed) {
                 break;
@@ -51,6 +57,20 @@ impl Driver<'_> {
             probe.floor = mem.options.floor(probe.start.gap, h, item.arm);
         }
         Interval { ws, mem, state, map: engine.map }.begin();
+    }
+
+    /// Contacts that start inside need not leave in this interval; true if there is one.
+    fn forgo_recovery(&mut self) -> bool {
+        let mem = &mut *self.mem;
+        let mut any = false;
+        for &k in &mem.live {
+            let probe = &mut mem.probes[k];
+            if probe.active && probe.start.gap < probe.floor && !mem.items[k].is_friction() {
+                probe.floor = probe.start.gap;
+                any = true;
+            }
+        }
+        any
     }
 
     /// Solves, and again with contacts that were left out and end inside.

@@ -98,6 +98,54 @@ impl Interval<'_> {
         }
     }
 
+    /// The equations without contacts: matrix and right-hand side.
+    fn assemble_bare(&mut self) {
+        let Self { ws, mem, state, map } = self;
+        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        let base = ws.layout.closures.len();
+        if base == 0 && !layout.closures.is_empty() {
+            ldu.clear();
+        }
+        widest(|| {
+            assemble(
+                true,
+                *map,
+                &ws.layout,
+                &graph.ends,
+                state,
+                &ws.step,
+                &ws.iterate,
+                &mut ws.trial,
+                ldu,
+                system,
+            );
+        });
+        for c in base..layout.closures.len() {
+            system.closure[c] = [0.0; 6];
+            for r in 0..6 {
+                ldu.cc[c][r][r] = 1.0;
+            }
+        }
+    }
+
+    /// Changes of the interval velocities from the solution; false if one is not finite.
+    fn change_velocities(&mut self) -> bool {
+        let Self { ws, mem, map, .. } = self;
+        let ContactMemory { system, change, .. } = &mut **mem;
+        let h = ws.step.h;
+        for (i, change) in change.iter_mut().enumerate() {
+            let (ang, lin) = (angular(&system.body[i]), linear(&system.body[i]));
+            let phi = angular(&ws.iterate.w[i]) * (0.5 * h);
+            let omega = map.rate_of(phi, ws.trial.side.rot[i].tr_mul(ang));
+            let v = lin - ang.cross(ws.trial.side.arm[i]);
+            *change = [omega[0], omega[1], omega[2], v[0], v[1], v[2]];
+            if change.iter().any(|x| !x.is_finite()) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Takes the momenta at the start as they come without contact.
     pub(crate) fn begin(&mut self) {
         let Self { ws, mem, state, .. } = self;
@@ -158,27 +206,10 @@ impl Problem for Interval<'_> {
     }
 
     fn direction(&mut self) -> bool {
+        self.assemble_bare();
         let Self { ws, mem, state, map } = self;
-        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, change, .. } =
-            &mut **mem;
+        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, .. } = &mut **mem;
         let base = ws.layout.closures.len();
-        if base == 0 && !layout.closures.is_empty() {
-            ldu.clear();
-        }
-        widest(|| {
-            assemble(
-                true,
-                *map,
-                &ws.layout,
-                &graph.ends,
-                state,
-                &ws.step,
-                &ws.iterate,
-                &mut ws.trial,
-                ldu,
-                system,
-            );
-        });
         let between = Between {
             map: *map,
             h: ws.step.h,
@@ -187,12 +218,6 @@ impl Problem for Interval<'_> {
             poses: &ws.trial.poses,
             w: &ws.iterate.w,
         };
-        for c in base..layout.closures.len() {
-            system.closure[c] = [0.0; 6];
-            for r in 0..6 {
-                ldu.cc[c][r][r] = 1.0;
-            }
-        }
         for &k in live.iter() {
             let (item, probe) = (&items[k], &mut probes[k]);
             if !probe.active {
@@ -222,22 +247,44 @@ impl Problem for Interval<'_> {
         if layout.row_tolerance > super::super::ldu::RANK_TOLERANCE {
             ws.step.kept.copy_from_slice(&ldu.kept[..base]);
         }
-        if !propose(live, items, probes, system) {
-            return false;
-        }
-        // Changes of the interval velocities.
-        let h = ws.step.h;
-        for (i, change) in change.iter_mut().enumerate() {
-            let (ang, lin) = (angular(&system.body[i]), linear(&system.body[i]));
-            let phi = angular(&ws.iterate.w[i]) * (0.5 * h);
-            let omega = map.rate_of(phi, ws.trial.side.rot[i].tr_mul(ang));
-            let v = lin - ang.cross(ws.trial.side.arm[i]);
-            *change = [omega[0], omega[1], omega[2], v[0], v[1], v[2]];
-            if change.iter().any(|x| !x.is_finite()) {
-                return false;
+        propose(live, items, probes, system) && self.change_velocities()
+    }
+
+    fn bare(&mut self) {
+        self.assemble_bare();
+        let Self { ws, mem, state, map } = self;
+        let ContactMemory { items, probes, live, layout, graph, ldu, system, bare, .. } = &mut **mem;
+        let between = Between {
+            map: *map,
+            h: ws.step.h,
+            start: &state.side,
+            end: &ws.trial.side,
+            poses: &ws.trial.poses,
+            w: &ws.iterate.w,
+        };
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &mut probes[k]);
+            if let (true, Kind::Pair { .. }) = (probe.active, item.kind) {
+                between.slopes(item, probe);
             }
         }
-        true
+        bare.clone_from(system);
+        widest(|| ldu.factor(layout, graph, &state.side, &ws.trial.side));
+    }
+
+    fn push(&mut self, k: usize, row: usize) {
+        let Self { ws, mem, state, .. } = self;
+        mem.push_alone(k, row);
+        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        widest(|| ldu.solve(layout, graph, &state.side, &ws.trial.side, system));
+    }
+
+    fn follow(&mut self) -> bool {
+        let Self { ws, mem, state, .. } = self;
+        mem.push_changes();
+        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        widest(|| ldu.solve(layout, graph, &state.side, &ws.trial.side, system));
+        self.change_velocities()
     }
 
     fn keep(&mut self) {
@@ -356,14 +403,7 @@ pub(crate) fn propose(
                 probe.change = std::array::from_fn(|k| system.closure[c][first + k]);
             }
             (Kind::Pair { .. }, None) => {
-                let mut du = [0.0; 3];
-                for x in 0..2 {
-                    if let Some(i) = item.links[x] {
-                        for k in 0..3 {
-                            du[k] += dot(&probe.rate_rows[x][k], &system.body[i]);
-                        }
-                    }
-                }
+                let du = probe.rates_by(item, &probe.rate_rows, &system.body);
                 for k in 0..3 {
                     let s = &probe.stiffness[k];
                     probe.change[k] = -probe.offset[k] - (s[0] * du[0] + s[1] * du[1] + s[2] * du[2]);

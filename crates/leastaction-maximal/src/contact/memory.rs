@@ -10,6 +10,7 @@ use super::broad::Broad;
 use super::cluster::Cluster;
 use super::item::{Inventory, Item, Kind, items};
 use super::options::Options;
+use super::reduced::{Member, Reduced};
 use crate::contact_law::{ContactSettings, Law, Touch};
 use crate::integrator::ContactCounts;
 use crate::mechanism::Mechanism;
@@ -100,6 +101,9 @@ pub(crate) struct ContactMemory {
     pub(crate) graph: Graph,
     pub(crate) ldu: Ldu,
     pub(crate) system: System,
+    /// The contact problem in the impulses alone, and the right-hand side without contacts that belongs to it.
+    pub(crate) reduced: Reduced,
+    pub(crate) bare: System,
     /// Links and rows of the closures for contacts, as built and as wanted.
     built: Vec<(usize, usize, usize)>,
     wanted: Vec<(usize, usize, usize)>,
@@ -217,6 +221,8 @@ impl ContactMemory {
             ldu: Ldu::new(layout, &graph, nv),
             system: System::new(layout, nv),
             graph,
+            reduced: Reduced::default(),
+            bare: System::default(),
             built: Vec::new(),
             wanted: Vec::new(),
             incoming: vec![[0.0; 6]; n],
@@ -320,6 +326,94 @@ impl ContactMemory {
         }
     }
 
+    /// The active contacts as a problem in their impulses.
+    pub(crate) fn begin_reduced(&mut self) {
+        let Self { items, probes, live, reduced, options, .. } = self;
+        reduced.members.clear();
+        let mut n = 0;
+        for &k in live.iter().filter(|k| probes[**k].active) {
+            let (item, probe) = (&items[k], &probes[k]);
+            let rows = item.rows();
+            let bound = item.is_friction().then_some((probe.bound, probe.sign));
+            let scale = item.arm / (item.rho * options.speed);
+            let law = Law { rho: item.rho, smoothing: 0.0, ..probe.law };
+            reduced.members.push(Member { item: k, first: n, rows, law, bound, scale });
+            n += rows;
+        }
+        reduced.resize(n);
+        for member in &reduced.members {
+            let probe = &probes[member.item];
+            for r in 0..member.rows {
+                (reduced.u0[member.first + r], reduced.g0[member.first + r]) = (probe.u[r], probe.gam[r]);
+            }
+        }
+    }
+
+    /// Right-hand side of one impulse of an item.
+    pub(crate) fn push_alone(&mut self, k: usize, row: usize) {
+        let Self { items, probes, system, .. } = self;
+        system.body.fill([0.0; 6]);
+        system.particular.fill([0.0; 6]);
+        system.closure.fill([0.0; 6]);
+        system.force.fill(0.0);
+        system.limit.fill(0.0);
+        let mut unit = [0.0; 3];
+        unit[row] = 1.0;
+        push(&items[k], &probes[k], &unit, system);
+    }
+
+    /// The whole right-hand side with the proposed changes of the impulses.
+    pub(crate) fn push_changes(&mut self) {
+        let Self { items, probes, live, system, bare, .. } = self;
+        system.clone_from(bare);
+        for &k in live.iter().filter(|k| probes[**k].active) {
+            push(&items[k], &probes[k], &probes[k].change, system);
+        }
+    }
+
+    /// No changes of the impulses.
+    pub(crate) fn reset_changes(&mut self) {
+        for &k in &self.live {
+            self.probes[k].change = [0.0; 3];
+        }
+    }
+
+    /// Takes what the last solution moves the contacts by as a column of the problem in the impulses.
+    pub(crate) fn read_column(&mut self, column: usize) {
+        let Self { items, probes, system, reduced, .. } = self;
+        let n = reduced.n;
+        for member in &reduced.members {
+            let u = velocity_of(&items[member.item], &probes[member.item], system);
+            for r in 0..member.rows {
+                reduced.w[(member.first + r) * n + column] = u[r];
+            }
+        }
+    }
+
+    /// What the residual alone moves the contacts by, added to their velocities.
+    pub(crate) fn read_residual(&mut self) {
+        let Self { items, probes, system, reduced, .. } = self;
+        for member in &reduced.members {
+            let u = velocity_of(&items[member.item], &probes[member.item], system);
+            for r in 0..member.rows {
+                reduced.u0[member.first + r] += u[r];
+            }
+        }
+        reduced.g.copy_from_slice(&reduced.g0);
+    }
+
+    /// Proposed changes of the impulses from the problem in them.
+    pub(crate) fn take_reduced(&mut self) {
+        let Self { probes, reduced, .. } = self;
+        for member in &reduced.members {
+            let change = &mut probes[member.item].change;
+            *change = [0.0; 3];
+            for r in 0..member.rows {
+                change[r] = reduced.g[member.first + r] - reduced.g0[member.first + r];
+            }
+        }
+    }
+
     /// Contacts that were made soft are hard again.
     pub(crate) fn harden(&mut self) {
         for &k in &self.live {
@@ -330,6 +424,30 @@ impl ContactMemory {
     /// True if a contact or limit takes part.
     pub(crate) fn any_active(&self) -> bool {
         self.live.iter().any(|k| self.probes[*k].active)
+    }
+}
+
+/// Adds an item's impulse to a right-hand side.
+fn push(item: &Item, probe: &Probe, impulse: &[f64; 3], system: &mut System) {
+    match item.kind {
+        Kind::Pair { .. } => {
+            for x in 0..2 {
+                if let Some(i) = item.links[x] {
+                    probe.add_impulse(x, impulse, 1.0, &mut system.body[i]);
+                }
+            }
+        }
+        Kind::Limit { at, sign, .. } => system.force[at.v] += sign * impulse[0],
+        Kind::Friction { at, .. } => system.force[at.v] += impulse[0],
+    }
+}
+
+/// Velocities of an item in a solution.
+fn velocity_of(item: &Item, probe: &Probe, system: &System) -> [f64; 3] {
+    match item.kind {
+        Kind::Pair { .. } => probe.rates_by(item, &probe.rate_rows, &system.body),
+        Kind::Limit { at, sign, .. } => [sign * system.rate[at.v], 0.0, 0.0],
+        Kind::Friction { at, .. } => [system.rate[at.v], 0.0, 0.0],
     }
 }
 

@@ -15,6 +15,7 @@ mod memory;
 mod node;
 mod options;
 mod output;
+mod reduced;
 mod relaxed;
 mod rows;
 mod settle;

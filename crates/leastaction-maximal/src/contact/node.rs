@@ -54,6 +54,64 @@ impl Node<'_> {
         }
     }
 
+    /// The equations without contacts: matrix and right-hand side, momenta with the impulses at hand not yet taken in.
+    fn assemble_bare(&mut self) {
+        let Self { ws, mem, state, whole, .. } = self;
+        // The assembly of the read-out, into the solver that has the contacts' closures.
+        let swap = |ws: &mut MaximalWorkspace, mem: &mut ContactMemory| {
+            std::mem::swap(&mut ws.ldu, &mut mem.ldu);
+            std::mem::swap(&mut ws.system, &mut mem.system);
+            std::mem::swap(&mut ws.graph, &mut mem.graph);
+        };
+        swap(ws, mem);
+        assemble_node_at(ws, &state.side, Some(&state.inertia));
+        swap(ws, mem);
+        let ContactMemory { layout, ldu, system, node, .. } = &mut **mem;
+        let base = ws.layout.closures.len();
+        if base == 0 && !layout.closures.is_empty() {
+            ldu.clear();
+        }
+        for c in base..layout.closures.len() {
+            system.closure[c] = [0.0; 6];
+            ldu.size[c] = [1.0; 6];
+            for r in 0..6 {
+                ldu.cc[c][r][r] = 1.0;
+            }
+        }
+        if !*whole {
+            // Armature on loop joints: `G (W + δ) + λ/a = 0` for the change δ and the new multiplier.
+            for (c, closure) in ws.layout.closures.iter().enumerate() {
+                if let ClosureKind::Coordinates = closure.kind {
+                    for r in 0..closure.rows {
+                        let row = &ws.step.rows[c][r];
+                        let part = |link: Option<usize>, ang: crate::spatial::Vec3| {
+                            link.map_or(0.0, |i| {
+                                ang.dot(angular(&node.w[i])) + row.lin.dot(linear(&node.w[i]))
+                            })
+                        };
+                        let joint = &ws.layout.loops[closure.index];
+                        if r < joint.kind.nv() && joint.rows.armature[r] > 0.0 {
+                            system.closure[c][r] = part(closure.a, row.ang_a) - part(closure.b, row.ang_b);
+                        }
+                    }
+                }
+            }
+        }
+        for (i, link) in ws.layout.links.iter().enumerate() {
+            let p = node.momentum[i];
+            system.body[i] = if *whole {
+                p
+            } else {
+                let mw = momentum_at_point(&ws.layout, state, i, &node.w[i]);
+                std::array::from_fn(|k| p[k] - mw[k])
+            };
+            for c in 0..link.joint.kind.nv() {
+                let at = link.v + c;
+                system.force[at] = if *whole { 0.0 } else { -link.joint.rows.armature[c] * node.rate[at] };
+            }
+        }
+    }
+
     /// Kinetic energy of the velocities, with armature.
     pub(crate) fn kinetic(&self, w: &[Six], rate: &[f64]) -> f64 {
         let layout = &self.ws.layout;
@@ -175,61 +233,9 @@ impl Problem for Node<'_> {
     }
 
     fn direction(&mut self) -> bool {
-        let Self { ws, mem, state, whole, free } = self;
-        // The assembly of the read-out, into the solver that has the contacts' closures.
-        let swap = |ws: &mut MaximalWorkspace, mem: &mut ContactMemory| {
-            std::mem::swap(&mut ws.ldu, &mut mem.ldu);
-            std::mem::swap(&mut ws.system, &mut mem.system);
-            std::mem::swap(&mut ws.graph, &mut mem.graph);
-        };
-        swap(ws, mem);
-        assemble_node_at(ws, &state.side, Some(&state.inertia));
-        swap(ws, mem);
-        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, node, .. } =
-            &mut **mem;
-        let base = ws.layout.closures.len();
-        if base == 0 && !layout.closures.is_empty() {
-            ldu.clear();
-        }
-        for c in base..layout.closures.len() {
-            system.closure[c] = [0.0; 6];
-            ldu.size[c] = [1.0; 6];
-            for r in 0..6 {
-                ldu.cc[c][r][r] = 1.0;
-            }
-        }
-        if !*whole {
-            // Armature on loop joints: `G (W + δ) + λ/a = 0` for the change δ and the new multiplier.
-            for (c, closure) in ws.layout.closures.iter().enumerate() {
-                if let ClosureKind::Coordinates = closure.kind {
-                    for r in 0..closure.rows {
-                        let row = &ws.step.rows[c][r];
-                        let part = |link: Option<usize>, ang: crate::spatial::Vec3| {
-                            link.map_or(0.0, |i| {
-                                ang.dot(angular(&node.w[i])) + row.lin.dot(linear(&node.w[i]))
-                            })
-                        };
-                        let joint = &ws.layout.loops[closure.index];
-                        if r < joint.kind.nv() && joint.rows.armature[r] > 0.0 {
-                            system.closure[c][r] = part(closure.a, row.ang_a) - part(closure.b, row.ang_b);
-                        }
-                    }
-                }
-            }
-        }
-        for (i, link) in ws.layout.links.iter().enumerate() {
-            let p = node.momentum[i];
-            system.body[i] = if *whole {
-                p
-            } else {
-                let mw = momentum_at_point(&ws.layout, state, i, &node.w[i]);
-                std::array::from_fn(|k| p[k] - mw[k])
-            };
-            for c in 0..link.joint.kind.nv() {
-                let at = link.v + c;
-                system.force[at] = if *whole { 0.0 } else { -link.joint.rows.armature[c] * node.rate[at] };
-            }
-        }
+        self.assemble_bare();
+        let Self { mem, state, whole, free, .. } = self;
+        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, .. } = &mut **mem;
         for &k in live.iter() {
             let (item, probe) = (&items[k], &mut probes[k]);
             if !probe.active || *free {
@@ -265,6 +271,47 @@ impl Problem for Node<'_> {
         });
         let finite = system.body.iter().flatten().all(|x| x.is_finite());
         finite && (*free || propose(live, items, probes, system))
+    }
+
+    fn bare(&mut self) {
+        self.assemble_bare();
+        let Self { mem, state, .. } = self;
+        let ContactMemory { items, probes, live, layout, graph, ldu, system, bare, .. } = &mut **mem;
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &mut probes[k]);
+            if !probe.active {
+                continue;
+            }
+            match item.kind {
+                Kind::Pair { .. } => {
+                    probe.rate_rows = probe.force_rows;
+                    for x in 0..2 {
+                        if let Some(i) = item.links[x] {
+                            probe.add_impulse(x, &probe.gam, 1.0, &mut system.body[i]);
+                        }
+                    }
+                }
+                Kind::Limit { at, sign, .. } => system.force[at.v] += sign * probe.gam[0],
+                Kind::Friction { at, .. } => system.force[at.v] += probe.gam[0],
+            }
+        }
+        bare.clone_from(system);
+        widest(|| ldu.factor(layout, graph, &state.side, &state.side));
+    }
+
+    fn push(&mut self, k: usize, row: usize) {
+        let Self { mem, state, .. } = self;
+        mem.push_alone(k, row);
+        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        widest(|| ldu.solve(layout, graph, &state.side, &state.side, system));
+    }
+
+    fn follow(&mut self) -> bool {
+        let Self { mem, state, .. } = self;
+        mem.push_changes();
+        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        widest(|| ldu.solve(layout, graph, &state.side, &state.side, system));
+        system.body.iter().flatten().all(|x| x.is_finite())
     }
 
     fn keep(&mut self) {

@@ -60,7 +60,7 @@ impl Options {
     /// What a gap may be at the end of an interval: zero, less where the start is inside, and what it was where that is rounding. Bodies
     /// that are wedged can't move by the last digits of a gap.
     pub(crate) fn floor(&self, start: f64, h: f64, arm: f64) -> f64 {
-        if start.abs() * arm <= 1e-12 * self.length {
+        if start.abs() * arm <= 1e-10 * self.length {
             return start;
         }
         (start + h * self.recovery_speed / arm).min(0.0)

@@ -49,11 +49,16 @@ impl Probe {
 
     /// `H W` at velocities `[Ω; v]` of the joint points.
     pub(crate) fn rates(&self, item: &Item, w: &[Six]) -> [f64; 3] {
+        self.rates_by(item, &self.force_rows, w)
+    }
+
+    /// The same by given rows.
+    pub(crate) fn rates_by(&self, item: &Item, rows: &[[Six; 3]; 2], w: &[Six]) -> [f64; 3] {
         let mut u = [0.0; 3];
         for x in 0..2 {
             if let Some(i) = item.links[x] {
                 for k in 0..3 {
-                    u[k] += dot(&self.force_rows[x][k], &w[i]);
+                    u[k] += dot(&rows[x][k], &w[i]);
                 }
             }
         }

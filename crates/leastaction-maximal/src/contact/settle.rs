@@ -11,7 +11,8 @@ use super::output::impulses_on_links;
 use super::rows::{node_rows, touch};
 use super::solve::{Solved, newton, solve};
 use super::step::Driver;
-use crate::contact_law::{Impacts, Law, frame_of};
+use crate::contact_law::{Against, Impacts, Law, Tip, Touch, frame_of};
+use crate::spatial::Vec3;
 
 impl Driver<'_> {
     /// The node problem at the end pose; returns how it ended and whether a contact is new. Rows in `prescribed` keep their direction.
@@ -262,6 +263,25 @@ impl Driver<'_> {
     }
 }
 
+/// True if two edges cross beyond the ends of one: their lines meet there, the bodies do not.
+fn beyond_its_edges(item: &super::item::Item, now: &Touch) -> bool {
+    let Kind::Pair {
+        tip: Tip::Edge { half, .. },
+        center,
+        against: Against::Edge { center: other, half: its, .. },
+    } = item.kind
+    else {
+        return false;
+    };
+    let beyond = |core: Vec3, center: Vec3, half: Vec3| {
+        (core - center).dot(half).abs() > (1.0 + BEYOND) * half.norm2()
+    };
+    beyond(now.core[0], center, half) || beyond(now.core[1], other, its)
+}
+
+/// How far beyond the end of an edge still counts as on it, of its half.
+const BEYOND: f64 = 1e-6;
+
 /// Bodies deeper inside each other at the start than this, of the size of the model, are set aside; ground and limits part slowly.
 const INSIDE: f64 = 1e-6;
 
@@ -315,6 +335,9 @@ impl Driver<'_> {
                         let item = &mem.items[k];
                         let now = touch(item, &state.side, &state.poses, &state.q);
                         mem.end_gap[k] = now.gap;
+                        if beyond_its_edges(item, &now) {
+                            continue;
+                        }
                         let before = touch(item, &mem.backup.side, &mem.backup.poses, &mem.backup.q);
                         mem.probes[k].was_open = before.gap > closed_gap;
                         mem.probes[k].end = now;

@@ -20,6 +20,12 @@ pub(crate) trait Problem {
     fn largest_speed(&self) -> f64;
     /// Back to the start of the solve, but for the contact impulses.
     fn restart(&mut self);
+    /// Factors the equations without contacts at the evaluated iterate, with the rows of the contacts' velocities.
+    fn bare(&mut self);
+    /// Solves with these factors for the impulse `row` of item `k` alone.
+    fn push(&mut self, k: usize, row: usize);
+    /// Solves with these factors for the whole residual and the proposed changes of the impulses; false if it is not finite.
+    fn follow(&mut self) -> bool;
 }
 
 /// How a solve ended.
@@ -32,6 +38,8 @@ pub(crate) struct Solved {
 }
 
 const NEWTON: u32 = 8;
+/// Merit at the start, in speeds of the model, from which on the impulses of the step before are worse than none.
+const ASTRAY: f64 = 100.0;
 /// Merit that counts as solved, and one from which a floor may be accepted.
 const TARGET: f64 = 1e-12;
 const FLOOR: f64 = 1e-11;
@@ -43,16 +51,17 @@ const LEAST_SMOOTHING: f64 = 1e-13;
 
 /// Solves from the iterate at hand; by the smoothing path if Newton's method does not get there.
 pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
+    if problem.evaluate() > ASTRAY {
+        // Impulses of an impact before, or of bodies that jammed, are no guess for what comes.
+        zero_impulses(problem.memory(), 0.0);
+    }
     let first = newton(problem, NEWTON);
     if first.converged {
         return first;
     }
     let mut out = Solved { path: true, ..first };
-    // Start, factors and threshold of the path, and how many steps it may take.
-    for (start, factors, threshold, steps) in
-        [(0.1, [0.1, 0.01], 1.0, 60), (10.0, [0.4, 0.4], 0.2, 120), (1.0, [0.7, 0.7], 0.1, 180)]
-    {
-        let more = path(problem, start, factors, threshold, steps);
+    for way in 0..2 {
+        let more = if way == 0 { path(problem, 0.1, [0.1, 0.01], 1.0, 60) } else { by_impulses(problem) };
         out.iterations += more.iterations;
         out.residual = more.residual;
         if more.converged {
@@ -61,6 +70,79 @@ pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
         }
     }
     out
+}
+
+/// Outer iterations of the solve in the impulses, and how many iterations in the impulses count as one: what has no solution is to be
+/// told in seconds.
+const OUTER: u32 = 14;
+const INNER: u32 = 30;
+
+/// Newton's method for the motion with the whole contact problem solved at every step of it, in the impulses alone. (9.25)
+fn by_impulses(problem: &mut impl Problem) -> Solved {
+    problem.memory().smoothing = 0.0;
+    problem.restart();
+    zero_impulses(problem.memory(), 0.0);
+    let rounding = problem.rounding();
+    let (target, floor) = (TARGET + rounding, FLOOR + 10.0 * rounding);
+    let mut out = Solved { path: true, ..Solved::default() };
+    let mut merit = problem.evaluate();
+    let mut stalled = 0;
+    for outer in 0..OUTER {
+        out.residual = merit;
+        if merit <= target || (stalled >= 2 && merit <= floor) {
+            out.converged = true;
+            return out;
+        }
+        if stalled >= 4 || !merit.is_finite() {
+            break;
+        }
+        problem.bare();
+        set_up(problem);
+        let (_, inner) = problem.memory().reduced.solve();
+        out.iterations += 1 + inner / INNER;
+        problem.memory().take_reduced();
+        if !problem.follow() {
+            break;
+        }
+        problem.keep();
+        let (mut length, mut best) = (1.0, (f64::INFINITY, 1.0));
+        for _ in 0..6 {
+            problem.take(length);
+            let next = problem.evaluate();
+            if next < best.0 {
+                best = (next, length);
+            }
+            if next <= merit * (1.0 - 1e-4 * length) || (outer == 0 && next.is_finite()) {
+                break;
+            }
+            length *= 0.5;
+        }
+        if !best.0.is_finite() {
+            break;
+        }
+        problem.take(best.1);
+        let next = problem.evaluate();
+        stalled = if next > 0.5 * merit { stalled + 1 } else { 0 };
+        merit = next;
+        out.residual = merit;
+    }
+    out.converged = out.residual <= floor.max(STIFF_FLOOR);
+    out
+}
+
+/// The contact problem in the impulses at the evaluated iterate.
+fn set_up(problem: &mut impl Problem) {
+    problem.memory().begin_reduced();
+    problem.memory().reset_changes();
+    problem.follow();
+    problem.memory().read_residual();
+    for m in 0..problem.memory().reduced.members.len() {
+        let member = problem.memory().reduced.members[m];
+        for row in 0..member.rows {
+            problem.push(member.item, row);
+            problem.memory().read_column(member.first + row);
+        }
+    }
 }
 
 /// Newton's method with halving. (9.13)

@@ -17,7 +17,7 @@ use crate::spatial::Vec3;
 use leastaction_core::scalar::elementary;
 
 /// Deepest recursive halving of a step.
-const MAX_DEPTH: u32 = 6;
+const MAX_DEPTH: u32 = 9;
 /// Iterations of a step after which it is not halved any more: what has no solution is told in seconds, not minutes.
 const MOST_ITERATIONS: u32 = 3000;
 /// Cuts at turns in one step.

@@ -1,0 +1,602 @@
+//! The contact problem in the impulses alone: `u = u₀ + W (γ − γ₀)` with the law of every contact. (9.25)
+//!
+//! `W = J K⁻¹ Hᵀ` is made with the factors of the mechanism without contacts, so that nothing stiff is ever eliminated. Small and
+//! dense: for the few steps that Newton's method on the whole system does not get through. Sweeps over the contacts, each with its
+//! own law solved exactly, find who sticks, slides and lets go; Newton's method with pivoting then finishes.
+
+use super::rows::PROXIMAL;
+use crate::contact_law::{Law, box_law};
+use crate::spatial::{Mat3, Vec3};
+use leastaction_core::scalar::elementary;
+
+/// One contact of the problem.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    /// The item it stands for.
+    pub(crate) item: usize,
+    /// Its first row and how many it has: three, or one for limits and friction of coordinates.
+    pub(crate) first: usize,
+    pub(crate) rows: usize,
+    pub(crate) law: Law,
+    /// Bound and prescribed sign of a coordinate's friction.
+    pub(crate) bound: Option<(f64, Option<f64>)>,
+    /// Residuals times this are speeds of the model.
+    pub(crate) scale: f64,
+}
+
+/// The problem with its memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reduced {
+    pub(crate) members: Vec<Member>,
+    pub(crate) n: usize,
+    /// `W`, row by row.
+    pub(crate) w: Vec<f64>,
+    /// Velocities and impulses that the problem was set up at.
+    pub(crate) u0: Vec<f64>,
+    pub(crate) g0: Vec<f64>,
+    /// Impulses and velocities at hand.
+    pub(crate) g: Vec<f64>,
+    u: Vec<f64>,
+    /// Velocity per change of the impulse over the contact mass, and where changes are counted from: proximal steps.
+    soft: f64,
+    center: Vec<f64>,
+    kept: Vec<f64>,
+    best: Vec<f64>,
+    step: Vec<f64>,
+    matrix: Vec<f64>,
+    /// Contacts that move each other, by the number of their island, and room for one island.
+    island: Vec<usize>,
+    queue: Vec<usize>,
+    part: Option<Box<Reduced>>,
+}
+
+/// Softness about the impulses that the problem was set up at. Two corners of a body that stick leave no way for the second order of
+/// a turn: without it their impulses would grow until rounding ended it. It vanishes as the motion converges.
+const HARD: f64 = 1e-6;
+/// Proximal steps, and how many of them may fail.
+const STAGES: u32 = 16;
+const MOST_FAILED: u32 = 2;
+/// Products that an island may cost.
+const WORK: f64 = 4e9;
+/// Sweeps where Newton's method alone does not get on.
+const SWEEPS: u32 = 40;
+const NEWTON: u32 = 25;
+/// Residual that is rounding, as a speed of the model.
+const SOLVED: f64 = 2e-14;
+
+impl Reduced {
+    /// Room for `n` rows.
+    pub(crate) fn resize(&mut self, n: usize) {
+        self.n = n;
+        for v in [
+            &mut self.u0,
+            &mut self.g0,
+            &mut self.g,
+            &mut self.u,
+            &mut self.center,
+            &mut self.kept,
+            &mut self.best,
+            &mut self.step,
+        ] {
+            v.clear();
+            v.resize(n, 0.0);
+        }
+        self.w.clear();
+        self.w.resize(n * n, 0.0);
+    }
+
+    /// Solves from the impulses at hand, one island after the other; the residual left and the iterations taken.
+    pub(crate) fn solve(&mut self) -> (f64, u32) {
+        let islands = self.find_islands();
+        let mut part = self.part.take().unwrap_or_default();
+        let (mut squares, mut iterations) = (0.0, 0);
+        for island in 0..islands {
+            self.cut_out(island, &mut part);
+            let (left, count) = part.solve_island();
+            squares += left * left;
+            iterations += count;
+            let mut row = 0;
+            for (member, of) in self.members.iter().zip(&self.island) {
+                if *of == island {
+                    self.g[member.first..member.first + member.rows]
+                        .copy_from_slice(&part.g[row..row + member.rows]);
+                    row += member.rows;
+                }
+            }
+        }
+        self.part = Some(part);
+        (squares.sqrt(), iterations)
+    }
+
+    /// Numbers the islands: contacts that an impulse of one moves another of.
+    fn find_islands(&mut self) -> usize {
+        let (n, count) = (self.n, self.members.len());
+        self.island.clear();
+        self.island.resize(count, usize::MAX);
+        let mut number = 0;
+        let mut queue = std::mem::take(&mut self.queue);
+        for start in 0..count {
+            if self.island[start] != usize::MAX {
+                continue;
+            }
+            self.island[start] = number;
+            queue.push(start);
+            while let Some(m) = queue.pop() {
+                let a = self.members[m];
+                for (k, b) in self.members.iter().enumerate() {
+                    let coupled = || {
+                        (0..a.rows).any(|i| {
+                            (0..b.rows).any(|j| {
+                                self.w[(a.first + i) * n + b.first + j] != 0.0
+                                    || self.w[(b.first + j) * n + a.first + i] != 0.0
+                            })
+                        })
+                    };
+                    if self.island[k] == usize::MAX && coupled() {
+                        self.island[k] = number;
+                        queue.push(k);
+                    }
+                }
+            }
+            number += 1;
+        }
+        self.queue = queue;
+        number
+    }
+
+    /// One island as a problem of its own.
+    fn cut_out(&self, island: usize, part: &mut Self) {
+        part.members.clear();
+        let mut n = 0;
+        for (member, of) in self.members.iter().zip(&self.island) {
+            if *of == island {
+                // The item stands for the first row in the whole problem.
+                part.members.push(Member { item: member.first, first: n, ..*member });
+                n += member.rows;
+            }
+        }
+        part.resize(n);
+        for a in 0..part.members.len() {
+            let a = part.members[a];
+            for i in 0..a.rows {
+                let (row, of) = (a.first + i, a.item + i);
+                (part.u0[row], part.g0[row], part.g[row]) = (self.u0[of], self.g0[of], self.g[of]);
+                for b in &part.members {
+                    for j in 0..b.rows {
+                        part.w[row * n + b.first + j] = self.w[of * self.n + b.item + j];
+                    }
+                }
+            }
+        }
+        part.matrix.clear();
+        part.matrix.resize(n * n, 0.0);
+    }
+
+    /// Newton's method; if that does not get there, proximal steps from no impulses, as soft as it takes.
+    fn solve_island(&mut self) -> (f64, u32) {
+        let (mut best, mut iterations) = self.hard();
+        self.best.copy_from_slice(&self.g);
+        if best <= self.tolerance() {
+            return (best, iterations);
+        }
+        self.g.fill(0.0);
+        let (mut soft, mut failed) = (1.0, 0);
+        for _ in 0..STAGES {
+            if iterations > self.budget() {
+                break;
+            }
+            self.soft = soft;
+            self.center.copy_from_slice(&self.g);
+            let mut left = f64::INFINITY;
+            for _ in 0..3 {
+                let (merit, count) = self.newton();
+                (left, iterations) = (merit, iterations + count);
+                if left <= self.tolerance() {
+                    break;
+                }
+                for k in 0..SWEEPS {
+                    if self.sweep(k % 2 == 1) <= 1e-15 {
+                        break;
+                    }
+                }
+            }
+            let moved = self.members.iter().fold(0.0f64, |m, x| {
+                (x.first..x.first + x.rows)
+                    .fold(m, |m, r| m.max((self.g[r] - self.center[r]).abs() * x.scale))
+            });
+            if left > 1e-9 {
+                // Too hard a step: back, and softer.
+                self.g.copy_from_slice(&self.center);
+                soft = (soft * 4.0).min(16.0);
+                failed += 1;
+                if failed > MOST_FAILED {
+                    break;
+                }
+                continue;
+            }
+            if soft <= 0.1 || moved < 1e-3 {
+                // The hard problem from here.
+                self.kept.copy_from_slice(&self.g);
+                let (left, count) = self.hard();
+                iterations += count;
+                if left < best {
+                    best = left;
+                    self.best.copy_from_slice(&self.g);
+                }
+                if left <= self.tolerance() {
+                    return (left, iterations);
+                }
+                self.g.copy_from_slice(&self.kept);
+            }
+            soft = (soft * 0.3).max(1e-8);
+        }
+        // What was solved softly is a motion to go on from; what Newton's method left need not be one.
+        if best <= 1e-9 {
+            self.g.copy_from_slice(&self.best);
+        }
+        self.soft = 0.0;
+        self.refresh();
+        (self.merit(), iterations)
+    }
+
+    /// The problem itself from the impulses at hand. Slips far below the speeds of the model, as of four corners that come to rest at
+    /// slightly different times, are told from sticking by a law that weighs velocities more.
+    fn hard(&mut self) -> (f64, u32) {
+        self.soft = HARD;
+        self.center.copy_from_slice(&self.g0);
+        let (mut left, mut iterations) = self.newton();
+        for weight in [1e2, 1e4, 1e6] {
+            if left <= self.tolerance() {
+                break;
+            }
+            self.members.iter_mut().for_each(|m| m.law.rho *= weight);
+            let (_, count) = self.newton();
+            self.members.iter_mut().for_each(|m| m.law.rho /= weight);
+            let (merit, more) = self.newton();
+            (left, iterations) = (merit, iterations + count + more);
+        }
+        (left, iterations)
+    }
+
+    /// Iterations of Newton's method in all: fewer for large islands, which cost the cube of their rows.
+    fn budget(&self) -> u32 {
+        let n = self.n as f64;
+        (WORK / (n * n * n)).clamp(30.0, 600.0) as u32
+    }
+
+    /// What rounding leaves at the impulses at hand.
+    fn tolerance(&self) -> f64 {
+        let largest = self.members.iter().fold(0.0f64, |m, x| {
+            (x.first..x.first + x.rows).fold(m, |m, r| m.max(self.g[r].abs() * x.scale))
+        });
+        (SOLVED + 4.0 * f64::EPSILON * largest).min(1e-11)
+    }
+
+    /// Velocities from the impulses.
+    fn refresh(&mut self) {
+        let n = self.n;
+        for i in 0..n {
+            let row = &self.w[i * n..(i + 1) * n];
+            let mut sum = self.u0[i];
+            for ((w, g), g0) in row.iter().zip(&self.g).zip(&self.g0) {
+                sum += w * (g - g0);
+            }
+            self.u[i] = sum;
+        }
+    }
+
+    fn local(&self, member: &Member) -> ([f64; 3], [f64; 3]) {
+        let (mut u, mut g) = ([0.0; 3], [0.0; 3]);
+        for k in 0..member.rows {
+            let row = member.first + k;
+            g[k] = self.g[row];
+            u[k] = self.u[row] + self.soft / member.law.rho * (g[k] - self.center[row]);
+        }
+        (u, g)
+    }
+
+    /// Residual of the laws as a speed of the model.
+    fn merit(&self) -> f64 {
+        let mut sum = 0.0;
+        for member in &self.members {
+            let (u, g) = self.local(member);
+            let r = match member.bound {
+                Some((bound, sign)) => [box_law(bound, member.law.rho, 0.0, sign, u[0], g[0])[0], 0.0, 0.0],
+                None => member.law.response(&u, &g).residual,
+            };
+            sum += r[..member.rows].iter().map(|r| (r * member.scale) * (r * member.scale)).sum::<f64>();
+        }
+        sum.sqrt()
+    }
+
+    /// Every contact in turn, its law solved with the others held; the largest change, as a speed.
+    fn sweep(&mut self, backwards: bool) -> f64 {
+        let n = self.n;
+        let mut moved = 0.0f64;
+        for m in 0..self.members.len() {
+            let member = self.members[if backwards { self.members.len() - 1 - m } else { m }];
+            let (u, g) = self.local(&member);
+            let f = member.first;
+            let mut w = [[0.0; 3]; 3];
+            for i in 0..member.rows {
+                for j in 0..member.rows {
+                    w[i][j] = self.w[(f + i) * n + f + j];
+                }
+                w[i][i] += (self.soft + 1e-12) / member.law.rho;
+            }
+            let new = match member.bound {
+                Some((bound, sign)) => match sign {
+                    Some(sign) => [-bound * sign, 0.0, 0.0],
+                    None => [(g[0] - u[0] / w[0][0]).clamp(-bound, bound), 0.0, 0.0],
+                },
+                None => one_contact(&member.law, member.rows, &w, &u, &g),
+            };
+            for k in 0..member.rows {
+                let change = new[k] - g[k];
+                if change == 0.0 || !change.is_finite() {
+                    continue;
+                }
+                self.g[f + k] = new[k];
+                moved = moved.max(change.abs() * member.scale);
+                for i in 0..n {
+                    self.u[i] += self.w[i * n + f + k] * change;
+                }
+            }
+        }
+        moved
+    }
+
+    /// Newton's method on all laws at once, with halving; the residual left and the iterations.
+    fn newton(&mut self) -> (f64, u32) {
+        let n = self.n;
+        self.refresh();
+        let mut merit = self.merit();
+        for iteration in 0..NEWTON {
+            if merit <= self.tolerance() {
+                return (merit, iteration);
+            }
+            for member in &self.members {
+                let (u, g) = self.local(member);
+                let (mut a, mut b, mut r) = ([[0.0; 3]; 3], [[0.0; 3]; 3], [0.0; 3]);
+                match member.bound {
+                    Some((bound, sign)) => {
+                        let made = box_law(bound, member.law.rho, 0.0, sign, u[0], g[0]);
+                        (r[0], a[0][0], b[0][0]) = (made[0], made[1], made[2]);
+                    }
+                    None => {
+                        let made = member.law.response(&u, &g);
+                        (r, a, b) = (made.residual, made.by_velocity, made.by_impulse);
+                    }
+                }
+                let (f, scale) = (member.first, 1.0 / member.law.rho);
+                for i in 0..member.rows {
+                    let target = &mut self.matrix[(f + i) * n..(f + i + 1) * n];
+                    target.fill(0.0);
+                    for k in 0..member.rows {
+                        if a[i][k] != 0.0 {
+                            let row = &self.w[(f + k) * n..(f + k + 1) * n];
+                            target.iter_mut().zip(row).for_each(|(t, w)| *t += scale * a[i][k] * w);
+                        }
+                    }
+                    for k in 0..member.rows {
+                        let own = f64::from(u8::from(i == k)) * PROXIMAL;
+                        target[f + k] +=
+                            scale * ((1.0 - PROXIMAL) * b[i][k] + own + a[i][k] * self.soft * scale);
+                    }
+                    self.step[f + i] = -scale * r[i];
+                }
+            }
+            if !solve_in_place(n, &mut self.matrix, &mut self.step) {
+                return (merit, iteration + 1);
+            }
+            let (mut length, mut accepted) = (1.0, false);
+            for _ in 0..12 {
+                for i in 0..n {
+                    self.g[i] += length * self.step[i];
+                }
+                self.refresh();
+                let next = self.merit();
+                if next <= merit * (1.0 - 1e-4 * length) {
+                    (merit, accepted) = (next, true);
+                    break;
+                }
+                for i in 0..n {
+                    self.g[i] -= length * self.step[i];
+                }
+                length *= 0.5;
+            }
+            if !accepted {
+                self.refresh();
+                return (merit, iteration + 1);
+            }
+        }
+        (merit, NEWTON)
+    }
+}
+
+/// One contact with the others held: `u + W (x − g)` and `x` obey the law.
+fn one_contact(law: &Law, rows: usize, w: &[[f64; 3]; 3], u: &[f64; 3], g: &[f64; 3]) -> [f64; 3] {
+    let mut w = *w;
+    let mut b = *u;
+    for i in 0..rows {
+        for j in 0..rows {
+            b[i] -= w[i][j] * g[j];
+        }
+    }
+    // Compliance and restitution belong to the normal.
+    b[0] += law.shift;
+    w[0][0] += law.compliance / law.rho;
+    if b[0] >= 0.0 {
+        return [0.0; 3];
+    }
+    let least = 1e-3 * w[0][0];
+    if let Some(d) = law.direction {
+        let slope = (w[0][0] - law.mu * (w[0][1] * d[0] + w[0][2] * d[1])).max(least);
+        let now = b[0] + (w[0][0] - law.mu * (w[0][1] * d[0] + w[0][2] * d[1])) * g[0];
+        let normal = (g[0] - now / slope).max(0.0);
+        return [normal, -law.mu * normal * d[0], -law.mu * normal * d[1]];
+    }
+    if rows == 1 || law.mu == 0.0 {
+        return [(-b[0] / w[0][0]).max(0.0), 0.0, 0.0];
+    }
+    let stick = (Mat3(w).inverse() * Vec3(b) * -1.0).0;
+    if stick[0] >= 0.0 && elementary::hypot(stick[1], stick[2]) <= law.mu * stick[0] {
+        return stick;
+    }
+    // Slides: the direction at which slip and friction are opposite.
+    let room = |d: [f64; 2]| w[0][0] - law.mu * (w[0][1] * d[0] + w[0][2] * d[1]);
+    let slip = |d: [f64; 2]| {
+        // Slip times the room: no poles.
+        let of = |i: usize| b[i] * room(d) - b[0] * (w[i][0] - law.mu * (w[i][1] * d[0] + w[i][2] * d[1]));
+        [of(1), of(2)]
+    };
+    let off = |d: [f64; 2]| {
+        let s = slip(d);
+        d[0] * s[1] - d[1] * s[0]
+    };
+    let unit = |p: f64| {
+        let (s, c) = elementary::sin_cos(p);
+        [c, s]
+    };
+    const PARTS: u32 = 24;
+    let size = elementary::hypot(g[1], g[2]);
+    let start = if size > 0.0 { elementary::atan2(-g[2], -g[1]) } else { elementary::atan2(b[2], b[1]) };
+    let part = 2.0 * std::f64::consts::PI / f64::from(PARTS);
+    let mut found: Option<[f64; 3]> = None;
+    // From the direction of before outwards, on both sides in turn.
+    for k in 0..PARTS {
+        let place = f64::from(k.div_ceil(2)) * if k % 2 == 1 { 1.0 } else { -1.0 };
+        let (mut low, mut high) = (start + (place - 0.5) * part, start + (place + 0.5) * part);
+        let (fl, fh) = (off(unit(low)), off(unit(high)));
+        if fl * fh > 0.0 {
+            continue;
+        }
+        let rises = fh > fl;
+        for _ in 0..48 {
+            let middle = 0.5 * (low + high);
+            if (off(unit(middle)) > 0.0) == rises { high = middle } else { low = middle }
+        }
+        let d = unit(0.5 * (low + high));
+        let (s, r) = (slip(d), room(d));
+        if r > 1e-9 * w[0][0] && (s[0] * d[0] + s[1] * d[1]) / r >= 0.0 {
+            let normal = -b[0] / r;
+            found = Some([normal, -law.mu * normal * d[0], -law.mu * normal * d[1]]);
+            break;
+        }
+    }
+    found.unwrap_or_else(|| {
+        // None (strong coupling of slip and normal): a projected step.
+        let step = 1.0 / (w[0][0] + w[1][1] + w[2][2]);
+        let at = |i: usize| b[i] + w[i][0] * g[0] + w[i][1] * g[1] + w[i][2] * g[2];
+        let normal = (g[0] - step * at(0)).max(0.0);
+        let (t1, t2) = (g[1] - step * at(1), g[2] - step * at(2));
+        let size = elementary::hypot(t1, t2);
+        let cut = if size > law.mu * normal { law.mu * normal / size } else { 1.0 };
+        [normal, t1 * cut, t2 * cut]
+    })
+}
+
+/// Gaussian elimination with partial pivoting, in place; false if a pivot is zero or not finite.
+fn solve_in_place(n: usize, a: &mut [f64], b: &mut [f64]) -> bool {
+    for k in 0..n {
+        let pivot = (k..n).fold(k, |m, i| if a[i * n + k].abs() > a[m * n + k].abs() { i } else { m });
+        let value = a[pivot * n + k];
+        if !(value.is_finite() && value != 0.0) {
+            return false;
+        }
+        if pivot != k {
+            for j in k..n {
+                a.swap(k * n + j, pivot * n + j);
+            }
+            b.swap(k, pivot);
+        }
+        let inverse = 1.0 / value;
+        let (upper, lower) = a.split_at_mut((k + 1) * n);
+        let row = &upper[k * n + k + 1..k * n + n];
+        for i in k + 1..n {
+            let target = &mut lower[(i - k - 1) * n..(i - k) * n];
+            if target[k] == 0.0 {
+                continue;
+            }
+            let factor = target[k] * inverse;
+            target[k + 1..].iter_mut().zip(row).for_each(|(t, r)| *t -= factor * r);
+            b[i] -= factor * b[k];
+        }
+    }
+    for k in (0..n).rev() {
+        let sum: f64 = a[k * n + k + 1..k * n + n].iter().zip(&b[k + 1..n]).map(|(a, b)| a * b).sum();
+        b[k] = (b[k] - sum) / a[k * n + k];
+    }
+    b[..n].iter().all(|x| x.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two points of a bar that lies on the ground, by its mass and the moment about its middle.
+    fn bar(mu: f64, push: f64, sink: f64) -> Reduced {
+        let (mass, inertia, half) = (2.0, 0.1, 0.5);
+        let mut out = Reduced::default();
+        for (k, _) in [-half, half].into_iter().enumerate() {
+            let law = Law::new(mu, mass);
+            out.members.push(Member { item: k, first: 3 * k, rows: 3, law, bound: None, scale: 1.0 / mass });
+        }
+        out.resize(6);
+        for (i, a) in [-half, half].into_iter().enumerate() {
+            for (j, b) in [-half, half].into_iter().enumerate() {
+                // Up and across turn the bar; along it does not.
+                for (row, turns) in [(0, 1.0), (1, 0.0), (2, 1.0)] {
+                    out.w[(3 * i + row) * 6 + 3 * j + row] = 1.0 / mass + turns * a * b / inertia;
+                }
+            }
+        }
+        for k in 0..2 {
+            (out.u0[3 * k], out.u0[3 * k + 1]) = (-sink, push);
+        }
+        out
+    }
+
+    fn forces(problem: &Reduced) -> [f64; 2] {
+        [problem.g[0] + problem.g[3], problem.g[1] + problem.g[4]]
+    }
+
+    #[test]
+    fn a_bar_sticks_inside_the_cone_and_slides_on_it() {
+        for (push, along) in [(0.3, -0.6), (2.0, -0.5 * 2.0)] {
+            let mut problem = bar(0.5, push, 1.0);
+            let (left, _) = problem.solve();
+            assert!(left < 1e-11, "{left}");
+            let [normal, tangent] = forces(&problem);
+            // Two points on a line share the force along it in many ways; the sum is one.
+            assert!((normal - 2.0).abs() < 1e-5 && (tangent - along).abs() < 1e-5, "{normal} {tangent}");
+        }
+    }
+
+    #[test]
+    fn a_contact_alone_is_solved_exactly_in_every_phase() {
+        let w = [[1.5, 0.4, -0.2], [0.4, 2.0, 0.3], [-0.2, 0.3, 1.1]];
+        for mu in [0.0, 0.3, 1.0, 10.0] {
+            for u in [[-1.0, 0.1, 0.2], [-1.0, 3.0, -2.0], [0.5, 1.0, 0.0], [-1e-6, 1.0, 1.0]] {
+                let law = Law::new(mu, 1.0);
+                let g = one_contact(&law, 3, &w, &u, &[0.0; 3]);
+                let at: [f64; 3] =
+                    std::array::from_fn(|i| u[i] + w[i][0] * g[0] + w[i][1] * g[1] + w[i][2] * g[2]);
+                let r = law.response(&at, &g).residual;
+                assert!(r.iter().all(|r| r.abs() < 1e-11), "{mu} {u:?}: {r:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_move_each_other_is_solved_apart() {
+        let mut problem = bar(0.5, 0.3, 1.0);
+        for i in 0..3 {
+            for j in 3..6 {
+                (problem.w[i * 6 + j], problem.w[j * 6 + i]) = (0.0, 0.0);
+            }
+        }
+        assert_eq!(problem.find_islands(), 2);
+        assert!(problem.solve().0 < 1e-11);
+    }
+}
