@@ -68,7 +68,10 @@ fn apply<'py, const N: usize>(
         shared.with(|dynamics, mechanism| {
             let mut r = 0;
             let beside = beside.filter(|_| count >= FEW);
-            if let Some((kernel, mut lanes)) = beside.zip(DynamicsLanes::new(mechanism)) {
+            // Their memory is made for batches only: it costs more than the dynamics of one state.
+            if let Some((kernel, mut lanes)) =
+                beside.and_then(|kernel| Some((kernel, DynamicsLanes::new(mechanism)?)))
+            {
                 const FOUR: usize = DynamicsLanes::STATES;
                 while r + FOUR <= count {
                     (r..r + FOUR).try_for_each(|r| expect_sound(r, &inputs(r)))?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use leastaction::optimize::{
-    BilevelOptions, BilevelSolution, ControlPoints, InverseOptions, InverseSolution, Observation,
-    Transcription, infer, infer_noisy,
+    BilevelOptions, BilevelSolution, ControlPoints, Fit, InverseOptions, InverseSolution, LimitKind,
+    Observation, Transcription, infer, infer_noisy,
 };
 use leastaction_study::choice::Choice;
 use leastaction_study::choices;
@@ -23,6 +23,12 @@ use crate::verb::{DEGREES, Given, NO_REPORT, OUT, UP, Up, Verb};
 
 /// A recording with less noise than this is taken as exact.
 const EXACT: f64 = 1e-12;
+
+/// A recording that lacks more than this part of a motion is too short for it.
+const SHORT: f64 = 0.02;
+
+/// Ends further off than this many standard deviations of the noise are other ends.
+const ELSEWHERE: f64 = 5.0;
 
 pub(crate) const VERB: Verb = Verb {
     name: "infer",
@@ -98,6 +104,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let fit = recording.fit(&tr).map_err(|error| {
         failed(error).help("the recording must start and end like the problem, inside its duration")
     })?;
+    for note in other_ends(&file, &recording, &fit) {
+        printer.note(&note);
+    }
     let bilevel = match method {
         Method::Auto => fit.noise > EXACT,
         Method::Kkt => false,
@@ -111,6 +120,37 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     let options = InverseOptions { noise: (fit.noise * 1e6).min(0.1), ..InverseOptions::default() };
     let found = infer(&mut tr, &fit.theta, &options);
     exact(&file, &found, &fit.theta, &out, given, printer)
+}
+
+/// Where a recording begins or ends elsewhere than the problem's motion: weights would then be those of another motion.
+fn other_ends(file: &ProblemFile, recording: &Observation, fit: &Fit) -> Vec<String> {
+    let (n, duration) = (file.mechanism.nv(), file.problem.duration);
+    let labels = file.mechanism.v_labels();
+    let (first, last) = (recording.times[0], recording.times[recording.times.len() - 1]);
+    let mut notes = Vec::new();
+    if first > SHORT * duration || duration - last > SHORT * duration {
+        notes.push(format!(
+            "the recording is from {first:.4} s to {last:.4} s of a motion of {duration:.4} s: give the problem the duration of the recording"
+        ));
+        return notes;
+    }
+    let theta = &fit.theta.high;
+    for (word, own, problem) in [
+        ("starts", &recording.q[..n], &theta[..n]),
+        ("ends", &recording.q[recording.q.len() - n..], &theta[theta.len() - n..]),
+    ] {
+        let off = |j: usize| (own[j] - problem[j]).abs();
+        let Some(worst) = (0..n).max_by(|a, b| off(*a).total_cmp(&off(*b))) else { continue };
+        if off(worst) > ELSEWHERE * fit.noise + 1e-9 {
+            let unit = problem::limit_unit(&file.mechanism, LimitKind::Position, worst);
+            notes.push(format!(
+                "the recording {word} {} {unit} from where the motion of the problem does, in `{}`",
+                figure(off(worst)),
+                labels[worst]
+            ));
+        }
+    }
+    notes
 }
 
 fn exact(

@@ -348,6 +348,48 @@ fn units_and_names_of_other_programs_give_the_same_torques() {
     }
 }
 
+/// What can be read but is probably not meant is said.
+#[test]
+fn degrees_unsaid_and_other_ends_are_noticed() {
+    let folder = Folder::new("recording-notes");
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    let degrees = 1f64.to_degrees();
+    write("degrees.csv", table("t,joint0,joint1", degrees, |_, _| None));
+    let output =
+        folder.run("motion @double-pendulum --trajectory degrees.csv --quantity torque --no-report --out m");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("`joint0` moves by 57.3 rad, 9 turns") && said.contains("give `--degrees`"),
+        "{said}"
+    );
+
+    let problem = "model = \"@chain/2\"\n[trajectory]\nduration = 2.0\ncontrol_points = 12\n[start]\nq = 0.5\n[end]\nq = -0.5\n\
+                   [[terms]]\nkind = \"joint_acceleration\"\nweight = 0.5\n[[terms]]\nkind = \"torque\"\nweight = 0.5\n";
+    write("problem.toml", problem.into());
+    // A cubic between rests, in the first joint to another end.
+    let reach = |seconds: f64, end: f64| {
+        let mut text = "t,joint0,joint1\n".to_owned();
+        for i in 0..=100 {
+            let t = 0.01 * seconds * f64::from(i);
+            let blend = (0.5 * t).powi(2) * (3.0 - t);
+            text.push_str(&format!("{t},{},{}\n", 0.5 + (end - 0.5) * blend, 0.5 - blend));
+        }
+        text
+    };
+    for (seconds, end, expected) in [
+        (2.0, -0.2, "the recording ends 0.3000 rad from where the motion of the problem does, in `joint0`"),
+        (1.0, -0.5, "the recording is from 0.0000 s to 1.0000 s of a motion of 2.0000 s"),
+    ] {
+        write("reach.csv", reach(seconds, end));
+        let output = folder.run("infer problem.toml --motion reach.csv --no-report --out i");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(expected), "{expected} is not in\n{said}");
+    }
+    write("reach.csv", reach(2.0, -0.5));
+    let output = folder.run("infer problem.toml --motion reach.csv --no-report --out i");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("the recording"), "{output:?}");
+}
+
 #[test]
 fn a_block_at_rest_on_a_measured_force_needs_nothing_else() {
     let folder = Folder::new("recording-forces");

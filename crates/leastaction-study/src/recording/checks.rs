@@ -95,6 +95,22 @@ pub(super) fn values(
     Ok(())
 }
 
+/// Radians that joints hardly move by: four turns.
+const TURNS: f64 = 4.0 * std::f64::consts::TAU;
+
+/// What to say of angles without a unit that look like degrees.
+pub(super) fn perhaps_degrees(values: &[f64], label: &str) -> Option<String> {
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(*x), b.max(*x)));
+    (high - low > TURNS).then(|| {
+        format!(
+            "`{label}` moves by {:.1} rad, {:.0} turns: if the angles are in degrees, give `--degrees` or a unit",
+            high - low,
+            (high - low) / std::f64::consts::TAU
+        )
+    })
+}
+
 /// Every quaternion has a direction, and none turns far within one interval; components are columns.
 pub(super) fn rotations(
     components: &[Vec<f64>],

@@ -95,6 +95,7 @@ fn joints(
     checks::times(&times, table, path)?;
     let mut columns = vec!["t".to_owned()];
     let mut data: Vec<Vec<f64>> = vec![times];
+    let mut notes = table.unused(mechanism);
     let slides = |c: usize, of_v: bool| {
         mechanism
             .tree_joints()
@@ -120,6 +121,9 @@ fn joints(
         } else {
             let values = table.values(column, unit_of(column, slides, false, table, options, path)?);
             checks::values(&values, label, table, path, slides)?;
+            if !slides && column.unit.is_none() && !(options.degrees || table.degrees) {
+                notes.extend(checks::perhaps_degrees(&values, label));
+            }
             values
         };
         columns.push(format!("q.{label}"));
@@ -146,7 +150,7 @@ fn joints(
     Ok(Recording {
         trajectory: Trajectory::new(TrajectoryLayout::from_columns(columns), flat),
         markers: None,
-        notes: table.unused(mechanism),
+        notes,
     })
 }
 
