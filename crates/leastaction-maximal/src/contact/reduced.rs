@@ -467,6 +467,19 @@ fn one_contact(law: &Law, rows: usize, w: &[[f64; 3]; 3], u: &[f64; 3], g: &[f64
     for k in 0..PARTS {
         let place = f64::from(k.div_ceil(2)) * if k % 2 == 1 { 1.0 } else { -1.0 };
         let (mut low, mut high) = (start + (place - 0.5) * part, start + (place + 0.5) * part);
+        // Only where sliding that way leaves the normal room; beyond, a root means nothing and hides its neighbour.
+        match (room(unit(low)) > 0.0, room(unit(high)) > 0.0) {
+            (true, true) => {}
+            (false, false) => continue,
+            (_, rises) => {
+                let (mut a, mut b) = (low, high);
+                for _ in 0..48 {
+                    let middle = 0.5 * (a + b);
+                    if (room(unit(middle)) > 0.0) == rises { b = middle } else { a = middle }
+                }
+                if rises { low = b } else { high = a }
+            }
+        }
         let (fl, fh) = (off(unit(low)), off(unit(high)));
         if fl * fh > 0.0 {
             continue;
