@@ -18,8 +18,9 @@ use leastaction_core::scalar::elementary;
 
 /// Deepest recursive halving of a step.
 const MAX_DEPTH: u32 = 9;
-/// Iterations of a step after which it is not halved any more: what has no solution is told in seconds, not minutes.
-const MOST_ITERATIONS: u32 = 3000;
+/// Iterations of a step after which it is not halved any more, times the links: what has no solution is told in seconds,
+/// not minutes, and few links are cheap enough to go on for longer.
+const MOST_WORK: usize = 60_000;
 /// Cuts at turns in one step.
 const MAX_CUTS: u32 = 5;
 
@@ -235,7 +236,8 @@ impl Driver<'_> {
 
     /// Two halves instead, from a cold start: the restart is exact.
     fn split(&mut self, h: f64, depth: u32, solved: Solved) -> Result<f64, Unsolved> {
-        if depth >= MAX_DEPTH || self.report.iterations > MOST_ITERATIONS {
+        let most = (MOST_WORK / self.ws.layout.links.len().max(1)).clamp(3000, 20_000);
+        if depth >= MAX_DEPTH || self.report.iterations as usize > most {
             return Err(Unsolved(solved));
         }
         self.report.splits += 1;
