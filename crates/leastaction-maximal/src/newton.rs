@@ -128,7 +128,8 @@ fn solve_avx2(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
     solve_with(ws, map, state, tolerance)
 }
 
-/// Runs kernels compiled for the widest vectors that the processor has; what they call must be inlined.
+/// Runs kernels compiled for the widest vectors that the processor has, where the compiler inlines them. A large closure it calls
+/// as it is, on plain vectors: what must not depend on that is a task of `simd::run_widest`, as the block factors are.
 #[inline]
 pub(crate) fn widest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

@@ -269,21 +269,21 @@ impl Problem for Interval<'_> {
             }
         }
         bare.clone_from(system);
-        widest(|| ldu.factor(layout, graph, &state.side, &ws.trial.side));
+        ldu.factor(layout, graph, &state.side, &ws.trial.side);
     }
 
     fn push(&mut self, k: usize, row: usize) {
         let Self { ws, mem, state, .. } = self;
         mem.push_alone(k, row);
         let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
-        widest(|| ldu.solve(layout, graph, &state.side, &ws.trial.side, system));
+        ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
     }
 
     fn follow(&mut self) -> bool {
         let Self { ws, mem, state, .. } = self;
         mem.push_changes();
         let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
-        widest(|| ldu.solve(layout, graph, &state.side, &ws.trial.side, system));
+        ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
         self.change_velocities()
     }
 

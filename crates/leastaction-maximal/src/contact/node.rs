@@ -296,21 +296,21 @@ impl Problem for Node<'_> {
             }
         }
         bare.clone_from(system);
-        widest(|| ldu.factor(layout, graph, &state.side, &state.side));
+        ldu.factor(layout, graph, &state.side, &state.side);
     }
 
     fn push(&mut self, k: usize, row: usize) {
         let Self { mem, state, .. } = self;
         mem.push_alone(k, row);
         let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
-        widest(|| ldu.solve(layout, graph, &state.side, &state.side, system));
+        ldu.solve(layout, graph, &state.side, &state.side, system);
     }
 
     fn follow(&mut self) -> bool {
         let Self { mem, state, .. } = self;
         mem.push_changes();
         let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
-        widest(|| ldu.solve(layout, graph, &state.side, &state.side, system));
+        ldu.solve(layout, graph, &state.side, &state.side, system);
         system.body.iter().flatten().all(|x| x.is_finite())
     }
 
