@@ -29,7 +29,7 @@ newton-sign bruedigam-8
 node-weight fan-order
 leak fan-energy
 slow-links fan-cost
-node-weight fan-control
+leak fan-control
 jacobian-entry ishigaki-4
 slow-jacobian ishigaki-5
 force-turn ishigaki-table6
