@@ -183,6 +183,17 @@ fn results_of_another_verb_or_model_are_not_replaced_by_accident() {
     folder.succeed("simulate @chain/2 --duration 0.1 --start out/state.json --out on");
     folder.succeed("simulate robot.urdf --duration 0.1 --out out --force --no-report");
     assert!(!folder.list("out").contains(&"report.html".to_owned()), "a report of another run stayed");
+    // Verbs that solve problems ask before they begin.
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm3_a.toml");
+    refused(&format!("optimize {example} --out out"), "`out` holds results of `simulate`");
+    folder.succeed(&format!("optimize {example} --out best --no-report"));
+    folder.succeed(&format!("optimize {example} --out best --no-report"));
+    refused(
+        &format!("infer {example} --motion best/solution.json --out best"),
+        "`best` holds results of `optimize`",
+    );
+    refused("simulate @chain/2 --duration 0.1 --out best", "`best` holds results of `optimize`");
+    folder.succeed(&format!("infer {example} --motion best/solution.json --out best --force --no-report"));
     // Files that are being put in place may be of two runs.
     std::fs::write(folder.path().join("out/.incomplete"), "").unwrap();
     refused(
