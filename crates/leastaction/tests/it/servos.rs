@@ -464,9 +464,9 @@ fn pushes_along_world_axes_are_the_same_in_every_engine() {
         let error = distance(&end, &fine);
         assert!(error < bound, "{method:?} {order:?}: {error}");
     }
-    // The work they do is what the energy changes by.
+    // The work they do is what the energy changes by; in poses it is summed to second order.
     for (method, order, h, bound) in
-        [(Method::Minimal, 6, 5e-3, 1e-9), (Method::Maximal, 2, 1e-4, 1e-6), (Method::Maximal, 6, 5e-3, 1e-9)]
+        [(Method::Minimal, 6, 5e-3, 1e-9), (Method::Maximal, 2, 1e-4, 1e-6), (Method::Maximal, 6, 5e-3, 1e-5)]
     {
         let mut simulator = Simulator::new(&mechanism, method, &options(order), &start).unwrap();
         let mut dynamics = Dynamics::<f64>::new(&mechanism);
