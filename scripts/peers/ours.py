@@ -47,6 +47,18 @@ def pendulum(leastaction, out, quick):
             yield dict(line, section="precision", variant=f"order {order}", points=ends(rows))
 
 
+    for h in (0.02, 0.01) if quick else (0.02, 0.01, 0.005, 0.0025, 0.00125, 0.0005):
+        rows, _ = simulate(leastaction, out, "@chain/10", "rk4", h, 10.0)
+        (line,) = bench(leastaction, "step", "@chain/10", "--integrator", "rk4", "--step", repr(h), "--steps", round(10 / h), "--budget", "0.2")
+        yield dict(line, section="precision", variant="RK4", points=ends(rows))
+    for tolerance in (1e-6, 1e-8) if quick else (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13):
+        # It chooses its own steps. They are cut at the samples of the error, hardly ever in the run that is timed: both in its favour.
+        rows, _ = simulate(leastaction, out, "@chain/10", "dop853", SAMPLE, 10.0, tolerance=tolerance)
+        (line,) = bench(leastaction, "step", "@chain/10", "--integrator", "dop853", "--tolerance", repr(tolerance), "--step", "1.0", "--steps", 10,
+                        "--budget", "0.2")
+        yield dict(line, section="precision", variant="DOP853", points=ends(rows), tolerance=tolerance)
+
+
 SWEEP = """
 model = {model}
 integrator = "{integrator}"

@@ -64,22 +64,35 @@ def step(folder, names):
             yield line("step", "mujoco", integrator, name, model.nv, best, median)
 
 
+def stiffen(model):
+    """Loops as hard as the solver takes them: a time constant of two steps, the largest impedance."""
+    model.eq_solref[:] = (2 * model.opt.timestep, 1.0)
+    model.eq_solimp[:, :3] = (0.9999, 0.9999, 0.001)
+    model.opt.tolerance = 1e-14
+    model.opt.iterations = 200
+
+
 def loop(folder, names):
     for name in names:
-        model, data = load(folder, name, "Euler", 1e-3)
-        best, median = timed(lambda k: mujoco.mj_step(model, data, nstep=k))
-        yield line("loop", "mujoco", "Euler, soft loops", name, model.neq, best, median)
+        for stiff in (False, True):
+            model, data = load(folder, name, "Euler", 1e-3)
+            if stiff:
+                stiffen(model)
+            best, median = timed(lambda k: mujoco.mj_step(model, data, nstep=k))
+            yield line("loop", "mujoco", "Euler, stiff loops" if stiff else "Euler, soft loops", name, model.neq, best, median)
 
 
 def gap(folder, names):
     """A four-bar over 60 s at 10 ms, sampled every 0.1 s."""
     for name in names:
-        for integrator in ("Euler", "RK4"):
+        for integrator, stiff in (("Euler", False), ("RK4", False), ("Euler", True), ("RK4", True)):
             model, data = load(folder, name, integrator, 0.01)
             model.opt.tolerance = 1e-14
+            if stiff:
+                stiffen(model)
             order = [model.joint(joint).qposadr[0] for joint in closures(folder, name)[0]]
             q, v, best = sampled(lambda: mujoco.mj_step(model, data, nstep=10), lambda: (data.qpos[order], data.qvel[order]), 600, 10)
-            yield line("gap", "mujoco", f"{integrator}, soft loops", name, 1, best, dt=0.01, q=q, v=v)
+            yield line("gap", "mujoco", f"{integrator}, {'stiff' if stiff else 'soft'} loops", name, 1, best, dt=0.01, q=q, v=v)
 
 
 def linearize(folder, names):

@@ -44,7 +44,7 @@ class Session:
             return
         if line["system"] == "leastaction":
             line["section"] = section
-        key = tuple(str(line.get(k)) for k in ("section", "system", "build", "variant", "model", "dt"))
+        key = tuple(str(line.get(k)) for k in ("section", "system", "build", "variant", "model", "dt", "tolerance"))
         old = self.best.get(key)
         if old is None or line["us"] < old["us"]:
             self.best[key] = line
@@ -101,14 +101,15 @@ def one_round(s):
     arms = [*robots, "chainxy32", "chainxy128"]
     source = lambda names: [s.names[name] for name in names]  # noqa: E731
 
-    def steps(names, integrator, order, h, extra=("--steps", 2000)):
+    def steps(names, integrator, order, h):
         short = [name for name in names if "00" not in name]
         long = [name for name in names if "00" in name]
         for group, effort in ((short, ("--budget", "0.2")), (long, ("--repeat", 3))):
             if group:
-                s.own("step" if h == 0.005 else "loop", "step", *source(group), "--integrator", integrator, "--order", order, "--step", h, *extra, *effort)
+                s.own("loop" if names is loops else "step", "step", *source(group), "--integrator", integrator, "--order", order, "--step", h, "--steps", 2000, *effort)
 
-    s.own("kernel", "kernel", "aba", *source(kernels))
+    for kernel in ("rnea", "aba", "crba"):
+        s.own("kernel", "kernel", kernel, *source(kernels))
     s.pinocchio("kernel", "pinocchio_step", "kernel", *s.row_files(kernels))
     steps([*chains, "chainxy32"], "minimal", 2, 0.005)
     s.peer("mujoco", "step", *chains, "chainxy32", *robots)
@@ -116,7 +117,7 @@ def one_round(s):
     s.pinocchio("step", "pinocchio_step", "step", *s.row_files([*chains, "chainxy32", *robots]))
     steps(["chain32", "chainxy32", "ball32"], "minimal", 6, 0.005)
     for order in (2, 4, 6):
-        steps([name for name in robots if name == "talos"], "minimal", order, 0.005, ("--steps", 200))
+        steps(robots, "minimal", order, 0.002)
     s.peer("drake", "step", *small)
     steps(chains, "maximal", 2, 0.005)
     s.peer("dart", "step", *small)
@@ -176,6 +177,7 @@ def runs(s):
     if "ball100" in s.names:
         guarded(s, "leastaction equal", lambda: s.keep_all("equal", ours.balls(s.leastaction, scratch, 0.005)))
         s.pinocchio("equal", "pinocchio_step", "trace", s.models / "ball100.txt", "semi", 1, 0.1, 0.005, 0.001, 0.0002, 0.00005)
+        s.pinocchio("equal", "pinocchio_step", "trace", s.models / "ball100.txt", "rk4", 1, 0.1, 0.025, 0.02, 0.0125, 0.01, 0.005)
     guarded(s, "leastaction gap", lambda: s.keep_all("gap", ours.four_bar(s.leastaction, scratch)))
     for system in ("mujoco", "drake", "dart", "exudyn"):
         s.peer(system, "gap", "loop1")

@@ -68,6 +68,26 @@ class Tables(unittest.TestCase):
         for ours, verdict in ((5.0, "pass"), (15.0, "loss")):
             checks, _ = bars.judge(tables.Results([line("leastaction", "aba", ours), line("pinocchio", "aba, world", 10.0)]))
             self.assertEqual([check["verdict"] for check in checks], [verdict])
+            self.assertTrue(all((check["verdict"] == "loss") == bool(check["reason"]) for check in checks))
+
+    def test_every_row_of_a_table_of_steps_has_a_verdict(self):
+        lines = [{"section": "gap", "system": "pinocchio", "variant": "", "model": "loop1", "us": 1.0, "gap": 1e-6}]
+        expected = 0
+        for section, _, _, names, columns in tables.grids():
+            for _, model in names:
+                expected += 1
+                for k, (_, system, variant) in enumerate(columns):
+                    lines.append({"section": section, "system": system, "variant": variant, "model": model, "us": 1.0 + k, "n": 1})
+        checks, _ = bars.judge(tables.Results(lines))
+        judged = [check for check in checks if check["origin"] == "every row has a verdict"]
+        self.assertEqual((len(judged), len({check["what"] for check in judged})), (expected, expected))
+
+    def test_our_own_explicit_methods_count_as_rivals(self):
+        line = lambda variant, error, cost: {"section": "precision", "system": "leastaction", "variant": variant, "model": "chain10", "us": 1.0,  # noqa: E731
+                                             "error": error, "ms_per_second": cost}
+        checks, _ = bars.judge(tables.Results([line("order 4", 1e-7, 1.0), line("DOP853", 1e-5, 0.5), line("DOP853", 1e-8, 0.9)]))
+        judged = [check for check in checks if "DOP853" in check["what"]]
+        self.assertEqual([check["verdict"] for check in judged], ["loss"])
 
 
 class Environment(unittest.TestCase):

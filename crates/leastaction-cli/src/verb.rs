@@ -23,6 +23,8 @@ pub(crate) const MODEL: Field = Field::argument(
 /// Folder of a problem's results.
 pub(crate) const OUT: Field =
     Field::flag("out", "DIR", Kind::Path, "Folder of the results [default: leastaction-out/NAME]");
+/// Results of another verb may go.
+pub(crate) const FORCE: Field = Field::switch("force", "Replace results of another verb in the folder");
 /// No report.
 pub(crate) const NO_REPORT: Field = Field::switch("no-report", "Write no report.html");
 /// Every iteration.

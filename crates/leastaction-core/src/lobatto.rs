@@ -41,6 +41,13 @@ impl Lobatto {
         let x = nodes_on_minus_one_to_one(s);
         let scale = 1.0 / (s * (s + 1)) as f64;
         let weights: Vec<f64> = x.iter().map(|x| scale / legendre(s, *x).0.powi(2)).collect();
+        #[cfg(feature = "sabotage")]
+        let weights = {
+            let mut weights = weights;
+            let wrong = crate::sabotage::chosen(crate::sabotage::Fault::NodeWeight);
+            weights[0] *= if wrong { 1.001 } else { 1.0 };
+            weights
+        };
         // Barycentric weights λ_j = 1/Π (x_j − x_k).
         let n = s + 1;
         let bary: Vec<f64> =

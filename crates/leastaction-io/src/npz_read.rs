@@ -323,6 +323,16 @@ mod tests {
     }
 
     #[test]
+    fn only_times_have_to_be_finite() {
+        let (path, _) = write("holes", &[[0.0, f64::NAN, 0.0, f64::INFINITY], [0.1, 2.0, 3.0, 4.0]]);
+        assert!(read_trajectory_npz(&path).unwrap().rows().next().unwrap()[1].is_nan());
+        let (path, _) = write("holes", &[[0.0, 1.0, 0.0, 4.0], [f64::NAN, 2.0, 3.0, 4.0]]);
+        let error = read_trajectory_npz(&path).unwrap_err().to_string();
+        assert!(error.contains("time number 1 of `t` is not finite"), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
     fn a_damaged_archive_is_refused() {
         let (path, _) = write("damaged", &[[1.0, 2.0, 3.0, 4.0]]);
         let whole = std::fs::read(&path).unwrap();

@@ -548,6 +548,10 @@ impl Maximal {
             state.momentum[i] = ldu::six(ang, lin);
         }
         read_out::add_end_impulses(layout, step, trial, &mut state.momentum);
+        #[cfg(feature = "sabotage")]
+        if crate::sabotage::chosen(crate::sabotage::Fault::Leak) {
+            state.momentum.iter_mut().flatten().for_each(|p| *p *= 1.0 - 1e-6);
+        }
         ws.work +=
             servo::add_actuation(layout, step, &state.side, &trial.side, &state.q, true, &mut ws.actuation);
         std::mem::swap(&mut state.side, &mut trial.side);

@@ -309,6 +309,10 @@ impl<T: Real, const N: usize> Residual<T, N> {
     pub(crate) fn inward(&mut self, segments: &Segments, scheme: &Scheme<N>, point: &Point<T, N>) {
         let g = segments.gravity;
         for (i, segment) in segments.list.iter().enumerate().rev() {
+            #[cfg(feature = "sabotage")]
+            if crate::sabotage::chosen(crate::sabotage::Fault::SlowLinks) {
+                crate::sabotage::waste(100 * segments.list.len());
+            }
             let mu = self.momenta[i];
             let moment = self.moments[i];
             let own = self.impulses[i];

@@ -510,6 +510,10 @@ impl<const N: usize> Solver<N> {
         let delta = &self.point.delta;
         move_position(mechanism, &mut state.q, |c| delta[c].0[s]);
         state.p.copy_from_slice(&self.residual.carried);
+        #[cfg(feature = "sabotage")]
+        if crate::sabotage::chosen(crate::sabotage::Fault::Leak) {
+            state.p.iter_mut().for_each(|p| *p *= 1.0 - 1e-6);
+        }
         state.caution = (caution - 1.0).max(0.0);
         self.add_actuation();
         self.drives.add(self.ties.as_deref(), s);

@@ -35,28 +35,43 @@ pub fn expect_whole(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Files that verbs other than `simulate` leave, and their verbs.
-const OTHER_VERBS: [(&str, &str); 3] =
-    [("policy.json", "control"), ("solution.json", "optimize"), ("weights.json", "infer")];
+/// A file that tells whose results a folder holds, and the verb. `control` writes a solution too.
+const MARKS: [(&str, &str); 7] = [
+    ("sweep.json", "sweep"),
+    ("policy.json", "control"),
+    ("weights.json", "infer"),
+    ("solution.json", "optimize"),
+    ("motion.csv", "motion"),
+    ("state.json", "simulate"),
+    ("checkpoint", "simulate"),
+];
 
-/// Refuses a folder with the results of another verb or another model: they would be lost.
+fn refusal(folder: &Path, whose: &str) -> Failure {
+    Failure::new(format!("`{}` holds results of {whose}", folder.display()))
+        .help("name another folder with `--out DIR`, or replace them with `--force`")
+}
+
+/// Refuses a folder with the results of another verb: they would be lost, or mixed with new ones.
+///
+/// # Errors
+/// If there are any.
+pub fn expect_verb(folder: &Path, verb: &str) -> Result<(), Failure> {
+    match MARKS.iter().find(|(name, _)| folder.join(name).exists()) {
+        Some((_, other)) if *other != verb => Err(refusal(folder, &format!("`{other}`"))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a folder with the results of another verb than `simulate` or of another model.
 ///
 /// # Errors
 /// If there are any.
 pub fn expect_own(folder: &Path, model: &str) -> Result<(), Failure> {
-    let refuse = |whose: String| {
-        Err(Failure::new(format!("`{}` holds results of {whose}", folder.display()))
-            .help("name another folder with `--out DIR`, or replace them with `--force`"))
-    };
-    for (name, verb) in OTHER_VERBS {
-        if folder.join(name).exists() {
-            return refuse(format!("`{verb}`"));
-        }
-    }
+    expect_verb(folder, "simulate")?;
     let summary = std::fs::read(folder.join("summary.json")).unwrap_or_default();
     let summary: serde_json::Value = serde_json::from_slice(&summary).unwrap_or_default();
     match summary["model"].as_str() {
-        Some(other) if other != model => refuse(format!("the model `{other}`")),
+        Some(other) if other != model => Err(refusal(folder, &format!("the model `{other}`"))),
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use leastaction::control::ControlProgress;
 use leastaction::optimize::Wish;
 use leastaction_study::failure::Failure;
 use leastaction_study::field::{Field, Kind};
-use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
+use leastaction_study::output::{DEFAULT_FOLDER, expect_verb, make_folder};
 use leastaction_study::policy::HOLD_SECONDS;
 use leastaction_study::problem::control_file::{self, ControlFile};
 use leastaction_study::problem::control_solve::{
@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
-use crate::verb::{Given, NO_REPORT, OUT, TRACE, Verb};
+use crate::verb::{FORCE, Given, NO_REPORT, OUT, TRACE, Verb};
 
 pub(crate) const VERB: Verb = Verb {
     name: "control",
@@ -30,7 +30,7 @@ neither.
 Examples:
   leastaction control examples/cart_pole.toml
   leastaction simulate models/cart-pole.json --policy leastaction-out/cart_pole/policy.json --integrator rk4 --step 0.002",
-    fields: &[Field::argument("PROBLEM", Kind::Path, "Problem file with a table [control]"), OUT, NO_REPORT, TRACE],
+    fields: &[Field::argument("PROBLEM", Kind::Path, "Problem file with a table [control]"), OUT, FORCE, NO_REPORT, TRACE],
     groups: &[],
     verbs: &[],
     run,
@@ -42,6 +42,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         Some(out) => out.to_owned(),
         None => Path::new(DEFAULT_FOLDER).join(&file.name),
     };
+    if !given.switch("force") {
+        expect_verb(&out, VERB.name)?;
+    }
     let (trace, report) = (given.switch("trace"), !given.switch("no-report"));
     let stop = stop_flag();
     let mut observe = |p: &ControlProgress, seconds: f64| {

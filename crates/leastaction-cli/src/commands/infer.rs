@@ -11,7 +11,7 @@ use leastaction_study::choices;
 use leastaction_study::digits::figure;
 use leastaction_study::failure::{CHECK_FAILED, DONE, Failure};
 use leastaction_study::field::{Field, Kind};
-use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
+use leastaction_study::output::{DEFAULT_FOLDER, expect_verb, make_folder};
 use leastaction_study::problem::results::{self, Page};
 use leastaction_study::problem::{self, ProblemFile, solution_file};
 use leastaction_study::recording::{self, ReadOptions};
@@ -19,7 +19,7 @@ use leastaction_study::report::{Bars, SummaryRow};
 use serde_json::{Value, json};
 
 use crate::printer::Printer;
-use crate::verb::{DEGREES, Given, NO_REPORT, OUT, UP, Up, Verb};
+use crate::verb::{DEGREES, FORCE, Given, NO_REPORT, OUT, UP, Up, Verb};
 
 /// A recording with less noise than this is taken as exact.
 const EXACT: f64 = 1e-12;
@@ -53,6 +53,7 @@ Examples:
         DEGREES,
         UP,
         Field { help: "Folder of the results [default: leastaction-out/NAME-inferred]", ..OUT },
+        FORCE,
         NO_REPORT,
     ],
     groups: &[],
@@ -84,6 +85,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         Some(out) => out.to_owned(),
         None => Path::new(DEFAULT_FOLDER).join(format!("{}-inferred", file.name)),
     };
+    if !given.switch("force") {
+        expect_verb(&out, VERB.name)?;
+    }
     if is_solution {
         if method == Method::Bilevel {
             return Err(Failure::new("a solution file holds an exact motion")

@@ -16,7 +16,7 @@ use leastaction_study::digits::figure;
 use leastaction_study::failure::{DONE, Failure};
 use leastaction_study::field::{Field, Kind};
 use leastaction_study::motion_page::MotionPage;
-use leastaction_study::output::{DEFAULT_FOLDER, cannot_write};
+use leastaction_study::output::{DEFAULT_FOLDER, cannot_write, expect_verb};
 use leastaction_study::quantity::QuantityChoice;
 use leastaction_study::recording::{self, ForceSource, Forces, ReadOptions};
 use leastaction_study::settings::Group;
@@ -26,7 +26,7 @@ use serde_json::json;
 
 use crate::printer::Printer;
 use crate::quantity_flags::{FRAME, OF, ORDER, QUANTITY, WITH, quantity};
-use crate::verb::{DEGREES, Given, MODEL, NO_REPORT, OUT, UP, Up, Verb};
+use crate::verb::{DEGREES, FORCE, Given, MODEL, NO_REPORT, OUT, UP, Up, Verb};
 
 pub(crate) const VERB: Verb = Verb {
     name: "motion",
@@ -84,6 +84,7 @@ pub(crate) const VERB: Verb = Verb {
         )
         .default("auto"),
         Field { help: "Folder to write to [default: leastaction-out/MODEL-motion]", ..OUT },
+        FORCE,
         NO_REPORT,
     ],
     groups: &[Group::Read],
@@ -142,6 +143,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         Some(out) => out.to_owned(),
         None => Path::new(DEFAULT_FOLDER).join(format!("{}-motion", model.slug)),
     };
+    if !given.switch("force") {
+        expect_verb(&folder, VERB.name)?;
+    }
     std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
     let (csv_path, npz_path) = (folder.join("motion.csv"), folder.join("motion.npz"));
     let mut csv =

@@ -10,7 +10,7 @@ use leastaction::optimize::{
 use leastaction_study::digits::figure;
 use leastaction_study::failure::{CHECK_FAILED, COULD_NOT_RUN, DONE, Failure, INTERRUPTED};
 use leastaction_study::field::{Field, Kind};
-use leastaction_study::output::{DEFAULT_FOLDER, make_folder};
+use leastaction_study::output::{DEFAULT_FOLDER, expect_verb, make_folder};
 use leastaction_study::problem::results::{self, Page};
 use leastaction_study::problem::{self, ProblemFile, durations, solution_file};
 use leastaction_study::report::SummaryRow;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::infer::not_a_point;
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
-use crate::verb::{Given, NO_REPORT, OUT, TRACE, Verb};
+use crate::verb::{FORCE, Given, NO_REPORT, OUT, TRACE, Verb};
 
 pub(crate) const VERB: Verb = Verb {
     name: "optimize",
@@ -43,6 +43,7 @@ Examples:
             "Start from a solution file instead of the quintic profile",
         ),
         OUT,
+        FORCE,
         NO_REPORT,
         TRACE,
     ],
@@ -64,6 +65,9 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
             Some(out) => out.to_owned(),
             None => Path::new(DEFAULT_FOLDER).join(&file.name),
         };
+        if !given.switch("force") {
+            expect_verb(&out, VERB.name)?;
+        }
         let (value, own) = one(&mut file, &out, given, &stop, printer)?;
         results.push(value);
         code = code.max(own);

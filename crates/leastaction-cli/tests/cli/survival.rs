@@ -23,19 +23,22 @@ fn plots(folder: &Folder, out: &str) -> Vec<String> {
 }
 
 /// Runs with what has to be carried along: rows of friction and limits, constraint forces, several steps to a row, an
-/// adaptive method, inputs with servos.
-const RUNS: [&str; 5] = [
+/// adaptive method, inputs with servos, contacts whose features come and go.
+const RUNS: [&str; 6] = [
     "simulate @chain/5 --duration 30",
     "simulate @four-bar --duration 20 --forces --every 3",
     "simulate robot.urdf --duration 20",
     "simulate @ball-chain/3 --integrator dop853 --duration 10",
     "simulate @chain/3 --motors all --hold start --duration 10 --every 7",
+    "simulate dice.json --duration 5 --forces",
 ];
 
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
-    let arm = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/gripper-arm.urdf");
-    std::fs::copy(arm, folder.path().join("robot.urdf")).unwrap();
+    for (model, name) in [("gripper-arm.urdf", "robot.urdf"), ("dice.json", "dice.json")] {
+        let models = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models");
+        std::fs::copy(format!("{models}/{model}"), folder.path().join(name)).unwrap();
+    }
     folder
 }
 
@@ -180,6 +183,17 @@ fn results_of_another_verb_or_model_are_not_replaced_by_accident() {
     folder.succeed("simulate @chain/2 --duration 0.1 --start out/state.json --out on");
     folder.succeed("simulate robot.urdf --duration 0.1 --out out --force --no-report");
     assert!(!folder.list("out").contains(&"report.html".to_owned()), "a report of another run stayed");
+    // Verbs that solve problems ask before they begin.
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm3_a.toml");
+    refused(&format!("optimize {example} --out out"), "`out` holds results of `simulate`");
+    folder.succeed(&format!("optimize {example} --out best --no-report"));
+    folder.succeed(&format!("optimize {example} --out best --no-report"));
+    refused(
+        &format!("infer {example} --motion best/solution.json --out best"),
+        "`best` holds results of `optimize`",
+    );
+    refused("simulate @chain/2 --duration 0.1 --out best", "`best` holds results of `optimize`");
+    folder.succeed(&format!("infer {example} --motion best/solution.json --out best --force --no-report"));
     // Files that are being put in place may be of two runs.
     std::fs::write(folder.path().join("out/.incomplete"), "").unwrap();
     refused(

@@ -176,3 +176,19 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     }
     Some(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+
+    #[test]
+    fn base64_is_that_of_its_standard() {
+        for (text, bytes) in
+            [("", &b""[..]), ("Zg==", b"f"), ("Zm8=", b"fo"), ("Zm9v", b"foo"), ("Zm9v\nYmFy", b"foobar")]
+        {
+            assert_eq!(decode(text).as_deref(), Some(bytes));
+        }
+        assert_eq!(decode("+/8=").as_deref(), Some(&[0xfb, 0xff][..]));
+        assert_eq!(decode("Zm9*"), None);
+    }
+}

@@ -100,8 +100,9 @@ impl Check {
         };
         match (holds, &self.reason) {
             (true, _) => Verdict::Passes,
-            (false, Some(_)) => Verdict::Loses,
-            (false, None) => Verdict::Fails,
+            // Who did not arrive at all has not merely lost.
+            (false, Some(_)) if self.measured.is_finite() => Verdict::Loses,
+            (false, _) => Verdict::Fails,
         }
     }
 

@@ -193,6 +193,12 @@ fn seven(_: &Context) -> Result<Outcome, Failure> {
     let values = measures(&mut table, "7 joints", &case);
     curves(&mut out, "7 joints", &case);
     out.checks.push(Check::at_least("the direct problem is solved", "ours", case.solved(), 1.0));
+    out.checks.push(Check::at_most(
+        "L1 error of the weights that the motion shows",
+        "ours: every term of the cost is felt, the torque too, whose weight is a hundredth of the others",
+        D.iter().zip(&case.inferred).map(|((_, weight), found)| (weight - found).abs()).sum(),
+        1e-6,
+    ));
     let turns = |j: usize| {
         let signs = case.angles.windows(2).map(|w| (w[1][j] - w[0][j]).signum());
         let signs: Vec<f64> = signs.collect();

@@ -114,7 +114,7 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             out.headline(
                 format!("Largest gap of a four-bar loop over {steps} steps of 10 ms"),
                 format!("{} m", short(gap)),
-                "soft or velocity-level loops of other simulators open millimetres to centimetres in 60 s",
+                "over 60 s: Exudyn's index-3 solver 2e-15 m, loops held by gains micrometres, soft ones millimetres to centimetres",
             );
         }
     }

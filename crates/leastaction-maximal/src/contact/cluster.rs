@@ -6,7 +6,7 @@ use super::super::geometry::{LinkPose, Side};
 use super::item::{Item, Kind};
 use super::memory::{ContactMemory, Probe, link_at};
 use super::state::ContactState;
-use crate::contact_law::{Axes, Feature, Manifold, Solid};
+use crate::contact_law::{Axes, Feature, Link, Manifold, Solid};
 
 /// Two shapes with edges.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,13 @@ impl Cluster {
         let [a, b] = self.links.map(|link| link_at(side, poses, link));
         let before = since_start.then_some(&self.axes);
         Manifold::new([&self.solids[0], &self.solids[1]], [&a, &b], reach, closed, before)
+    }
+
+    /// How far the two are apart along the direction that separates them best.
+    pub(crate) fn separation(&self, at: impl Fn(Option<usize>) -> Link, closed: f64) -> f64 {
+        let [a, b] = self.links.map(at);
+        let [first, second] = &self.solids;
+        Manifold::new([first, second], [&a, &b], f64::NEG_INFINITY, closed, None).axes.gap()
     }
 
     /// The item of a feature.

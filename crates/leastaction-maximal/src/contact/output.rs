@@ -26,6 +26,17 @@ impl ContactMemory {
     }
 }
 
+impl ContactMemory {
+    /// Gap at given poses of a contact of the mechanism that took no part in the step. What its places were used for before has no say:
+    /// a run that goes on from a state does not know it.
+    fn far_gap(&self, place: &std::ops::Range<usize>, poses: &[LinkPose]) -> Option<f64> {
+        match self.clusters.binary_search_by_key(&place.start, |cluster| cluster.first) {
+            Ok(c) => Some(self.clusters[c].separation(|link| at(poses, link), self.options.closed_gap)),
+            Err(_) => place.clone().filter_map(|k| gap_at(&self.items[k], poses)).reduce(f64::min),
+        }
+    }
+}
+
 impl MaximalWorkspace {
     /// Contacts of the mechanism at the node that the last step started from, in their order; empty without contact. Those that
     /// can never touch are zero.
@@ -42,10 +53,14 @@ impl MaximalWorkspace {
                     sum.force[m] += mem.force[k][m];
                     sum.point[m] += size * mem.point[k][m];
                 }
-                let far = || gap_at(&mem.items[k], &self.backup.poses).unwrap_or(f64::INFINITY);
-                sum.gap = sum.gap.min(if mem.gap[k].is_nan() { far() } else { mem.gap[k] });
+                if !mem.gap[k].is_nan() {
+                    sum.gap = sum.gap.min(mem.gap[k]);
+                }
                 sum.normal += mem.normal[k];
                 sum.slip = sum.slip.max(mem.slip[k]);
+            }
+            if sum.gap == f64::INFINITY {
+                sum.gap = mem.far_gap(place, &self.backup.poses).unwrap_or(sum.gap);
             }
             match place.len() {
                 1 => sum.point = mem.point[place.start],
@@ -178,10 +193,12 @@ fn gap_at(item: &super::item::Item, poses: &[LinkPose]) -> Option<f64> {
     if matches!(tip, Tip::Capsule { .. } | Tip::Box { .. }) {
         return None;
     }
-    let at = |link: Option<usize>| {
-        link.map_or_else(Link::ground, |i| Link { rot: poses[i].q.to_matrix(), pos: poses[i].x })
-    };
-    Some(Touch::new(tip, *center, against, &at(item.links[0]), &at(item.links[1])).gap)
+    Some(Touch::new(tip, *center, against, &at(poses, item.links[0]), &at(poses, item.links[1])).gap)
+}
+
+/// Where a link is; none is the ground.
+fn at(poses: &[LinkPose], link: Option<usize>) -> Link {
+    link.map_or_else(Link::ground, |i| Link { rot: poses[i].q.to_matrix(), pos: poses[i].x })
 }
 
 /// A contact that is closed at the last node. For checks.

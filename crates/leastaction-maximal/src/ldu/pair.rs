@@ -75,6 +75,10 @@ impl Ldu {
             _ => self.factor_general(layout, i, x, v),
         };
         #[cfg(feature = "sabotage")]
+        if crate::sabotage::chosen(crate::sabotage::Fault::SlowLinks) {
+            crate::sabotage::waste(100 * layout.links.len());
+        }
+        #[cfg(feature = "sabotage")]
         let reduced = if crate::sabotage::chosen(crate::sabotage::Fault::NewtonSign) {
             reduced.map(|row| row.map(|x| -x))
         } else {

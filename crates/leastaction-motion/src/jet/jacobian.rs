@@ -72,6 +72,10 @@ impl JetWorkspace<f64> {
                 let (v, nv) = self.tree.joints[joint];
                 for c in 0..nv {
                     self.generate(request, &place, v + c);
+                    #[cfg(feature = "sabotage")]
+                    if crate::sabotage::chosen(crate::sabotage::Fault::SlowJacobian) {
+                        crate::sabotage::waste(1000 * columns);
+                    }
                     let generating = &self.generating;
                     for m in 0..n + 1 {
                         let column = v * (n + 1) + m * nv + c;
@@ -83,6 +87,10 @@ impl JetWorkspace<f64> {
                     }
                 }
             }
+        }
+        #[cfg(feature = "sabotage")]
+        if crate::sabotage::chosen(crate::sabotage::Fault::JacobianEntry) && !out.is_empty() {
+            out[0] += 1e-9;
         }
         if coordinates == Coordinates::Velocity {
             for row in out.chunks_exact_mut(columns.max(1)) {

@@ -59,6 +59,14 @@ pub fn solve(
     options: &SolveOptions,
     observe: &mut dyn FnMut(&Progress) -> Wish,
 ) -> Result<Solution, OptimizeError> {
+    #[cfg(feature = "sabotage")]
+    let heard = if crate::sabotage::chosen(crate::sabotage::Fault::LostTerm) {
+        weights.iter().enumerate().map(|(k, w)| if k + 1 == weights.len() { 0.0 } else { *w }).collect()
+    } else {
+        weights.to_vec()
+    };
+    #[cfg(feature = "sabotage")]
+    let weights = &heard[..];
     if let Some(weight) = options.time_weight
         && !tr.free_duration(weight)
     {

@@ -65,6 +65,13 @@ const UNIT: f64 = 1.0 / 9007199254740992.0;
 /// The number of parameter `name` in a run.
 #[must_use]
 pub fn draw(seed: u64, name: &str, run: u64, law: &Law) -> f64 {
+    #[cfg(feature = "sabotage")]
+    let seed = if leastaction_core::sabotage::chosen(leastaction_core::sabotage::Fault::DrawCount) {
+        static DRAWN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        seed + DRAWN.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    } else {
+        seed
+    };
     law.of_bits(bits(seed, name, run))
 }
 

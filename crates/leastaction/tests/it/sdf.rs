@@ -216,4 +216,8 @@ fn what_sdf_can_t_hold_is_said() {
     let said: String = lost.iter().map(|d| format!("{d}\n")).collect();
     assert!(said.contains("SDF can't hold armature") && said.contains("SDF has no planar joint"), "{said}");
     assert!(lost.iter().any(|d| d.severity == Severity::Error));
+    // Poses are those at zero coordinates: what closes elsewhere only would be torn.
+    let (_, lost) = write_sdf(&samples::four_bar());
+    let said: String = lost.iter().map(|d| format!("{d}\n")).collect();
+    assert!(said.contains("`closure`: the loop it closes is open by"), "{said}");
 }
