@@ -3,6 +3,7 @@
 use super::super::coordinate::is_angle;
 use super::super::layout::{Attachment, Layout};
 use super::cluster::Cluster;
+use super::mobility::{Mobility, mobilities};
 use crate::contact_law::{Against, Solid, Tip};
 use crate::mechanism::{BodyId, Contact, Mechanism};
 use crate::spatial::{Pose, Vec3};
@@ -69,7 +70,7 @@ impl Item {
         matches!(&self.kind, Kind::Pair { against, .. } if against.ball().is_some())
     }
 
-    fn of_contact(layout: &Layout, contact: &Contact) -> Option<Self> {
+    fn of_contact(layout: &Layout, mobility: &[Mobility], contact: &Contact) -> Option<Self> {
         let world = Attachment { link: None, pose: Pose::identity() };
         let at = |body: Option<BodyId>| body.map_or(world, |body| layout.bodies[body.index()]);
         let (a, b) = (at(contact.body), at(contact.other));
@@ -83,22 +84,28 @@ impl Item {
         // The contact mass takes no lever on link B but for a sphere.
         let lever_b = if let Against::Sphere { .. } = against { reach[1] } else { 0.0 };
         let kind = Kind::Pair { tip, center, against };
-        let rho = contact_mass(layout, links, [Some(reach[0]), Some(lever_b)], true);
+        let rho = contact_mass(layout, mobility, links, [Some(reach[0]), Some(lever_b)], true);
         let (mu, restitution) = (contact.friction, contact.restitution);
         Some(Self { kind, links, mu, restitution, rho, reach, arm: 1.0, flipped: false })
     }
 }
 
 /// Impulse per velocity: `1/ρ = Σ 1/m + (tr J⁻¹/3) l²/2` over the links, with or without the part of the displacement.
-fn contact_mass(layout: &Layout, links: [Option<usize>; 2], levers: [Option<f64>; 2], slides: bool) -> f64 {
+fn contact_mass(
+    layout: &Layout,
+    mobility: &[Mobility],
+    links: [Option<usize>; 2],
+    levers: [Option<f64>; 2],
+    slides: bool,
+) -> f64 {
     let mut inverse = 0.0;
     for (link, lever) in links.into_iter().zip(levers) {
-        let Some(link) = link.map(|i| &layout.links[i]) else { continue };
+        let Some(mobility) = link.map(|i| &mobility[i]) else { continue };
         if slides {
-            inverse += link.inverse_mass;
+            inverse += mobility.shift;
         }
         if let Some(l) = lever {
-            inverse += link.inverse_inertia.trace() / 3.0 * (0.5 * l * l);
+            inverse += mobility.turn * (0.5 * l * l);
         }
     }
     // Links without inertia of their own: any size will do.
@@ -119,9 +126,10 @@ pub(crate) struct Inventory {
 /// All items of a mechanism.
 pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
     let (mut out, mut places, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
+    let mobility = mobilities(mechanism, layout);
     for contact in mechanism.contacts() {
         let first = out.len();
-        if let Some(item) = Item::of_contact(layout, contact) {
+        if let Some(item) = Item::of_contact(layout, &mobility, contact) {
             let Kind::Pair { tip, center, against } = item.kind else { continue };
             match (Solid::of_tip(&tip, center), Solid::of_target(&against)) {
                 (Some(a), Some(b)) => {
@@ -147,7 +155,10 @@ pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
         let links = [Some(link), layout.links[link].parent];
         // √2 cancels the half of the lever's square: rotary rows have tr J⁻¹/3.
         let lever = turns.then_some(std::f64::consts::SQRT_2);
-        let rho = contact_mass(layout, links, [lever; 2], !turns);
+        let rho = match mobility[link].rates {
+            Some(rates) if rates[at.part] > 0.0 => 1.0 / rates[at.part],
+            _ => contact_mass(layout, &mobility, links, [lever; 2], !turns),
+        };
         let arm = if turns { layout.length } else { 1.0 };
         let item = |kind, restitution| Item {
             kind,

@@ -352,11 +352,7 @@ impl ContactMemory {
     /// Right-hand side of one impulse of an item.
     pub(crate) fn push_alone(&mut self, k: usize, row: usize) {
         let Self { items, probes, system, .. } = self;
-        system.body.fill([0.0; 6]);
-        system.particular.fill([0.0; 6]);
-        system.closure.fill([0.0; 6]);
-        system.force.fill(0.0);
-        system.limit.fill(0.0);
+        system.rest();
         let mut unit = [0.0; 3];
         unit[row] = 1.0;
         push(&items[k], &probes[k], &unit, system);

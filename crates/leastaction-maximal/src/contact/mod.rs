@@ -12,6 +12,7 @@ mod cluster;
 mod interval;
 mod item;
 mod memory;
+mod mobility;
 mod node;
 mod options;
 mod output;
