@@ -57,9 +57,9 @@ pub struct Served {
 fn serves(method: Method, kind: Ignore, mechanism: &Mechanism) -> bool {
     match kind {
         Ignore::Loops | Ignore::Rolling => method == Method::Maximal,
-        // In poses not beside rolling, and joints that follow others not beside contact.
+        // In poses not beside rolling.
         Ignore::Friction => method != Method::Maximal || mechanism.constraints().is_empty(),
-        Ignore::Mimic | Ignore::Couplings => method != Method::Maximal || mechanism.contacts().is_empty(),
+        Ignore::Mimic | Ignore::Couplings => true,
     }
 }
 

@@ -3,7 +3,8 @@
 use super::super::coordinate::is_angle;
 use super::super::layout::{Attachment, Layout};
 use super::cluster::Cluster;
-use super::mobility::{Mobility, mobilities};
+use super::mobility::{Mobilities, Mobility};
+use super::tied::TiedRow;
 use crate::contact_law::{Against, Solid, Tip};
 use crate::mechanism::{BodyId, Contact, Mechanism};
 use crate::spatial::{Pose, Vec3};
@@ -29,6 +30,8 @@ pub(crate) enum Kind {
     Limit { at: Coordinate, sign: f64, value: f64 },
     /// Dry friction of a coordinate with the given bound: one row, always there.
     Friction { at: Coordinate, bound: f64 },
+    /// A row over several joints: a limit with its value, or what always holds.
+    Tied { row: usize, value: Option<f64> },
 }
 
 /// One contact, limit or dry friction.
@@ -63,6 +66,20 @@ impl Item {
 
     pub(crate) fn is_friction(&self) -> bool {
         matches!(self.kind, Kind::Friction { .. })
+    }
+
+    pub(crate) fn is_tied(&self) -> bool {
+        matches!(self.kind, Kind::Tied { .. })
+    }
+
+    /// True if it holds both ways, always.
+    pub(crate) fn is_bilateral(&self) -> bool {
+        matches!(self.kind, Kind::Tied { value: None, .. })
+    }
+
+    /// True if it takes part wherever it is.
+    pub(crate) fn is_always(&self) -> bool {
+        self.is_friction() || self.is_bilateral()
     }
 
     /// True if both shapes are bounded, so that balls around them tell whether they are near; not the ground, not a face.
@@ -121,12 +138,14 @@ pub(crate) struct Inventory {
     pub(crate) places: Vec<std::ops::Range<usize>>,
     /// Pairs of shapes with edges.
     pub(crate) clusters: Vec<Cluster>,
+    /// Rows over several joints.
+    pub(crate) tied: Vec<TiedRow>,
 }
 
 /// All items of a mechanism.
 pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
     let (mut out, mut places, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
-    let mobility = mobilities(mechanism, layout);
+    let Mobilities { links: mobility, ties } = Mobilities::new(mechanism, layout);
     for contact in mechanism.contacts() {
         let first = out.len();
         if let Some(item) = Item::of_contact(layout, &mobility, contact) {
@@ -147,11 +166,8 @@ pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
         let part = v - layout.links[link].v;
         Some((link, Coordinate { link, v, q: layout.links[link].q + part, part }))
     };
-    let mut frictions = Vec::new();
-    for row in mechanism.rows() {
-        let Some((link, at)) = row.coordinate().and_then(|at| coordinate(at.v)) else { continue };
-        let joint = &layout.links[link].joint;
-        let turns = is_angle(joint.kind, at.part);
+    let coordinate_item = |link: usize, at: Coordinate, kind, restitution| {
+        let turns = is_angle(layout.links[link].joint.kind, at.part);
         let links = [Some(link), layout.links[link].parent];
         // √2 cancels the half of the lever's square: rotary rows have tr J⁻¹/3.
         let lever = turns.then_some(std::f64::consts::SQRT_2);
@@ -160,26 +176,57 @@ pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
             _ => contact_mass(layout, &mobility, links, [lever; 2], !turns),
         };
         let arm = if turns { layout.length } else { 1.0 };
-        let item = |kind, restitution| Item {
+        Item { kind, links, mu: 0.0, restitution, rho, reach: [0.0; 2], arm, flipped: false }
+    };
+    let mut frictions = Vec::new();
+    for row in mechanism.rows() {
+        let Some((link, at)) = row.coordinate().and_then(|at| coordinate(at.v)) else { continue };
+        for (sign, value) in [(1.0, row.lower), (-1.0, row.upper)] {
+            if value.is_finite() {
+                out.push(coordinate_item(link, at, Kind::Limit { at, sign, value }, row.restitution));
+            }
+        }
+        let bound = mechanism.joints()[layout.links[link].joint.joint].friction[at.part];
+        if bound > 0.0 {
+            frictions.push(coordinate_item(link, at, Kind::Friction { at, bound }, 0.0));
+        }
+    }
+    // What follows another joint has no row of its own, but its friction.
+    for follower in mechanism.followers() {
+        let Some((link, at)) = coordinate(follower.at.v) else { continue };
+        let joint = &layout.links[link].joint;
+        let bound = mechanism.joints()[joint.joint].friction[at.part];
+        if bound > 0.0 {
+            frictions.push(coordinate_item(link, at, Kind::Friction { at, bound }, 0.0));
+        }
+    }
+    let mut tied = Vec::new();
+    for (k, tie) in layout.ties.iter().enumerate() {
+        let row = tie.row.map(|row| &mechanism.rows()[row]);
+        let of = |kind| Item {
             kind,
-            links,
+            links: [None; 2],
             mu: 0.0,
-            restitution,
-            rho,
+            restitution: row.map_or(0.0, |row| row.restitution),
+            rho: ties[k],
             reach: [0.0; 2],
-            arm,
+            arm: if tie.is_angle(layout) { layout.length } else { 1.0 },
             flipped: false,
+        };
+        let mut add = |sign, value| {
+            out.push(of(Kind::Tied { row: tied.len(), value }));
+            tied.push(TiedRow::new(layout, k, sign));
+        };
+        let Some(row) = row else {
+            add(1.0, None);
+            continue;
         };
         for (sign, value) in [(1.0, row.lower), (-1.0, row.upper)] {
             if value.is_finite() {
-                out.push(item(Kind::Limit { at, sign, value }, row.restitution));
+                add(sign, Some(value));
             }
-        }
-        let bound = mechanism.joints()[joint.joint].friction[at.part];
-        if bound > 0.0 {
-            frictions.push(item(Kind::Friction { at, bound }, 0.0));
         }
     }
     out.extend(frictions);
-    Inventory { items: out, places, clusters }
+    Inventory { items: out, places, clusters, tied }
 }

@@ -24,6 +24,7 @@ mod sliding;
 mod solve;
 mod state;
 mod step;
+mod tied;
 mod turn;
 
 pub(crate) use item::{Item, Kind};

@@ -144,20 +144,24 @@ pub(super) fn impulses_on_links(
         } else {
             continue;
         };
+        let mut add = |i: usize, impulse: &[f64; 6]| {
+            let turn = angular(impulse) + state.side.arm[i].cross(linear(impulse));
+            for m in 0..3 {
+                out[i][m] += turn[m];
+                out[i][3 + m] += impulse[3 + m];
+            }
+        };
         match item.kind {
             Kind::Pair { .. } => {
                 for x in 0..2 {
                     if let Some(i) = item.links[x] {
                         let mut impulse = [0.0; 6];
                         probe.add_impulse(x, &gam, 1.0, &mut impulse);
-                        let turn = angular(&impulse) + state.side.arm[i].cross(linear(&impulse));
-                        for m in 0..3 {
-                            out[i][m] += turn[m];
-                            out[i][3 + m] += impulse[3 + m];
-                        }
+                        add(i, &impulse);
                     }
                 }
             }
+            Kind::Tied { row, .. } => mem.tied[row].on_links(gam[0], add),
             Kind::Limit { at, .. } | Kind::Friction { at, .. } => {
                 let sign = if let Kind::Limit { sign, .. } = item.kind { sign } else { 1.0 };
                 let link = &ws.layout.links[at.link];

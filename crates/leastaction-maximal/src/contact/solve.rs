@@ -1,12 +1,11 @@
 //! Newton's method on the equations with the law, and the smoothing path behind it. (9.13), (9.14)
 
-use super::item::Kind;
 use super::memory::ContactMemory;
 
 /// A set of equations with contacts: the interval or the node.
 pub(crate) trait Problem {
     fn memory(&mut self) -> &mut ContactMemory;
-    /// What rounding leaves of the merit.
+    /// What rounding leaves of the merit at the evaluated iterate.
     fn rounding(&self) -> f64;
     /// Merit at the iterate; infinite if it cannot be evaluated.
     fn evaluate(&mut self) -> f64;
@@ -82,10 +81,10 @@ fn by_impulses(problem: &mut impl Problem) -> Solved {
     problem.memory().smoothing = 0.0;
     problem.restart();
     zero_impulses(problem.memory(), 0.0);
-    let rounding = problem.rounding();
-    let (target, floor) = (TARGET + rounding, FLOOR + 10.0 * rounding);
     let mut out = Solved { path: true, ..Solved::default() };
     let mut merit = problem.evaluate();
+    let rounding = problem.rounding();
+    let (target, floor) = (TARGET + rounding, FLOOR + 10.0 * rounding);
     let mut stalled = 0;
     for outer in 0..OUTER {
         out.residual = merit;
@@ -147,9 +146,9 @@ fn set_up(problem: &mut impl Problem) {
 
 /// Newton's method with halving. (9.13)
 pub(crate) fn newton(problem: &mut impl Problem, most: u32) -> Solved {
+    let mut merit = problem.evaluate();
     let rounding = problem.rounding();
     let (target, floor, near) = (TARGET + rounding, FLOOR + 10.0 * rounding, NEAR + 10.0 * rounding);
-    let mut merit = problem.evaluate();
     let mut stalled = 0;
     for iteration in 0..=most {
         let done = |converged| Solved { converged, iterations: iteration, residual: merit, path: false };
@@ -258,8 +257,7 @@ fn path(
 pub(super) fn zero_impulses(mem: &mut ContactMemory, smoothing: f64) {
     for &k in &mem.live {
         let (item, probe) = (&mem.items[k], &mut mem.probes[k]);
-        let normal =
-            if let Kind::Friction { .. } = item.kind { 0.0 } else { item.rho * smoothing / item.arm };
+        let normal = if item.is_always() { 0.0 } else { item.rho * smoothing / item.arm };
         probe.gam = [normal, 0.0, 0.0];
     }
 }
