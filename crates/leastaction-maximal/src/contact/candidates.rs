@@ -104,7 +104,11 @@ impl Driver<'_> {
         mem.stamp += 1;
         for m in 0..mem.always.len() {
             let k = mem.always[m];
-            if mem.look(k, state, h, gravity, located).1 {
+            let (gap, near) = mem.look(k, state, h, gravity, located);
+            if gap * mem.items[k].arm > -closed {
+                state.contact.release(k);
+            }
+            if near {
                 mem.take_in(k, state, h, state.contact.start[k]);
             }
         }

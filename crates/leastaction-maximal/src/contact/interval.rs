@@ -209,11 +209,12 @@ impl Problem for Interval<'_> {
         let Self { ws, state, map, .. } = self;
         let fits = evaluate(*map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
         if !fits {
+            self.mem.unbalanced = f64::INFINITY;
             return f64::INFINITY;
         }
-        let squares = ws.trial.merit * ws.trial.merit;
+        self.mem.unbalanced = ws.trial.merit;
         self.measure();
-        let merit = (squares + law_squares(self.mem)).sqrt();
+        let merit = (self.mem.unbalanced.powi(2) + law_squares(self.mem)).sqrt();
         if merit.is_finite() { merit } else { f64::INFINITY }
     }
 

@@ -119,6 +119,8 @@ pub(crate) struct ContactMemory {
     /// The guess that a solve started from.
     pub(crate) guess: Iterate,
     pub(crate) smoothing: f64,
+    /// What is left of the equations but the laws at the evaluated iterate.
+    pub(crate) unbalanced: f64,
     /// The node problem: velocities and rates with their base, wrenches, multipliers, blocks of the links, momenta.
     pub(crate) node: NodeMemory,
     /// The start of a part, to go back to.
@@ -241,6 +243,7 @@ impl ContactMemory {
                 limit: vec![0.0; nv],
             },
             smoothing: 0.0,
+            unbalanced: 0.0,
             node: NodeMemory::new(n, nc, nv),
             backup: MaximalState::new(layout, (1, 0), nq, nv),
             start_impulse: vec![[0.0; 3]; count],
@@ -455,6 +458,14 @@ impl ContactMemory {
             }
         }
         true
+    }
+
+    /// Largest residual of a law, as a speed of the model.
+    pub(crate) fn worst_law(&self) -> f64 {
+        self.taking_part().fold(0.0, |m, (item, probe)| {
+            let scale = item.arm / (item.rho * self.options.speed);
+            probe.residual.iter().fold(m, |m, r| m.max(r.abs() * scale))
+        })
     }
 
     /// Contacts that were made soft are hard again.

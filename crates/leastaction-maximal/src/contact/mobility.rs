@@ -12,15 +12,25 @@ use super::super::ties::{Still, Tie};
 use super::super::workspace::MaximalWorkspace;
 use crate::mechanism::Mechanism;
 use crate::spatial::Vec3;
+use leastaction_core::linalg::singular_values;
 
 /// Mass and moment, of the mean mass and the model's length, below which a link is light.
 const LIGHT: f64 = 1e-2;
 const LIGHT_MOMENT: f64 = 1e-5;
 
+/// Between the largest and the smallest of the directions in which a link can move at all: one that it is free to slide along by itself
+/// is not the measure of the others.
+fn between(mobility: &[f64; 9]) -> f64 {
+    let (values, _) = singular_values(mobility, 3);
+    let largest = values.iter().fold(0.0f64, |m, x| m.max(*x));
+    let smallest = values.iter().filter(|x| **x > 1e-9 * largest).fold(largest, |m, x| m.min(*x));
+    (largest * smallest).sqrt()
+}
+
 /// What an impulse moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mobility {
-    /// Speed of the centre of mass by an impulse there, and rate of turn by an impulse of torque: means over the directions.
+    /// Speed of the centre of mass by an impulse there, and rate of turn by an impulse of torque.
     pub(super) shift: f64,
     pub(super) turn: f64,
     /// Rates of the joint's coordinates by impulses along them; where the link is not light none.
@@ -70,7 +80,7 @@ impl Mobilities {
         let MaximalWorkspace { layout, graph, ldu, system, .. } = &mut ws;
         ldu.factor(layout, graph, side, side);
         for i in light {
-            let (mut shift, mut turn, mut rates) = (0.0, 0.0, [0.0; 6]);
+            let (mut shift, mut turn, mut rates) = ([0.0; 9], [0.0; 9], [0.0; 6]);
             for k in 0..3 {
                 system.rest();
                 // A force at the centre of mass, about the joint point.
@@ -80,12 +90,14 @@ impl Mobilities {
                 system.body[i] = six(torque, push);
                 ldu.solve(layout, graph, side, side, system);
                 let w = &system.body[i];
-                shift += (linear(w) - angular(w).cross(side.arm[i]))[k] / 3.0;
+                let moved = linear(w) - angular(w).cross(side.arm[i]);
+                shift[3 * k..3 * k + 3].copy_from_slice(&moved.0);
                 system.rest();
                 system.body[i][k] = 1.0;
                 ldu.solve(layout, graph, side, side, system);
-                turn += system.body[i][k] / 3.0;
+                turn[3 * k..3 * k + 3].copy_from_slice(&angular(&system.body[i]).0);
             }
+            let (shift, turn) = (between(&shift), between(&turn));
             for (c, rate) in rates.iter_mut().enumerate().take(layout.links[i].joint.kind.nv()) {
                 system.rest();
                 system.force[layout.links[i].v + c] = 1.0;

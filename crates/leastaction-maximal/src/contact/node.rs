@@ -229,7 +229,9 @@ impl Problem for Node<'_> {
                 rows += r[k] * r[k] / (length * length) + r[3 + k] * r[3 + k];
             }
         }
-        let merit = (rows / (node.scale * node.scale) + squares).sqrt();
+        let rows = rows / (node.scale * node.scale);
+        self.mem.unbalanced = rows.sqrt();
+        let merit = (rows + squares).sqrt();
         if merit.is_finite() { merit } else { f64::INFINITY }
     }
 

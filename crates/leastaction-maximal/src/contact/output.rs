@@ -14,6 +14,7 @@ use crate::mechanism::Mechanism;
 use crate::spatial::{Mat3, Vec3};
 
 use super::memory::ContactMemory;
+use super::state::ASIDE;
 
 impl ContactMemory {
     /// An impulse in the frame of a contact as a world vector on the first body of its pair; limits as they are.
@@ -62,7 +63,7 @@ impl MaximalWorkspace {
     pub fn set_aside(&self, state: &MaximalState, mechanism: &Mechanism) -> Vec<usize> {
         let Some(mem) = &self.contact else { return Vec::new() };
         let aside =
-            |place: &std::ops::Range<usize>| !place.is_empty() && state.contact.muted[place.start] != 0.0;
+            |place: &std::ops::Range<usize>| !place.is_empty() && state.contact.muted[place.start] == ASIDE;
         let contacts = mem.places.iter().zip(mechanism.contacts());
         contacts.filter(|(place, _)| aside(place)).map(|(_, contact)| contact.pair).collect()
     }

@@ -10,6 +10,7 @@ use super::node::Node;
 use super::output::impulses_on_links;
 use super::rows::{node_rows, touch};
 use super::solve::{Solved, newton, solve};
+use super::state::ASIDE;
 use super::step::Driver;
 use super::tied::touch_at;
 use crate::contact_law::{Against, Impacts, Law, Tip, Touch, frame_of};
@@ -394,7 +395,7 @@ impl Driver<'_> {
                 }
             };
             if gap < deep {
-                state.contact.muted[k] = 1.0;
+                state.contact.muted[k] = ASIDE;
                 mem.counts.left_out += 1;
             }
         }
