@@ -653,15 +653,22 @@ impl Integrator for Maximal {
             Err(StepError::Unsupported { integrator: "maximal", what, remedy: remedy.to_owned() })
         };
         let touches = self.limits_as_rows || !mechanism.contacts().is_empty();
-        if let Some(follower) = mechanism.followers().first().filter(|_| touches || composed) {
-            let what = format!("joint `{}`, which follows others", mechanism.joint(follower.joint).name);
-            return refuse(
-                what,
-                "leave out contact with `--contact off`, or the coupling with `--ignore mimic,couplings`",
-            );
+        let follower =
+            mechanism.followers().iter().find(|f| composed || (touches && f.law.motion().is_some()));
+        if let Some(follower) = follower {
+            let name = &mechanism.joint(follower.joint).name;
+            let (what, remedy) = if composed {
+                (format!("joint `{name}`, which follows others"), "use steps of order 4")
+            } else {
+                let what = format!("joint `{name}`, whose motion is given, beside contact");
+                (what, "leave out contact with `--contact off`")
+            };
+            return refuse(what, remedy);
         }
-        if let Some(tendon) = mechanism.tendons().first().filter(|_| touches || composed) {
-            let what = format!("tendon `{}`", tendon.name);
+        let elastic = |t: &&crate::mechanism::Tendon| t.stiffness != 0.0 || t.damping != 0.0;
+        let mut tendons = mechanism.tendons().iter();
+        if let Some(tendon) = tendons.find(|t| composed || (touches && elastic(t))) {
+            let what = format!("tendon `{}` with a spring or a damper beside contact", tendon.name);
             return refuse(what, "leave out contact with `--contact off`, or it with `--ignore couplings`");
         }
         let rubs = mechanism.joints().iter().find(|joint| joint.friction != [0.0; 6]);

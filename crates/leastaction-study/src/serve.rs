@@ -57,9 +57,9 @@ pub struct Served {
 fn serves(method: Method, kind: Ignore, mechanism: &Mechanism) -> bool {
     match kind {
         Ignore::Loops | Ignore::Rolling => method == Method::Maximal,
-        // In poses not beside rolling, and joints that follow others not beside contact.
+        // In poses not beside rolling.
         Ignore::Friction => method != Method::Maximal || mechanism.constraints().is_empty(),
-        Ignore::Mimic | Ignore::Couplings => method != Method::Maximal || mechanism.contacts().is_empty(),
+        Ignore::Mimic | Ignore::Couplings => true,
     }
 }
 
@@ -137,8 +137,8 @@ pub fn change(model: &Model, built: Mechanism, settings: &Settings) -> Result<Ch
 pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<Served, Failure> {
     let Changed { description, mut mechanism, ignored } = change(model, built, settings)?;
     let mut notes = Vec::new();
-    notes.extend(let_geoms_pass(model, settings, &mut mechanism));
     let method = choose(settings, &mut mechanism, &mut notes)?;
+    notes.extend(tell_contact(model, settings, &mechanism));
     refuse(&description, &mechanism, method, &model.reading.sources)?;
     let mut order = settings.order.or((method == Method::Minimal).then_some(4));
     if !mechanism.contacts().is_empty() && order.is_some_and(|order| order > 2) {
@@ -185,20 +185,24 @@ pub fn prepare(model: &Model, built: Mechanism, settings: &Settings) -> Result<S
     Ok(Served { mechanism, method, options, ignored, notes })
 }
 
-/// Geoms of MJCF touch only if that is asked for: many of these models start inside each other, and their contacts are not
-/// solved. What was left out is said.
-fn let_geoms_pass(model: &Model, settings: &Settings, mechanism: &mut Mechanism) -> Option<String> {
-    let asked = settings.contact.is_some() || settings.ground == Some(true);
+/// That geoms of MJCF touch, where nobody asked for it: it decides about the integrator.
+fn tell_contact(model: &Model, settings: &Settings, mechanism: &Mechanism) -> Option<String> {
     let mut surfaces = model.description.surfaces.iter();
     let at = surfaces.find_map(|surface| model.reading.sources.locate(surface.origin))?;
     let is_mjcf = at.file.extension().is_some_and(|e| e.eq_ignore_ascii_case("xml") || e == "mjcf");
+    let asked = settings.contact.is_some() || settings.ground == Some(true);
     if asked || !is_mjcf || mechanism.contacts().is_empty() {
         return None;
     }
-    let pairs = mechanism.contact_pairs().len();
-    mechanism.set_contacts(Vec::new());
-    let pairs = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
-    Some(format!("{pairs} of geoms could touch and pass through each other; `--contact on` lets them touch"))
+    let pairs = count_pairs(mechanism);
+    Some(format!("{pairs} of geoms may touch: steps in poses of order 2; `--contact off` lets them pass"))
+}
+
+fn count_pairs(mechanism: &Mechanism) -> String {
+    match mechanism.contact_pairs().len() {
+        1 => "1 pair".to_owned(),
+        pairs => format!("{pairs} pairs"),
+    }
 }
 
 /// The integrator: what the user names, or for surfaces that touch the one that knows contact.
@@ -216,8 +220,7 @@ fn choose(
     }
     if let Some(method) = settings.integrator {
         if touches && method != Method::Maximal {
-            let pairs = mechanism.contact_pairs().len();
-            let pairs = if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
+            let pairs = count_pairs(mechanism);
             return Err(Failure::new(format!(
                 "the {} integrator has no contact, and {pairs} of the model's surfaces can touch",
                 method.name()

@@ -144,7 +144,7 @@ pub enum StepError {
     #[error(
         "contact not solved at t = {time} s with step {step} s: residual {residual:.3e} after {iterations} iterations with \
          {contacts} contacts; look for a body pressed between surfaces that cannot give way, or limits that exclude each other, \
-         or take a smaller step"
+         or take a smaller step; `--contact off` runs without contact"
     )]
     ContactNotSolved {
         /// Time at the start of the step.

@@ -6,6 +6,7 @@ use super::validate::Checker;
 use super::{Body, BodyId, Joint, JointType, ModelDescription, Placement, WORLD};
 use crate::contact::{Against, Tip};
 use crate::spatial::{Mat3, Pose, Quat, Vec3};
+use std::collections::HashSet;
 
 /// Contacts and the names of the two surfaces of each pair.
 #[derive(Default)]
@@ -50,19 +51,16 @@ pub(super) fn build(
         .map(|(of, name)| Placed { of, body: body_of(&of.link), name, pose: pose_of(&of.placement) })
         .collect();
     let ties = Ties::new(bodies.len(), joints);
-    let listed = |list: &[[String; 2]], a: (&str, &str), b: (&str, &str)| {
-        let is = |name: &String, x: (&str, &str)| name == x.0 || name == x.1;
-        list.iter().any(|[p, q]| (is(p, a) && is(q, b)) || (is(p, b) && is(q, a)))
-    };
+    let (wanted_pairs, excluded) = (Pairs::new(&model.contact.pairs), Pairs::new(&model.contact.exclude));
     for surface in &surfaces {
         for (k, ground) in model.half_spaces.iter().enumerate() {
             let a = (surface.name.as_str(), surface.of.link.as_str());
             let name = ground_name(model, k);
             let b = (name.as_str(), WORLD);
-            let wanted = listed(&model.contact.pairs, a, (b.0, b.0));
+            let wanted = wanted_pairs.have(a, (b.0, b.0));
             let moves = ties.root(surface.body).is_some();
             let meets = surface.of.bits[0] & ground.bits[1] | ground.bits[0] & surface.of.bits[1] != 0;
-            if moves && (wanted || (meets && !listed(&model.contact.exclude, a, b))) {
+            if moves && (wanted || (meets && !excluded.have(a, b))) {
                 scene.against_ground(surface, ground, &name);
             }
         }
@@ -74,9 +72,9 @@ pub(super) fn build(
             if ties.root(a.body) == ties.root(b.body) {
                 continue;
             }
-            let wanted = listed(&model.contact.pairs, x, y);
+            let wanted = wanted_pairs.have(x, y);
             let meets = a.of.bits[0] & b.of.bits[1] | b.of.bits[0] & a.of.bits[1] != 0;
-            let free = !ties.joined(a.body, b.body) && !listed(&model.contact.exclude, x, y);
+            let free = !ties.joined(a.body, b.body) && !excluded.have(x, y);
             if (wanted || (meets && free)) && !scene.between(a, b) {
                 let kinds = (a.of.shape.name(), b.of.shape.name());
                 if !unserved.contains(&kinds) && !unserved.contains(&(kinds.1, kinds.0)) {
@@ -92,6 +90,19 @@ pub(super) fn build(
         }
     }
     scene
+}
+
+/// Pairs of surfaces by their names or those of their bodies, in any order.
+struct Pairs<'a>(HashSet<[&'a str; 2]>);
+
+impl<'a> Pairs<'a> {
+    fn new(list: &'a [[String; 2]]) -> Self {
+        Self(list.iter().flat_map(|[p, q]| [[p.as_str(), q.as_str()], [q.as_str(), p.as_str()]]).collect())
+    }
+
+    fn have(&self, a: (&str, &str), b: (&str, &str)) -> bool {
+        [a.0, a.1].into_iter().any(|a| [b.0, b.1].into_iter().any(|b| self.0.contains(&[a, b])))
+    }
 }
 
 /// Names of the surfaces: their own, or that of the body, numbered where there are several.

@@ -25,6 +25,9 @@ impl Driver<'_> {
             let Self { ws, mem, .. } = self;
             ws.iterate.copy_from(&mem.guess);
             solved = self.solve_with_left_out(h, located);
+            if solved.converged {
+                self.remember_wedged();
+            }
         }
         for _ in 0..4 {
             if !solved.converged || !self.free_stopping(prescribed) {
@@ -55,6 +58,9 @@ impl Driver<'_> {
                 probe.bound = 0.5 * h * bound;
             }
             probe.floor = mem.options.floor(probe.start.gap, h, item.arm);
+            if state.contact.is_wedged(k) {
+                probe.floor = probe.floor.min(probe.start.gap);
+            }
         }
         Interval { ws, mem, state, map: engine.map }.begin();
     }
@@ -71,6 +77,18 @@ impl Driver<'_> {
             }
         }
         any
+    }
+
+    /// What could not leave is not asked to in the steps that follow, until it is out.
+    fn remember_wedged(&mut self) {
+        let Self { mem, state, .. } = self;
+        for &k in &mem.live {
+            let (item, probe) = (&mem.items[k], &mem.probes[k]);
+            if probe.active && !item.is_bounded_pair() && probe.start.gap < -mem.options.closed_gap / item.arm
+            {
+                state.contact.wedge(k);
+            }
+        }
     }
 
     /// Solves, and again with contacts that were left out and end inside.

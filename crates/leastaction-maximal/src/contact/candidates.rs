@@ -7,6 +7,7 @@ use super::item::{Item, Kind};
 use super::memory::{ContactMemory, link_at};
 use super::rows::touch;
 use super::step::Driver;
+use super::tied::{TiedRow, touch_at};
 use crate::contact_law::{Against, Law, Sliding, Touch};
 use leastaction_core::scalar::elementary;
 
@@ -22,17 +23,22 @@ impl ContactMemory {
     fn look(&mut self, k: usize, state: &MaximalState, h: f64, gravity: f64, located: bool) -> (f64, bool) {
         self.remember_face(k, state);
         let item = &self.items[k];
-        let gap = touch(item, &state.side, &state.poses, &state.q).gap;
+        let gap = touch_at(item, &mut self.tied, &self.layout, state).gap;
         let closed = gap <= self.options.closed_gap / item.arm;
-        self.probes[k].was_open = !closed && !item.is_friction();
-        let near = || match item.kind {
-            Kind::Friction { .. } => true,
+        self.probes[k].was_open = !closed && !item.is_always();
+        let mut near = || match item.kind {
+            Kind::Friction { .. } | Kind::Tied { value: None, .. } => true,
+            Kind::Tied { row, .. } => {
+                self.tied[row].aim(&self.layout, state);
+                let rate = self.tied[row].rate(&state.contact.w).abs();
+                gap <= 2.0 * h * rate + h * h * gravity / item.arm
+            }
             Kind::Limit { at, .. } => {
                 gap <= 2.0 * h * state.contact.rate[at.v].abs() + h * h * gravity / item.arm
             }
             Kind::Pair { .. } => gap <= margin(item, state, h, gravity),
         };
-        (gap, closed || item.is_friction() || (!located && near()))
+        (gap, closed || item.is_always() || (!located && near()))
     }
 
     /// Takes an item in, at the start of an interval of length `h`: its rows, law and floor.
@@ -40,12 +46,15 @@ impl ContactMemory {
         let options = self.options;
         self.remember_face(k, state);
         let (item, probe) = (&self.items[k], &mut self.probes[k]);
-        let now = touch(item, &state.side, &state.poses, &state.q);
+        let now = touch_at(item, &mut self.tied, &self.layout, state);
+        if let Kind::Tied { row, .. } = item.kind {
+            self.tied[row].aim(&self.layout, state);
+        }
         probe.start_at(item, now, &state.side);
         probe.law = Law::new(item.mu, item.rho);
         probe.sign = None;
         probe.floor = options.floor(now.gap, h, item.arm);
-        probe.was_open = now.gap > options.closed_gap / item.arm && !item.is_friction();
+        probe.was_open = now.gap > options.closed_gap / item.arm && !item.is_always();
         match item.kind {
             Kind::Friction { bound, .. } => probe.bound = 0.5 * h * bound,
             Kind::Pair { .. }
@@ -60,7 +69,7 @@ impl ContactMemory {
                     probe.law.direction = Some([u[1] / size, u[2] / size]);
                 }
             }
-            Kind::Pair { .. } | Kind::Limit { .. } => {}
+            Kind::Pair { .. } | Kind::Limit { .. } | Kind::Tied { .. } => {}
         }
         (probe.active, probe.gam) = (true, guess);
         self.live.push(k);
@@ -95,7 +104,11 @@ impl Driver<'_> {
         mem.stamp += 1;
         for m in 0..mem.always.len() {
             let k = mem.always[m];
-            if mem.look(k, state, h, gravity, located).1 {
+            let (gap, near) = mem.look(k, state, h, gravity, located);
+            if gap * mem.items[k].arm > -closed {
+                state.contact.release(k);
+            }
+            if near {
                 mem.take_in(k, state, h, state.contact.start[k]);
             }
         }
@@ -157,7 +170,9 @@ impl Driver<'_> {
         let before = mem.live.len();
         for m in 0..mem.always.len() {
             let k = mem.always[m];
-            if !mem.probes[k].active && end_gap(&mem.items[k], ws, state) < -closed / mem.items[k].arm {
+            if !mem.probes[k].active
+                && end_gap(&mem.items[k], &mut mem.tied, ws, state) < -closed / mem.items[k].arm
+            {
                 mem.take_in(k, state, h, [0.0; 3]);
             }
         }
@@ -170,7 +185,7 @@ impl Driver<'_> {
                     }
                     let start = touch(&mem.items[k], &state.side, &state.poses, &state.q).gap;
                     let least = (start + h * mem.options.recovery_speed).min(0.0) - closed;
-                    if end_gap(&mem.items[k], ws, state) < least {
+                    if end_gap(&mem.items[k], &mut mem.tied, ws, state) < least {
                         mem.take_in(k, state, h, [0.0; 3]);
                     }
                 }
@@ -219,7 +234,7 @@ impl Driver<'_> {
         let mut lowest = f64::INFINITY;
         for &k in &mem.always {
             if mem.probes[k].was_open {
-                lowest = lowest.min(mem.items[k].arm * end_gap(&mem.items[k], ws, state));
+                lowest = lowest.min(mem.items[k].arm * end_gap(&mem.items[k], &mut mem.tied, ws, state));
             }
         }
         let near = 1e-3 * mem.options.length;
@@ -229,7 +244,7 @@ impl Driver<'_> {
                 Near::Item(k) => {
                     let start = touch(&mem.items[k], &state.side, &state.poses, &state.q).gap;
                     if state.contact.muted[k] == 0.0 && start > closed {
-                        lowest = lowest.min(end_gap(&mem.items[k], ws, state));
+                        lowest = lowest.min(end_gap(&mem.items[k], &mut mem.tied, ws, state));
                     }
                 }
                 Near::Cluster(c) => {
@@ -277,11 +292,19 @@ impl ContactMemory {
 }
 
 /// Gap of an item at the end of the interval that was evaluated last.
-fn end_gap(item: &Item, ws: &super::super::workspace::MaximalWorkspace, state: &MaximalState) -> f64 {
+fn end_gap(
+    item: &Item,
+    tied: &mut [TiedRow],
+    ws: &super::super::workspace::MaximalWorkspace,
+    state: &MaximalState,
+) -> f64 {
     match item.kind {
         Kind::Pair { .. } => touch(item, &ws.trial.side, &ws.trial.poses, &state.q).gap,
         Kind::Limit { at, sign, value } => sign * (state.q[at.q] + ws.trial.dy[at.v] - value),
-        Kind::Friction { .. } => f64::INFINITY,
+        Kind::Friction { .. } | Kind::Tied { value: None, .. } => f64::INFINITY,
+        Kind::Tied { row, value: Some(value) } => {
+            tied[row].gap_after(value, &ws.layout, state, &ws.trial.side, ws.step.h)
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use super::super::forces::about_point;
 use super::super::geometry::Side;
 use super::super::layout::Layout;
 use super::super::ldu::{Six, angular, dot, linear, six};
-use super::super::newton::widest;
 use super::super::residual::{assemble, evaluate};
 use super::super::rotation_map::RotationMap;
 use super::super::state::MaximalState;
@@ -43,6 +42,7 @@ impl Interval<'_> {
                 }
                 Kind::Limit { at, sign, .. } => ws.step.law[at.v].f0 += sign * probe.gam[0],
                 Kind::Friction { at, .. } => ws.step.law[at.v].f0 += probe.gam[0],
+                Kind::Tied { row, .. } => mem.tied[row].push(probe.gam[0], &mut ws.step.incoming_point),
             }
         }
     }
@@ -70,6 +70,10 @@ impl Interval<'_> {
                     probe.u = [(probe.end.gap - probe.floor) / ws.step.h, 0.0, 0.0];
                 }
                 Kind::Friction { at, .. } => probe.u = [ws.trial.dy[at.v] / ws.step.h, 0.0, 0.0],
+                Kind::Tied { row, value } => {
+                    let row = &mut mem.tied[row];
+                    probe.measure_tied(value, row, &ws.layout, state, &ws.trial.side, ws.step.h);
+                }
             }
             probe.judge(item, mem.smoothing);
         }
@@ -82,18 +86,25 @@ impl Interval<'_> {
             law.f0 = *known;
         }
         for (item, probe) in mem.taking_part() {
-            if let Kind::Pair { .. } = item.kind {
-                for x in 0..2 {
-                    if let Some(i) = item.links[x] {
-                        let mut impulse = [0.0; 6];
-                        probe.add_impulse(x, &probe.gam, 1.0, &mut impulse);
-                        let turn = angular(&impulse) + state.side.arm[i].cross(linear(&impulse));
-                        for k in 0..3 {
-                            ws.step.incoming[i][k] += turn[k];
-                            ws.step.incoming[i][3 + k] += impulse[3 + k];
+            let mut add = |i: usize, impulse: &Six| {
+                let turn = angular(impulse) + state.side.arm[i].cross(linear(impulse));
+                for k in 0..3 {
+                    ws.step.incoming[i][k] += turn[k];
+                    ws.step.incoming[i][3 + k] += impulse[3 + k];
+                }
+            };
+            match item.kind {
+                Kind::Pair { .. } => {
+                    for x in 0..2 {
+                        if let Some(i) = item.links[x] {
+                            let mut impulse = [0.0; 6];
+                            probe.add_impulse(x, &probe.gam, 1.0, &mut impulse);
+                            add(i, &impulse);
                         }
                     }
                 }
+                Kind::Tied { row, .. } => mem.tied[row].on_links(probe.gam[0], add),
+                Kind::Limit { .. } | Kind::Friction { .. } => {}
             }
         }
     }
@@ -106,20 +117,18 @@ impl Interval<'_> {
         if base == 0 && !layout.closures.is_empty() {
             ldu.clear();
         }
-        widest(|| {
-            assemble(
-                true,
-                *map,
-                &ws.layout,
-                &graph.ends,
-                state,
-                &ws.step,
-                &ws.iterate,
-                &mut ws.trial,
-                ldu,
-                system,
-            );
-        });
+        assemble(
+            true,
+            *map,
+            &ws.layout,
+            &graph.ends,
+            state,
+            &ws.step,
+            &ws.iterate,
+            &mut ws.trial,
+            ldu,
+            system,
+        );
         for c in base..layout.closures.len() {
             system.closure[c] = [0.0; 6];
             for r in 0..6 {
@@ -157,19 +166,19 @@ impl Interval<'_> {
         }
         ws.step.scales.length = mem.options.length;
         ws.step.scales.speed = mem.options.speed;
-        ws.step.scales.impulse = impulse_scale(&ws.step.incoming, mem, ws.layout.max_mass);
+        ws.step.scales.impulse = impulse_scale(&ws.step.incoming, mem);
     }
 }
 
 /// Largest momentum of a link, and a thousandth of what the heaviest has at the speed of the model.
-pub(crate) fn impulse_scale(momenta: &[Six], mem: &ContactMemory, max_mass: f64) -> f64 {
+pub(crate) fn impulse_scale(momenta: &[Six], mem: &ContactMemory) -> f64 {
     let mut largest = 0.0f64;
     for p in momenta {
         for k in 0..3 {
             largest = largest.max(p[k].abs() / mem.options.length).max(p[3 + k].abs());
         }
     }
-    largest + 1e-3 * max_mass * mem.options.speed
+    largest + 1e-3 * mem.options.mass * mem.options.speed
 }
 
 /// Sum of the squares of the law's residuals, as speeds of the model.
@@ -189,19 +198,23 @@ impl Problem for Interval<'_> {
 
     fn rounding(&self) -> f64 {
         let (step, options) = (&self.ws.step, &self.mem.options);
-        4.0 * f64::EPSILON * (step.scales.reach + options.length) / (step.h.abs() * options.speed)
+        let speeds = (step.scales.reach + options.length) / (step.h.abs() * options.speed);
+        // Coordinates round too, and rotors and stiff springs turn that into impulses.
+        let stiffest = self.ws.trial.alpha.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        4.0 * f64::EPSILON * (speeds + stiffest / (step.scales.impulse * options.length))
     }
 
     fn evaluate(&mut self) -> f64 {
         self.load();
         let Self { ws, state, map, .. } = self;
-        let fits = widest(|| evaluate(*map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial));
+        let fits = evaluate(*map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
         if !fits {
+            self.mem.unbalanced = f64::INFINITY;
             return f64::INFINITY;
         }
-        let squares = ws.trial.merit * ws.trial.merit;
+        self.mem.unbalanced = ws.trial.merit;
         self.measure();
-        let merit = (squares + law_squares(self.mem)).sqrt();
+        let merit = (self.mem.unbalanced.powi(2) + law_squares(self.mem)).sqrt();
         if merit.is_finite() { merit } else { f64::INFINITY }
     }
 
@@ -238,16 +251,17 @@ impl Problem for Interval<'_> {
                     ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
                     system.force[at.v] -= probe.offset[0];
                 }
+                // Beside the factored matrix.
+                Kind::Tied { .. } => {}
             }
         }
-        widest(|| {
-            ldu.factor(layout, graph, &state.side, &ws.trial.side);
-            ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
-        });
+        ldu.factor(layout, graph, &state.side, &ws.trial.side);
+        ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
         if layout.row_tolerance > super::super::ldu::RANK_TOLERANCE {
             ws.step.kept.copy_from_slice(&ldu.kept[..base]);
         }
-        propose(live, items, probes, system) && self.change_velocities()
+        let Self { ws, mem, state, .. } = self;
+        mem.tie(&state.side, &ws.trial.side, false) && mem.propose() && self.change_velocities()
     }
 
     fn bare(&mut self) {
@@ -383,42 +397,4 @@ pub(crate) fn add_pair(
             }
         }
     }
-}
-
-/// Proposed changes of the impulses after a solve; false if one is not finite.
-pub(crate) fn propose(
-    live: &[usize],
-    items: &[super::item::Item],
-    probes: &mut [super::memory::Probe],
-    system: &super::super::ldu::System,
-) -> bool {
-    for &k in live {
-        let (item, probe) = (&items[k], &mut probes[k]);
-        if !probe.active {
-            continue;
-        }
-        probe.change = [0.0; 3];
-        match (item.kind, probe.place) {
-            (Kind::Pair { .. }, Some((c, first))) => {
-                probe.change = std::array::from_fn(|k| system.closure[c][first + k]);
-            }
-            (Kind::Pair { .. }, None) => {
-                let du = probe.rates_by(item, &probe.rate_rows, &system.body);
-                for k in 0..3 {
-                    let s = &probe.stiffness[k];
-                    probe.change[k] = -probe.offset[k] - (s[0] * du[0] + s[1] * du[1] + s[2] * du[2]);
-                }
-            }
-            (Kind::Limit { at, sign, .. }, _) => {
-                probe.change[0] = -probe.offset[0] - probe.stiffness[0][0] * sign * system.rate[at.v];
-            }
-            (Kind::Friction { at, .. }, _) => {
-                probe.change[0] = -probe.offset[0] - probe.stiffness[0][0] * system.rate[at.v];
-            }
-        }
-        if probe.change.iter().any(|x| !x.is_finite()) {
-            return false;
-        }
-    }
-    true
 }

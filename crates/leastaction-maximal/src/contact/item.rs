@@ -3,6 +3,8 @@
 use super::super::coordinate::is_angle;
 use super::super::layout::{Attachment, Layout};
 use super::cluster::Cluster;
+use super::mobility::{Mobilities, Mobility};
+use super::tied::TiedRow;
 use crate::contact_law::{Against, Solid, Tip};
 use crate::mechanism::{BodyId, Contact, Mechanism};
 use crate::spatial::{Pose, Vec3};
@@ -28,6 +30,8 @@ pub(crate) enum Kind {
     Limit { at: Coordinate, sign: f64, value: f64 },
     /// Dry friction of a coordinate with the given bound: one row, always there.
     Friction { at: Coordinate, bound: f64 },
+    /// A row over several joints: a limit with its value, or what always holds.
+    Tied { row: usize, value: Option<f64> },
 }
 
 /// One contact, limit or dry friction.
@@ -64,12 +68,26 @@ impl Item {
         matches!(self.kind, Kind::Friction { .. })
     }
 
+    pub(crate) fn is_tied(&self) -> bool {
+        matches!(self.kind, Kind::Tied { .. })
+    }
+
+    /// True if it holds both ways, always.
+    pub(crate) fn is_bilateral(&self) -> bool {
+        matches!(self.kind, Kind::Tied { value: None, .. })
+    }
+
+    /// True if it takes part wherever it is.
+    pub(crate) fn is_always(&self) -> bool {
+        self.is_friction() || self.is_bilateral()
+    }
+
     /// True if both shapes are bounded, so that balls around them tell whether they are near; not the ground, not a face.
     pub(crate) fn is_bounded_pair(&self) -> bool {
         matches!(&self.kind, Kind::Pair { against, .. } if against.ball().is_some())
     }
 
-    fn of_contact(layout: &Layout, contact: &Contact) -> Option<Self> {
+    fn of_contact(layout: &Layout, mobility: &[Mobility], contact: &Contact) -> Option<Self> {
         let world = Attachment { link: None, pose: Pose::identity() };
         let at = |body: Option<BodyId>| body.map_or(world, |body| layout.bodies[body.index()]);
         let (a, b) = (at(contact.body), at(contact.other));
@@ -83,22 +101,28 @@ impl Item {
         // The contact mass takes no lever on link B but for a sphere.
         let lever_b = if let Against::Sphere { .. } = against { reach[1] } else { 0.0 };
         let kind = Kind::Pair { tip, center, against };
-        let rho = contact_mass(layout, links, [Some(reach[0]), Some(lever_b)], true);
+        let rho = contact_mass(layout, mobility, links, [Some(reach[0]), Some(lever_b)], true);
         let (mu, restitution) = (contact.friction, contact.restitution);
         Some(Self { kind, links, mu, restitution, rho, reach, arm: 1.0, flipped: false })
     }
 }
 
 /// Impulse per velocity: `1/ρ = Σ 1/m + (tr J⁻¹/3) l²/2` over the links, with or without the part of the displacement.
-fn contact_mass(layout: &Layout, links: [Option<usize>; 2], levers: [Option<f64>; 2], slides: bool) -> f64 {
+fn contact_mass(
+    layout: &Layout,
+    mobility: &[Mobility],
+    links: [Option<usize>; 2],
+    levers: [Option<f64>; 2],
+    slides: bool,
+) -> f64 {
     let mut inverse = 0.0;
     for (link, lever) in links.into_iter().zip(levers) {
-        let Some(link) = link.map(|i| &layout.links[i]) else { continue };
+        let Some(mobility) = link.map(|i| &mobility[i]) else { continue };
         if slides {
-            inverse += link.inverse_mass;
+            inverse += mobility.shift;
         }
         if let Some(l) = lever {
-            inverse += link.inverse_inertia.trace() / 3.0 * (0.5 * l * l);
+            inverse += mobility.turn * (0.5 * l * l);
         }
     }
     // Links without inertia of their own: any size will do.
@@ -114,14 +138,17 @@ pub(crate) struct Inventory {
     pub(crate) places: Vec<std::ops::Range<usize>>,
     /// Pairs of shapes with edges.
     pub(crate) clusters: Vec<Cluster>,
+    /// Rows over several joints.
+    pub(crate) tied: Vec<TiedRow>,
 }
 
 /// All items of a mechanism.
 pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
     let (mut out, mut places, mut clusters) = (Vec::new(), Vec::new(), Vec::new());
+    let Mobilities { links: mobility, ties } = Mobilities::new(mechanism, layout);
     for contact in mechanism.contacts() {
         let first = out.len();
-        if let Some(item) = Item::of_contact(layout, contact) {
+        if let Some(item) = Item::of_contact(layout, &mobility, contact) {
             let Kind::Pair { tip, center, against } = item.kind else { continue };
             match (Solid::of_tip(&tip, center), Solid::of_target(&against)) {
                 (Some(a), Some(b)) => {
@@ -139,36 +166,67 @@ pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
         let part = v - layout.links[link].v;
         Some((link, Coordinate { link, v, q: layout.links[link].q + part, part }))
     };
-    let mut frictions = Vec::new();
-    for row in mechanism.rows() {
-        let Some((link, at)) = row.coordinate().and_then(|at| coordinate(at.v)) else { continue };
-        let joint = &layout.links[link].joint;
-        let turns = is_angle(joint.kind, at.part);
+    let coordinate_item = |link: usize, at: Coordinate, kind, restitution| {
+        let turns = is_angle(layout.links[link].joint.kind, at.part);
         let links = [Some(link), layout.links[link].parent];
         // √2 cancels the half of the lever's square: rotary rows have tr J⁻¹/3.
         let lever = turns.then_some(std::f64::consts::SQRT_2);
-        let rho = contact_mass(layout, links, [lever; 2], !turns);
+        let rho = match mobility[link].rates {
+            Some(rates) if rates[at.part] > 0.0 => 1.0 / rates[at.part],
+            _ => contact_mass(layout, &mobility, links, [lever; 2], !turns),
+        };
         let arm = if turns { layout.length } else { 1.0 };
-        let item = |kind, restitution| Item {
+        Item { kind, links, mu: 0.0, restitution, rho, reach: [0.0; 2], arm, flipped: false }
+    };
+    let mut frictions = Vec::new();
+    for row in mechanism.rows() {
+        let Some((link, at)) = row.coordinate().and_then(|at| coordinate(at.v)) else { continue };
+        for (sign, value) in [(1.0, row.lower), (-1.0, row.upper)] {
+            if value.is_finite() {
+                out.push(coordinate_item(link, at, Kind::Limit { at, sign, value }, row.restitution));
+            }
+        }
+        let bound = mechanism.joints()[layout.links[link].joint.joint].friction[at.part];
+        if bound > 0.0 {
+            frictions.push(coordinate_item(link, at, Kind::Friction { at, bound }, 0.0));
+        }
+    }
+    // What follows another joint has no row of its own, but its friction.
+    for follower in mechanism.followers() {
+        let Some((link, at)) = coordinate(follower.at.v) else { continue };
+        let joint = &layout.links[link].joint;
+        let bound = mechanism.joints()[joint.joint].friction[at.part];
+        if bound > 0.0 {
+            frictions.push(coordinate_item(link, at, Kind::Friction { at, bound }, 0.0));
+        }
+    }
+    let mut tied = Vec::new();
+    for (k, tie) in layout.ties.iter().enumerate() {
+        let row = tie.row.map(|row| &mechanism.rows()[row]);
+        let of = |kind| Item {
             kind,
-            links,
+            links: [None; 2],
             mu: 0.0,
-            restitution,
-            rho,
+            restitution: row.map_or(0.0, |row| row.restitution),
+            rho: ties[k],
             reach: [0.0; 2],
-            arm,
+            arm: if tie.is_angle(layout) { layout.length } else { 1.0 },
             flipped: false,
+        };
+        let mut add = |sign, value| {
+            out.push(of(Kind::Tied { row: tied.len(), value }));
+            tied.push(TiedRow::new(layout, k, sign));
+        };
+        let Some(row) = row else {
+            add(1.0, None);
+            continue;
         };
         for (sign, value) in [(1.0, row.lower), (-1.0, row.upper)] {
             if value.is_finite() {
-                out.push(item(Kind::Limit { at, sign, value }, row.restitution));
+                add(sign, Some(value));
             }
-        }
-        let bound = mechanism.joints()[joint.joint].friction[at.part];
-        if bound > 0.0 {
-            frictions.push(item(Kind::Friction { at, bound }, 0.0));
         }
     }
     out.extend(frictions);
-    Inventory { items: out, places, clusters }
+    Inventory { items: out, places, clusters, tied }
 }

@@ -11,6 +11,7 @@ use super::cluster::Cluster;
 use super::item::{Inventory, Item, Kind, items};
 use super::options::Options;
 use super::reduced::{Member, Reduced};
+use super::tied::{TiedRow, TiedSystem};
 use crate::contact_law::{ContactSettings, Law, Touch};
 use crate::integrator::ContactCounts;
 use crate::mechanism::Mechanism;
@@ -89,6 +90,9 @@ pub(crate) struct ContactMemory {
     pub(crate) always: Vec<usize>,
     /// Items near enough to take part, in their order; no other is active.
     pub(crate) live: Vec<usize>,
+    /// Rows over several joints, and what solves for them.
+    pub(crate) tied: Vec<TiedRow>,
+    pub(crate) tied_system: TiedSystem,
     /// Pairs of shapes with edges, and which pairs are near.
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) broad: Broad,
@@ -115,6 +119,8 @@ pub(crate) struct ContactMemory {
     /// The guess that a solve started from.
     pub(crate) guess: Iterate,
     pub(crate) smoothing: f64,
+    /// What is left of the equations but the laws at the evaluated iterate.
+    pub(crate) unbalanced: f64,
     /// The node problem: velocities and rates with their base, wrenches, multipliers, blocks of the links, momenta.
     pub(crate) node: NodeMemory,
     /// The start of a part, to go back to.
@@ -188,7 +194,7 @@ impl ContactMemory {
         nq: usize,
         nv: usize,
     ) -> Self {
-        let Inventory { items, places, clusters } = items(mechanism, layout);
+        let Inventory { items, places, clusters, tied } = items(mechanism, layout);
         // Coordinates with a limit or friction have a force row.
         for item in &items {
             if let Kind::Limit { at, .. } | Kind::Friction { at, .. } = item.kind {
@@ -214,6 +220,8 @@ impl ContactMemory {
             probes: vec![Probe::default(); count],
             always,
             live: Vec::with_capacity(count),
+            tied,
+            tied_system: TiedSystem::default(),
             clusters,
             broad,
             stamp: 0,
@@ -235,6 +243,7 @@ impl ContactMemory {
                 limit: vec![0.0; nv],
             },
             smoothing: 0.0,
+            unbalanced: 0.0,
             node: NodeMemory::new(n, nc, nv),
             backup: MaximalState::new(layout, (1, 0), nq, nv),
             start_impulse: vec![[0.0; 3]; count],
@@ -334,7 +343,11 @@ impl ContactMemory {
         for &k in live.iter().filter(|k| probes[**k].active) {
             let (item, probe) = (&items[k], &probes[k]);
             let rows = item.rows();
-            let bound = item.is_friction().then_some((probe.bound, probe.sign));
+            let bound = if item.is_bilateral() {
+                Some((f64::INFINITY, None))
+            } else {
+                item.is_friction().then_some((probe.bound, probe.sign))
+            };
             let scale = item.arm / (item.rho * options.speed);
             let law = Law { rho: item.rho, smoothing: 0.0, ..probe.law };
             reduced.members.push(Member { item: k, first: n, rows, law, bound, scale });
@@ -351,23 +364,19 @@ impl ContactMemory {
 
     /// Right-hand side of one impulse of an item.
     pub(crate) fn push_alone(&mut self, k: usize, row: usize) {
-        let Self { items, probes, system, .. } = self;
-        system.body.fill([0.0; 6]);
-        system.particular.fill([0.0; 6]);
-        system.closure.fill([0.0; 6]);
-        system.force.fill(0.0);
-        system.limit.fill(0.0);
+        let Self { items, probes, tied, system, .. } = self;
+        system.rest();
         let mut unit = [0.0; 3];
         unit[row] = 1.0;
-        push(&items[k], &probes[k], &unit, system);
+        push(&items[k], &probes[k], tied, &unit, system);
     }
 
     /// The whole right-hand side with the proposed changes of the impulses.
     pub(crate) fn push_changes(&mut self) {
-        let Self { items, probes, live, system, bare, .. } = self;
+        let Self { items, probes, tied, live, system, bare, .. } = self;
         system.clone_from(bare);
         for &k in live.iter().filter(|k| probes[**k].active) {
-            push(&items[k], &probes[k], &probes[k].change, system);
+            push(&items[k], &probes[k], tied, &probes[k].change, system);
         }
     }
 
@@ -380,10 +389,10 @@ impl ContactMemory {
 
     /// Takes what the last solution moves the contacts by as a column of the problem in the impulses.
     pub(crate) fn read_column(&mut self, column: usize) {
-        let Self { items, probes, system, reduced, .. } = self;
+        let Self { items, probes, tied, system, reduced, .. } = self;
         let n = reduced.n;
         for member in &reduced.members {
-            let u = velocity_of(&items[member.item], &probes[member.item], system);
+            let u = velocity_of(&items[member.item], &probes[member.item], tied, system);
             for r in 0..member.rows {
                 reduced.w[(member.first + r) * n + column] = u[r];
             }
@@ -392,9 +401,9 @@ impl ContactMemory {
 
     /// What the residual alone moves the contacts by, added to their velocities.
     pub(crate) fn read_residual(&mut self) {
-        let Self { items, probes, system, reduced, .. } = self;
+        let Self { items, probes, tied, system, reduced, .. } = self;
         for member in &reduced.members {
-            let u = velocity_of(&items[member.item], &probes[member.item], system);
+            let u = velocity_of(&items[member.item], &probes[member.item], tied, system);
             for r in 0..member.rows {
                 reduced.u0[member.first + r] += u[r];
             }
@@ -414,6 +423,51 @@ impl ContactMemory {
         }
     }
 
+    /// Proposed changes of the impulses after a solve; false if one is not finite.
+    pub(crate) fn propose(&mut self) -> bool {
+        let Self { items, probes, live, system, .. } = self;
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &mut probes[k]);
+            if !probe.active {
+                continue;
+            }
+            match (&item.kind, probe.place) {
+                (Kind::Pair { .. }, Some((c, first))) => {
+                    probe.change = std::array::from_fn(|k| system.closure[c][first + k]);
+                }
+                (Kind::Pair { .. }, None) => {
+                    let du = probe.rates_by(item, &probe.rate_rows, &system.body);
+                    for k in 0..3 {
+                        let s = &probe.stiffness[k];
+                        probe.change[k] = -probe.offset[k] - (s[0] * du[0] + s[1] * du[1] + s[2] * du[2]);
+                    }
+                }
+                (Kind::Limit { at, sign, .. }, _) => {
+                    let rate = sign * system.rate[at.v];
+                    probe.change = [-probe.offset[0] - probe.stiffness[0][0] * rate, 0.0, 0.0];
+                }
+                (Kind::Friction { at, .. }, _) => {
+                    let rate = system.rate[at.v];
+                    probe.change = [-probe.offset[0] - probe.stiffness[0][0] * rate, 0.0, 0.0];
+                }
+                // Solved for beside the factored matrix.
+                (Kind::Tied { .. }, _) => {}
+            }
+            if probe.change.iter().any(|x| !x.is_finite()) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Largest residual of a law, as a speed of the model.
+    pub(crate) fn worst_law(&self) -> f64 {
+        self.taking_part().fold(0.0, |m, (item, probe)| {
+            let scale = item.arm / (item.rho * self.options.speed);
+            probe.residual.iter().fold(m, |m, r| m.max(r.abs() * scale))
+        })
+    }
+
     /// Contacts that were made soft are hard again.
     pub(crate) fn harden(&mut self) {
         for &k in &self.live {
@@ -428,7 +482,7 @@ impl ContactMemory {
 }
 
 /// Adds an item's impulse to a right-hand side.
-fn push(item: &Item, probe: &Probe, impulse: &[f64; 3], system: &mut System) {
+fn push(item: &Item, probe: &Probe, tied: &[TiedRow], impulse: &[f64; 3], system: &mut System) {
     match item.kind {
         Kind::Pair { .. } => {
             for x in 0..2 {
@@ -439,15 +493,17 @@ fn push(item: &Item, probe: &Probe, impulse: &[f64; 3], system: &mut System) {
         }
         Kind::Limit { at, sign, .. } => system.force[at.v] += sign * impulse[0],
         Kind::Friction { at, .. } => system.force[at.v] += impulse[0],
+        Kind::Tied { row, .. } => tied[row].push(impulse[0], &mut system.body),
     }
 }
 
 /// Velocities of an item in a solution.
-fn velocity_of(item: &Item, probe: &Probe, system: &System) -> [f64; 3] {
+fn velocity_of(item: &Item, probe: &Probe, tied: &[TiedRow], system: &System) -> [f64; 3] {
     match item.kind {
         Kind::Pair { .. } => probe.rates_by(item, &probe.rate_rows, &system.body),
         Kind::Limit { at, sign, .. } => [sign * system.rate[at.v], 0.0, 0.0],
         Kind::Friction { at, .. } => [system.rate[at.v], 0.0, 0.0],
+        Kind::Tied { row, .. } => [tied[row].rate(&system.body), 0.0, 0.0],
     }
 }
 

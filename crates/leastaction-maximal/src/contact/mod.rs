@@ -12,6 +12,7 @@ mod cluster;
 mod interval;
 mod item;
 mod memory;
+mod mobility;
 mod node;
 mod options;
 mod output;
@@ -23,6 +24,7 @@ mod sliding;
 mod solve;
 mod state;
 mod step;
+mod tied;
 mod turn;
 
 pub(crate) use item::{Item, Kind};

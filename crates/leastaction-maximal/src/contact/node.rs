@@ -9,11 +9,10 @@ use super::super::forces::about_point;
 use super::super::layout::{ClosureKind, Layout};
 use super::super::ldu::{Six, add_wrench, angular, dot, linear, six};
 use super::super::momentum_of;
-use super::super::newton::widest;
 use super::super::read_out::assemble_node_at;
 use super::super::state::MaximalState;
 use super::super::workspace::MaximalWorkspace;
-use super::interval::{add_pair, drop_free_parts, largest_speed, law_squares, propose};
+use super::interval::{add_pair, drop_free_parts, largest_speed, law_squares};
 use super::item::Kind;
 use super::memory::ContactMemory;
 use super::solve::Problem;
@@ -39,7 +38,7 @@ fn momentum_at_point(layout: &Layout, state: &MaximalState, i: usize, w: &Six) -
 impl Node<'_> {
     /// Velocities of the contacts.
     fn measure(&mut self) {
-        let ContactMemory { items, probes, live, node, smoothing, .. } = &mut *self.mem;
+        let ContactMemory { items, probes, tied, live, node, smoothing, .. } = &mut *self.mem;
         for &k in live.iter() {
             let (item, probe) = (&items[k], &mut probes[k]);
             if !probe.active {
@@ -49,6 +48,7 @@ impl Node<'_> {
                 Kind::Pair { .. } => probe.rates(item, &node.w),
                 Kind::Limit { at, sign, .. } => [sign * node.rate[at.v], 0.0, 0.0],
                 Kind::Friction { at, .. } => [node.rate[at.v], 0.0, 0.0],
+                Kind::Tied { row, .. } => [tied[row].rate(&node.w), 0.0, 0.0],
             };
             probe.judge(item, *smoothing);
         }
@@ -211,6 +211,7 @@ impl Problem for Node<'_> {
                 }
                 Kind::Limit { at, sign, .. } => node.force[at.v] += sign * probe.gam[0],
                 Kind::Friction { at, .. } => node.force[at.v] += probe.gam[0],
+                Kind::Tied { row, .. } => self.mem.tied[row].push(-probe.gam[0], &mut node.residual),
             }
         }
         let length = self.mem.options.length;
@@ -228,14 +229,17 @@ impl Problem for Node<'_> {
                 rows += r[k] * r[k] / (length * length) + r[3 + k] * r[3 + k];
             }
         }
-        let merit = (rows / (node.scale * node.scale) + squares).sqrt();
+        let rows = rows / (node.scale * node.scale);
+        self.mem.unbalanced = rows.sqrt();
+        let merit = (rows + squares).sqrt();
         if merit.is_finite() { merit } else { f64::INFINITY }
     }
 
     fn direction(&mut self) -> bool {
         self.assemble_bare();
         let Self { mem, state, whole, free, .. } = self;
-        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, .. } = &mut **mem;
+        let ContactMemory { items, probes, tied, live, layout, graph, ldu, system, smoothing, .. } =
+            &mut **mem;
         for &k in live.iter() {
             let (item, probe) = (&items[k], &mut probes[k]);
             if !probe.active || *free {
@@ -263,20 +267,19 @@ impl Problem for Node<'_> {
                     ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
                     system.force[at.v] += sign * (probe.gam[0] - probe.offset[0]);
                 }
+                Kind::Tied { row, .. } => tied[row].push(probe.gam[0], &mut system.body),
             }
         }
-        widest(|| {
-            ldu.factor(layout, graph, &state.side, &state.side);
-            ldu.solve(layout, graph, &state.side, &state.side, system);
-        });
-        let finite = system.body.iter().flatten().all(|x| x.is_finite());
-        finite && (*free || propose(live, items, probes, system))
+        ldu.factor(layout, graph, &state.side, &state.side);
+        ldu.solve(layout, graph, &state.side, &state.side, system);
+        let tied = *free || mem.tie(&state.side, &state.side, *whole);
+        tied && mem.system.body.iter().flatten().all(|x| x.is_finite()) && (*free || mem.propose())
     }
 
     fn bare(&mut self) {
         self.assemble_bare();
         let Self { mem, state, .. } = self;
-        let ContactMemory { items, probes, live, layout, graph, ldu, system, bare, .. } = &mut **mem;
+        let ContactMemory { items, probes, tied, live, layout, graph, ldu, system, bare, .. } = &mut **mem;
         for &k in live.iter() {
             let (item, probe) = (&items[k], &mut probes[k]);
             if !probe.active {
@@ -293,6 +296,7 @@ impl Problem for Node<'_> {
                 }
                 Kind::Limit { at, sign, .. } => system.force[at.v] += sign * probe.gam[0],
                 Kind::Friction { at, .. } => system.force[at.v] += probe.gam[0],
+                Kind::Tied { row, .. } => tied[row].push(probe.gam[0], &mut system.body),
             }
         }
         bare.clone_from(system);

@@ -1,6 +1,7 @@
 //! Lengths and speeds of the contact solver, from the settings and the size of the model.
 
-use super::super::layout::Layout;
+use super::super::coordinate::is_angle;
+use super::super::layout::{Layout, Link};
 use super::item::Item;
 use crate::contact_law::{ContactSettings, Impacts, Sliding, Turns};
 
@@ -33,6 +34,8 @@ pub(crate) struct Options {
     /// Size of the model, and the speed that belongs to it: what residuals are measured by.
     pub(crate) length: f64,
     pub(crate) speed: f64,
+    /// The heaviest link, or the heaviest rotor as a mass at the length of the model.
+    pub(crate) mass: f64,
 }
 
 impl Options {
@@ -42,7 +45,13 @@ impl Options {
         // Speeds go with the root of lengths where weight drives the motion: 1 m/s for links of 1 m under the gravity of the earth.
         let gravity = layout.gravity.norm() / 9.81;
         let speed = (length * if gravity > 0.0 { gravity } else { 1.0 }).sqrt();
+        let rotor = |link: &Link| {
+            let turns = |c: usize| if is_angle(link.joint.kind, c) { length * length } else { 1.0 };
+            let heaviest = |m: f64, c: usize| m.max(link.joint.rows.armature[c] / turns(c));
+            (0..link.joint.kind.nv()).fold(0.0, heaviest)
+        };
         Self {
+            mass: layout.links.iter().map(rotor).fold(layout.max_mass, f64::max),
             impacts: settings.impacts.unwrap_or_default(),
             sliding: settings.sliding.unwrap_or_default(),
             turns: settings.turns.unwrap_or_default(),

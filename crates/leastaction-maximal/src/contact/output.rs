@@ -14,6 +14,7 @@ use crate::mechanism::Mechanism;
 use crate::spatial::{Mat3, Vec3};
 
 use super::memory::ContactMemory;
+use super::state::ASIDE;
 
 impl ContactMemory {
     /// An impulse in the frame of a contact as a world vector on the first body of its pair; limits as they are.
@@ -77,7 +78,7 @@ impl MaximalWorkspace {
     pub fn set_aside(&self, state: &MaximalState, mechanism: &Mechanism) -> Vec<usize> {
         let Some(mem) = &self.contact else { return Vec::new() };
         let aside =
-            |place: &std::ops::Range<usize>| !place.is_empty() && state.contact.muted[place.start] != 0.0;
+            |place: &std::ops::Range<usize>| !place.is_empty() && state.contact.muted[place.start] == ASIDE;
         let contacts = mem.places.iter().zip(mechanism.contacts());
         contacts.filter(|(place, _)| aside(place)).map(|(_, contact)| contact.pair).collect()
     }
@@ -159,20 +160,24 @@ pub(super) fn impulses_on_links(
         } else {
             continue;
         };
+        let mut add = |i: usize, impulse: &[f64; 6]| {
+            let turn = angular(impulse) + state.side.arm[i].cross(linear(impulse));
+            for m in 0..3 {
+                out[i][m] += turn[m];
+                out[i][3 + m] += impulse[3 + m];
+            }
+        };
         match item.kind {
             Kind::Pair { .. } => {
                 for x in 0..2 {
                     if let Some(i) = item.links[x] {
                         let mut impulse = [0.0; 6];
                         probe.add_impulse(x, &gam, 1.0, &mut impulse);
-                        let turn = angular(&impulse) + state.side.arm[i].cross(linear(&impulse));
-                        for m in 0..3 {
-                            out[i][m] += turn[m];
-                            out[i][3 + m] += impulse[3 + m];
-                        }
+                        add(i, &impulse);
                     }
                 }
             }
+            Kind::Tied { row, .. } => mem.tied[row].on_links(gam[0], add),
             Kind::Limit { at, .. } | Kind::Friction { at, .. } => {
                 let sign = if let Kind::Limit { sign, .. } = item.kind { sign } else { 1.0 };
                 let link = &ws.layout.links[at.link];

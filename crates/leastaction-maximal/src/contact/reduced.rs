@@ -510,7 +510,7 @@ fn one_contact(law: &Law, rows: usize, w: &[[f64; 3]; 3], u: &[f64; 3], g: &[f64
 }
 
 /// Gaussian elimination with partial pivoting, in place; false if a pivot is zero or not finite.
-fn solve_in_place(n: usize, a: &mut [f64], b: &mut [f64]) -> bool {
+pub(super) fn solve_in_place(n: usize, a: &mut [f64], b: &mut [f64]) -> bool {
     for k in 0..n {
         let pivot = (k..n).fold(k, |m, i| if a[i * n + k].abs() > a[m * n + k].abs() { i } else { m });
         let value = a[pivot * n + k];

@@ -13,9 +13,10 @@ use super::super::{Maximal, StepDerivative, servo};
 use super::interval::{Interval, impulse_scale};
 use super::item::Kind;
 use super::node::Node;
-use super::rows::{node_rows, touch};
+use super::rows::node_rows;
 use super::solve::{Problem, Solved, newton, zero_impulses};
 use super::step::Driver;
+use super::tied::touch_at;
 use crate::contact_law::{Law, frame_of};
 use crate::integrator::{Input, StepError, StepReport, expect_length};
 use crate::mechanism::Mechanism;
@@ -115,7 +116,7 @@ impl Driver<'_> {
         closure_rows(&ws.layout, &state.side, &state.poses, &mut ws.step.rows);
         for &k in &mem.live {
             let (item, probe) = (&mem.items[k], &mut mem.probes[k]);
-            let now = touch(item, &state.side, &state.poses, &state.q);
+            let now = touch_at(item, &mut mem.tied, &mem.layout, state);
             probe.end = now;
             probe.law = Law { shift: now.gap / h, ..Law::new(item.mu, item.rho) };
             if let Kind::Pair { .. } = item.kind {
@@ -123,7 +124,7 @@ impl Driver<'_> {
                 node_rows(item, &now, &probe.frame, &state.side, &mut probe.force_rows);
             }
         }
-        mem.node.scale = impulse_scale(&state.momentum, mem, ws.layout.max_mass);
+        mem.node.scale = impulse_scale(&state.momentum, mem);
         let n = ws.layout.links.len();
         let range = state.history.range(0, 0, n);
         for i in 0..n {

@@ -5,7 +5,7 @@ use super::super::ldu::{Block, Six, angular, dot, linear};
 use super::super::rotation_map::RotationMap;
 use super::item::{Item, Kind};
 use super::memory::{Probe, link_at};
-use crate::contact_law::{Against, Link, Motion, Tip, Touch, frame_of, slip};
+use crate::contact_law::{Against, Link, Motion, Tip, Touch, box_law, frame_of, slip};
 use crate::scalar::Dual;
 use crate::spatial::{Mat3, Vec3};
 
@@ -17,7 +17,7 @@ pub(crate) fn touch(item: &Item, side: &Side, poses: &[LinkPose], q: &[f64]) -> 
             Touch::new(tip, *center, against, &a, &b)
         }
         Kind::Limit { at, sign, value } => Touch { gap: sign * (q[at.q] - value), ..Touch::default() },
-        Kind::Friction { .. } => Touch::default(),
+        Kind::Friction { .. } | Kind::Tied { .. } => Touch::default(),
     }
 }
 
@@ -191,54 +191,41 @@ pub(crate) const PROXIMAL: f64 = 1e-7;
 impl Probe {
     /// Residual of the law at the velocity and impulse at hand.
     pub(crate) fn judge(&mut self, item: &Item, smoothing: f64) {
+        self.residual = if let Kind::Pair { .. } = item.kind {
+            let law = crate::contact_law::Law { smoothing: smoothing / item.arm, ..self.law };
+            law.response(&self.u, &self.gam).residual
+        } else {
+            [self.one_row(item, smoothing)[0], 0.0, 0.0]
+        };
+    }
+
+    /// Residual of an item with one row, and its slopes by velocity and impulse, the proximal term in the latter.
+    pub(crate) fn one_row(&self, item: &Item, smoothing: f64) -> [f64; 3] {
         let smoothing = smoothing / item.arm;
-        match item.kind {
+        let [r, a, b] = match item.kind {
             Kind::Friction { .. } => {
-                let [r, ..] = crate::contact_law::box_law(
-                    self.bound,
-                    item.rho,
-                    smoothing,
-                    self.sign,
-                    self.u[0],
-                    self.gam[0],
-                );
-                self.residual = [r, 0.0, 0.0];
+                box_law(self.bound, item.rho, smoothing, self.sign, self.u[0], self.gam[0])
             }
+            Kind::Tied { value: None, .. } => [item.rho * self.u[0], item.rho, 0.0],
             _ => {
                 let law = crate::contact_law::Law { smoothing, ..self.law };
-                self.residual = law.response(&self.u, &self.gam).residual;
-                if item.rows() == 1 {
-                    self.residual = [self.residual[0], 0.0, 0.0];
-                }
+                let made = law.response(&self.u, &self.gam);
+                [made.residual[0], made.by_velocity[0][0], made.by_impulse[0][0]]
             }
-        }
+        };
+        [r, a, (1.0 - PROXIMAL) * b + PROXIMAL]
     }
 
     /// `B̃⁻¹ r` and `B̃⁻¹ A` of the elimination; for a closure's rows see [`closure_rows`](Self::closure_rows).
     pub(crate) fn eliminate(&mut self, item: &Item, smoothing: f64) {
-        let smoothing = smoothing / item.arm;
-        if let Kind::Friction { .. } = item.kind {
-            let [r, a, b] = crate::contact_law::box_law(
-                self.bound,
-                item.rho,
-                smoothing,
-                self.sign,
-                self.u[0],
-                self.gam[0],
-            );
-            let b = (1.0 - PROXIMAL) * b + PROXIMAL;
+        if item.rows() == 1 {
+            let [r, a, b] = self.one_row(item, smoothing);
             self.offset = [r / b, 0.0, 0.0];
             self.stiffness[0][0] = a / b;
             return;
         }
-        let law = crate::contact_law::Law { smoothing, ..self.law };
+        let law = crate::contact_law::Law { smoothing: smoothing / item.arm, ..self.law };
         let response = law.response(&self.u, &self.gam);
-        if item.rows() == 1 {
-            let b = (1.0 - PROXIMAL) * response.by_impulse[0][0] + PROXIMAL;
-            self.offset = [response.residual[0] / b, 0.0, 0.0];
-            self.stiffness[0][0] = response.by_velocity[0][0] / b;
-            return;
-        }
         let mut b = Mat3(response.by_impulse) * (1.0 - PROXIMAL);
         for k in 0..3 {
             b.0[k][k] += PROXIMAL;

@@ -10,7 +10,9 @@ use super::node::Node;
 use super::output::impulses_on_links;
 use super::rows::{node_rows, touch};
 use super::solve::{Solved, newton, solve};
+use super::state::ASIDE;
 use super::step::Driver;
+use super::tied::touch_at;
 use crate::contact_law::{Against, Impacts, Law, Tip, Touch, frame_of};
 use crate::spatial::Vec3;
 
@@ -32,7 +34,7 @@ impl Driver<'_> {
         for v in 0..mem.node.rate.len() {
             mem.node.rate[v] = ws.trial.dy[v] / ws.step.h;
         }
-        mem.node.scale = impulse_scale(&state.momentum, mem, ws.layout.max_mass);
+        mem.node.scale = impulse_scale(&state.momentum, mem);
         for i in 0..n {
             mem.node.momentum[i] = super::super::forces::about_point(&state.momentum[i], state.side.arm[i]);
         }
@@ -133,6 +135,7 @@ impl Driver<'_> {
                     let rate = if located { &mem.node.rate } else { &state.contact.rate };
                     let approach = match item.kind {
                         Kind::Limit { at, sign, .. } => sign * rate[at.v],
+                        Kind::Tied { row, .. } => mem.tied[row].rate(w),
                         _ => probe.rates(&item, w)[0],
                     };
                     if approach < -options.rest_speed / item.arm {
@@ -222,7 +225,7 @@ impl Driver<'_> {
         for i in 0..n {
             mem.node.momentum[i] = super::super::forces::about_point(&state.momentum[i], state.side.arm[i]);
         }
-        mem.node.scale = impulse_scale(&state.momentum, mem, ws.layout.max_mass);
+        mem.node.scale = impulse_scale(&state.momentum, mem);
         mem.rest();
         mem.place(&ws.layout);
         Node { ws, mem, state, whole: true, free: true }.project();
@@ -239,7 +242,8 @@ impl Driver<'_> {
             let rate = match item.kind {
                 Kind::Limit { at, sign, .. } => sign * state.contact.rate[at.v],
                 Kind::Pair { .. } => probe.rates(item, &state.contact.w)[0],
-                Kind::Friction { .. } => 0.0,
+                Kind::Tied { row, value: Some(_) } => mem.tied[row].rate(&state.contact.w),
+                Kind::Friction { .. } | Kind::Tied { value: None, .. } => 0.0,
             };
             approaches |= rate * item.arm < -1e-12 * mem.options.speed;
         }
@@ -297,9 +301,9 @@ impl Driver<'_> {
         for m in 0..mem.always.len() {
             let k = mem.always[m];
             let item = &mem.items[k];
-            let now = touch(item, &state.side, &state.poses, &state.q);
+            let now = touch_at(item, &mut mem.tied, &mem.layout, state);
             mem.end_gap[k] = now.gap;
-            if item.is_friction() || now.gap <= closed_gap / item.arm {
+            if item.is_always() || now.gap <= closed_gap / item.arm {
                 mem.probes[k].end = now;
                 mem.live.push(k);
             }
@@ -359,6 +363,9 @@ impl Driver<'_> {
                 node_rows(item, &probe.end, &probe.frame, &state.side, &mut rows);
                 probe.force_rows = rows;
             }
+            if let Kind::Tied { row, .. } = item.kind {
+                mem.tied[row].aim(&mem.layout, state);
+            }
             if !prescribed.contains(&k) {
                 probe.law = Law::new(item.mu, item.rho);
                 probe.sign = None;
@@ -374,7 +381,7 @@ impl Driver<'_> {
         let deep = -INSIDE * mem.options.length;
         for m in 0..mem.always.len() {
             let k = mem.always[m];
-            let gap = touch(&mem.items[k], &state.side, &state.poses, &state.q).gap;
+            let gap = touch_at(&mem.items[k], &mut mem.tied, &mem.layout, state).gap;
             mem.counts.inside += u64::from(gap < deep);
         }
         mem.broad.find(&state.side, &state.poses, |_| 0.0);
@@ -388,7 +395,7 @@ impl Driver<'_> {
                 }
             };
             if gap < deep {
-                state.contact.muted[k] = 1.0;
+                state.contact.muted[k] = ASIDE;
                 mem.counts.left_out += 1;
             }
         }

@@ -15,13 +15,33 @@ pub(crate) struct ContactState {
     /// Joint wrenches and multipliers of the last node problem.
     pub(crate) wrench: Vec<Six>,
     pub(crate) lam: Vec<Six>,
-    /// By item: 1 where two bodies start inside each other: they do not touch until they have parted.
+    /// By item: [`ASIDE`] where two bodies start inside each other: they do not touch until they have parted; [`WEDGED`] where
+    /// something is inside the ground or past a limit and can't leave: it keeps its depth until it is out.
     pub(crate) muted: Vec<f64>,
     /// By item: the feature of two shapes with edges that has this place, 0 if it is free.
     pub(crate) feature: Vec<f64>,
 }
 
+pub(super) const ASIDE: f64 = 1.0;
+pub(super) const WEDGED: f64 = 2.0;
+
 impl ContactState {
+    /// True if an item keeps the depth that it has.
+    pub(super) fn is_wedged(&self, k: usize) -> bool {
+        self.muted[k] == WEDGED
+    }
+
+    pub(super) fn wedge(&mut self, k: usize) {
+        self.muted[k] = WEDGED;
+    }
+
+    /// An item that is out is not wedged any more.
+    pub(super) fn release(&mut self, k: usize) {
+        if self.is_wedged(k) {
+            self.muted[k] = 0.0;
+        }
+    }
+
     pub(crate) fn new(n: usize, nv: usize, nc: usize, items: usize) -> Self {
         Self {
             w: vec![[0.0; 6]; n],

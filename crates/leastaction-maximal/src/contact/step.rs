@@ -217,6 +217,10 @@ impl Driver<'_> {
         };
         for (item, probe) in mem.taking_part() {
             let Kind::Pair { .. } = item.kind else { continue };
+            if probe.start.gap < -mem.options.closed_gap {
+                // What starts inside is lifted out: that is work.
+                continue;
+            }
             for x in 0..2 {
                 let Some(i) = item.links[x] else { continue };
                 let w = velocity(i);

@@ -79,7 +79,7 @@ impl Driver<'_> {
     fn row_rates(&self, w: &[Six], rate: &[f64]) -> Vec<[f64; 3]> {
         let of = |k: usize| match self.mem.items[k].kind {
             Kind::Pair { .. } => self.mem.probes[k].rates(&self.mem.items[k], w),
-            Kind::Limit { .. } => [0.0; 3],
+            Kind::Limit { .. } | Kind::Tied { .. } => [0.0; 3],
             Kind::Friction { at, .. } => [0.0, rate[at.v], 0.0],
         };
         (0..self.mem.items.len()).map(of).collect()

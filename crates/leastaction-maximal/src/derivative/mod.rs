@@ -535,16 +535,20 @@ impl Maximal {
         h: f64,
         slope: &mut StepDerivative,
     ) -> Result<StepReport, StepError> {
-        if ws.contact.is_some() {
-            return self.differentiate_contact(mechanism, ws, state, input, h, slope);
-        }
         let follower = mechanism.followers().first().map(|f| &mechanism.joint(f.joint).name);
-        if let Some(name) = follower.or(mechanism.tendons().first().map(|tendon| &tendon.name)) {
+        let tendon = mechanism.tendons().first().map(|tendon| &tendon.name);
+        // Beside contact every limit is a row of the step, also those over several coordinates.
+        let wide = |row: &&crate::mechanism::Row| ws.contact.is_some() && row.coordinate().is_none();
+        let row = mechanism.rows().iter().find(wide).map(|row| &row.name);
+        if let Some(name) = follower.or(tendon).or(row) {
             return Err(StepError::Unsupported {
                 integrator: "the derivative of a step of maximal",
                 what: format!("`{name}`, which ties joints to each other"),
                 remedy: "use the minimal integrator".into(),
             });
+        }
+        if ws.contact.is_some() {
+            return self.differentiate_contact(mechanism, ws, state, input, h, slope);
         }
         slope.saved.save(state);
         super::tension::forget(ws, state);

@@ -84,6 +84,15 @@ impl System {
             shift: vec![0.0; nv],
         }
     }
+
+    /// Zeros on every right-hand side.
+    pub(crate) fn rest(&mut self) {
+        self.body.fill([0.0; 6]);
+        self.particular.fill([0.0; 6]);
+        self.closure.fill([0.0; 6]);
+        self.force.fill(0.0);
+        self.limit.fill(0.0);
+    }
 }
 
 /// What is done with rows of a closure that depend on others.

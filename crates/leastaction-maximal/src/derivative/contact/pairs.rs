@@ -173,6 +173,8 @@ impl Problem<'_> {
             Kind::Pair { .. } => Acting::Closure(0, 0),
             Kind::Limit { at, sign, .. } => Acting::Coordinate(at.v, sign),
             Kind::Friction { at, .. } => Acting::Coordinate(at.v, 1.0),
+            // Refused before: rows over several joints have no derivative.
+            Kind::Tied { .. } => Acting::Coordinate(0, 0.0),
         };
         let (force, rate) = if let Kind::Pair { .. } = item.kind {
             (probe.force_rows, probe.rate_rows)
