@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use leastaction::integrator::Simulator;
-use leastaction::integrator::maximal::Maximal;
 use leastaction::io::{Clock, StateFile};
 use leastaction::mechanism::{Coordinates, JointType, Mechanism, RowOf, State, StateDescription, samples};
 
@@ -131,7 +129,7 @@ fn keep_inside(
             .help("start inside, or let the limits go with `--limits monitor`"));
         }
         state.q[at.q] = inside;
-        moved.push((at.q, &row.name));
+        moved.push(format!("`{}` to {inside}", row.name));
     }
     if moved.is_empty() {
         return Ok(None);
@@ -139,50 +137,11 @@ fn keep_inside(
     let State { t, q, v, warm, .. } = state;
     mechanism.follow_at(*t, q, v);
     *warm = None;
-    if !whole && mechanism.loop_joints().next().is_some() {
-        close_inside(mechanism, state);
-    }
-    let mut moved: Vec<String> =
-        moved.into_iter().map(|(at, name)| format!("`{name}` to {}", state.q[at])).collect();
     let (count, more) = (moved.len(), moved.len().saturating_sub(3));
     moved.truncate(3);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let joints = if count == 1 { "1 joint was" } else { &format!("{count} joints were") };
     Ok(Some(format!("{joints} outside the limits at the start and put inside: {}{more}", moved.join(", "))))
-}
-
-/// Rounds in which a start is put inside the limits and its loops are closed again.
-const ROUNDS: usize = 200;
-/// How far inside a joint is put that closing the loops took beyond its limit, in what it was beyond.
-const INWARD: f64 = 0.5;
-
-/// Closes the loops of a start without passing a limit: closing them moves joints, those beyond their limits are put back, and so
-/// on. Projections in turn on two sets end in both where these meet; where they do not, the start is left as it was.
-fn close_inside(mechanism: &Mechanism, state: &mut State) {
-    let mut alone = mechanism.clone();
-    alone.set_contacts(Vec::new());
-    let mut trial = state.clone();
-    let Ok(mut simulator) = Simulator::with(&alone, Maximal::default(), &trial) else { return };
-    for _ in 0..ROUNDS {
-        trial.q.copy_from_slice(&simulator.state().q);
-        let mut beyond = 0.0f64;
-        for row in mechanism.rows() {
-            let RowOf::Coordinate { at, .. } = &row.of else { continue };
-            let value = trial.q[at.q];
-            let inside = value.clamp(row.lower, row.upper);
-            let further = inside + INWARD * (inside - value);
-            trial.q[at.q] = further.clamp(row.lower, row.upper);
-            beyond = beyond.max((value - inside).abs());
-        }
-        if beyond == 0.0 {
-            state.q.copy_from_slice(&trial.q);
-            return;
-        }
-        mechanism.follow_at(trial.t, &mut trial.q, &mut trial.v);
-        if simulator.restart(&trial).is_err() {
-            return;
-        }
-    }
 }
 
 fn named(mechanism: &Mechanism, name: &str) -> Result<State, Failure> {
