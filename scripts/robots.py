@@ -1,12 +1,13 @@
 """Runs every robot of public collections through the command, as a user would: no flag, ten seconds.
 
-    scripts/robots.py [--jobs 2] [--timeout 120] [--only urdf|mjcf] [--engines ...] [--bases ...] [--json FILE] [NAME ...]
+    scripts/robots.py [--jobs 2] [--timeout 120] [--only urdf|mjcf] [--engines ...] [--bases ...] [--json FILE]
+                      [--with FLAGS] [NAME ...]
 
 Every URDF of example-robot-data, with a fixed and a floating base, in joint coordinates and in poses; every MJCF file of
 four wheels that MuJoCo loads and that has a joint. The packages are installed in `.venv/robots`; nothing of them is run
 but MuJoCo, which says which files are complete and what the ranges of their joints are. Limits are read from the files
 here, not taken from the command: the table says by how much a joint passes its range at any node. NAMEs pick the files
-whose path contains one of them.
+whose path contains one of them; FLAGS are given to every run (`--with "--contact off"`).
 """
 
 import argparse
@@ -107,7 +108,7 @@ def reason_of(stderr):
 def run(case, options):
     path, flags, ranges = case["path"], case["flags"], case["ranges"]
     folder = pathlib.Path(tempfile.mkdtemp(prefix="robots-"))
-    command = [str(options.command), "simulate", str(path), "--no-report", "--out", str(folder), *flags]
+    command = [str(options.command), "simulate", str(path), "--no-report", "--out", str(folder), *flags, *options.flags.split()]
     if options.duration:
         command += ["--duration", options.duration]
     start = time.monotonic()
@@ -168,6 +169,7 @@ def main():
     parser.add_argument("--bases", nargs="+", default=["fixed", "floating"])
     parser.add_argument("--urdf", type=pathlib.Path, help="folder of URDFs instead of example-robot-data")
     parser.add_argument("--mjcf", type=pathlib.Path, help="folder that holds the wheels, unpacked")
+    parser.add_argument("--with", dest="flags", default="", help="flags of the command for every run")
     parser.add_argument("--json", type=pathlib.Path, help="write all results")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()

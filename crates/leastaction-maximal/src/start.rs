@@ -75,6 +75,7 @@ pub(crate) fn consistent_start(
         set_row_tolerance(ws, 1.0);
         close_loops(ws, made)?;
     }
+    close_within_limits(mechanism, ws, state, made);
     set_row_tolerance(ws, open_by(ws, made));
     // Loop joints: the branch with a positive scalar part, angles nearest to zero.
     for (l, joint) in ws.layout.loops.iter().enumerate() {
@@ -244,6 +245,51 @@ fn tie_values(ws: &MaximalWorkspace, made: &MaximalState) -> Vec<f64> {
     let value = |(o, tie): (usize, &Tie)| tie.measure(ws.step.tied[o], &at, &mut vec![0.0; tie.parts.len()]);
     let acts = |(o, _): &(usize, &Tie)| !ws.step.tied[*o].is_nan();
     layout.ties.iter().enumerate().map(|at| if acts(&at) { value(at) } else { 0.0 }).collect()
+}
+
+/// Closes the loops without taking a joint beyond a limit that it started within: what passes one is put on it and held there while
+/// the others close the loops. Where they can't, what closing alone gave is kept.
+fn close_within_limits(
+    mechanism: &Mechanism,
+    ws: &mut MaximalWorkspace,
+    given: &State,
+    made: &mut MaximalState,
+) {
+    if ws.layout.closures.is_empty() {
+        return;
+    }
+    let (closed, moved) = (made.q.clone(), made.moved);
+    let before = (ws.step.driven, ws.step.enforce_limits);
+    (ws.step.driven, ws.step.enforce_limits) = (true, true);
+    let mut holds = true;
+    while holds {
+        let mut any = false;
+        for row in mechanism.rows() {
+            let Some(at) = row.coordinate() else { continue };
+            let inside = |x: f64| x.clamp(row.lower, row.upper);
+            let (value, started) = (made.q[at.q], given.q[at.q]);
+            if inside(value) != value && inside(started) == started && ws.step.held[at.v].is_nan() {
+                made.q[at.q] = inside(value);
+                ws.step.held[at.v] = made.q[at.q];
+                any = true;
+            }
+        }
+        if !any {
+            break;
+        }
+        holds = close_loops(ws, made).is_ok();
+    }
+    ws.step.held.fill(f64::NAN);
+    (ws.step.driven, ws.step.enforce_limits) = before;
+    if holds {
+        let change = given.q.iter().zip(&made.q).map(|(a, b)| (a - b).abs());
+        made.moved = change.fold(0.0, f64::max);
+    } else {
+        made.q.copy_from_slice(&closed);
+        forward_kinematics(&ws.layout, &made.q, &mut made.poses);
+        made.side.place(&ws.layout, &made.poses);
+        made.moved = moved;
+    }
 }
 
 /// Gauss–Newton on the joint coordinates, nearest in the metric of the masses. (3.26)

@@ -72,6 +72,12 @@ impl<const N: usize> Solver<N> {
         // By column: variation of positions and velocities; and of the time that has passed.
         let mut d: Vec<Vec<f64>> =
             (0..width).map(|j| (0..rows).map(|i| f64::from(u8::from(i == j))).collect()).collect();
+        if let Some(ties) = &self.ties {
+            for column in &mut d {
+                ties.follow(&mut column[..n]);
+                ties.follow(&mut column[n..]);
+            }
+        }
         let mut late = vec![0.0; width];
         let mut here = self.place(mechanism, start);
         let last = taken.iter().rposition(|item| matches!(item, Taken::Part { .. }));

@@ -2,7 +2,8 @@
 //!
 //! Coordinates that are numbers continue the polynomial through the nodes of the last step and, at low degree, the
 //! nearest nodes of the step before it. Balls continue their chart polynomial past the end of the step and are
-//! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`. A shorter step from where a longer one was tried begins on its curve.
+//! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`. A step of another length from where one was tried begins on the
+//! curve of that one, a step after a jump of the accelerations on the parabola they give.
 
 use super::ball::{chart, chart_coordinates};
 use super::residual::Point;
@@ -124,19 +125,39 @@ impl<const N: usize> Continuation<N> {
     }
 }
 
-/// The curve in the point, cut to the first `part` of it: a guess for a shorter step from the same start. Does not allocate.
-pub(crate) fn shorten<const N: usize>(scheme: &Scheme<N>, part: f64, point: &mut Point<f64, N>) {
+/// The curve in the point, of a step of length `h` that began with the velocities `v`, continued or cut to `part` of its length:
+/// a guess for another step from the same start. Does not allocate.
+///
+/// The polynomial through the nodes of the curve with that velocity at its start: `x l_β(x)/c_β` vanishes twice at zero.
+pub(crate) fn relength<const N: usize>(
+    scheme: &Scheme<N>,
+    (part, h): (f64, f64),
+    v: &[f64],
+    point: &mut Point<f64, N>,
+) {
     let s = scheme.s;
     let mut weights = [[0.0; N]; N];
     for ga in 1..=s {
+        let x = scheme.c[ga] * part;
         for be in 1..=s {
-            weights[ga][be] = lagrange(&scheme.c[..=s], be, scheme.c[ga] * part);
+            weights[ga][be] = x / scheme.c[be] * lagrange(&scheme.c[..=s], be, x);
         }
+        weights[ga][0] = x * h * lagrange(&scheme.c[..=s], 0, x);
     }
-    for delta in &mut point.delta {
+    for (delta, v) in point.delta.iter_mut().zip(v) {
         let old = delta.0;
         for ga in 1..=s {
-            delta.0[ga] = (1..=s).map(|be| weights[ga][be] * old[be]).sum();
+            delta.0[ga] = (1..=s).fold(weights[ga][0] * v, |sum, be| sum + weights[ga][be] * old[be]);
+        }
+    }
+}
+
+/// Adds `(c^γ h)² a/2`.
+pub(crate) fn bend<const N: usize>(scheme: &Scheme<N>, a: &[f64], h: f64, point: &mut Point<f64, N>) {
+    for (delta, a) in point.delta.iter_mut().zip(a) {
+        for ga in 1..=scheme.s {
+            let t = scheme.c[ga] * h;
+            delta.0[ga] += 0.5 * t * t * a;
         }
     }
 }

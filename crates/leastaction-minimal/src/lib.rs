@@ -530,7 +530,7 @@ impl Minimal {
     ) -> Result<(), StepError> {
         expect_length("u", input.u.len(), mechanism.nu())?;
         expect_step(h)?;
-        expect_smooth(mechanism)?;
+        expect_linear(mechanism)?;
         parameters::expect_parameters(mechanism, &out.parameters)?;
         (out.nv, out.nu) = (mechanism.nv(), mechanism.nu());
         workspace.0.linearize(mechanism, &self.options, state, input.u, h, out)
@@ -550,14 +550,14 @@ fn expect_step(h: f64) -> Result<(), StepError> {
     Err(StepError::BadOption { option: "step", value: h.to_string(), remedy })
 }
 
-/// Refuses the derivative of a step with followers or tendons.
-fn expect_smooth(mechanism: &Mechanism) -> Result<(), StepError> {
-    let follower = mechanism
-        .followers()
-        .first()
-        .map(|f| format!("joint `{}`, which follows others,", mechanism.joint(f.joint).name));
+/// Refuses the derivative of a step with joints that follow others along a curve, or with tendons.
+fn expect_linear(mechanism: &Mechanism) -> Result<(), StepError> {
+    let curved = mechanism.followers().iter().find(|follower| !follower.law.is_linear()).map(|follower| {
+        let name = &mechanism.joint(follower.joint).name;
+        format!("joint `{name}`, which follows another by a polynomial of degree two or more,")
+    });
     let tendon = mechanism.tendons().first().map(|tendon| format!("tendon `{}`", tendon.name));
-    match follower.or(tendon) {
+    match curved.or(tendon) {
         None => Ok(()),
         Some(what) => Err(StepError::Unsupported {
             integrator: "the derivative of a step of minimal",

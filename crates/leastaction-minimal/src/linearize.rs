@@ -94,7 +94,8 @@ pub(super) struct Ends {
     balls: Vec<(Mat3, Mat3, Vec3)>,
 }
 
-/// Servos on several joints: what a unit of each force does to the state after the step, and the inverse of how they answer.
+/// Forces that several joints decide together, those of servos on several joints and of what makes joints follow others: what a
+/// unit of each does to the state after the step, and the inverse of how they answer.
 struct Coupled {
     outputs: Vec<f64>,
     inverse: Vec<f64>,
@@ -255,9 +256,14 @@ impl<const N: usize> Solver<N> {
             memory.ds.fill(Columns::default());
             let to = if j < n { &mut memory.dq[j] } else { &mut memory.ds[j - n] };
             to.0[0] = 1.0;
+            if let Some(ties) = &self.ties {
+                ties.follow(&mut memory.dq);
+                ties.drop_followers(&mut memory.ds);
+            }
             if let Some(slope) = &before {
                 slope.apply(&self.segments, &self.mass, &mut memory.mass, &memory.dq, &mut memory.ds);
             }
+            self.tie_rates(true, &mut memory.ds);
             for c in 0..n {
                 by[c * 2 * n + j] = memory.dq[c].0[0];
                 by[(n + c) * 2 * n + j] = memory.ds[c].0[0];
@@ -281,6 +287,7 @@ impl<const N: usize> Solver<N> {
             if let Some(slope) = &after {
                 slope.apply(&self.segments, &mut memory.mass, &memory.dq, &memory.ds, &mut memory.dp);
             }
+            self.tie_rates(false, &mut memory.dp);
             for c in 0..n {
                 out.matrix[c * width + j] = memory.dq[c].0[0];
                 out.matrix[(n + c) * width + j] = memory.dp[c].0[0];
@@ -466,16 +473,31 @@ impl<const N: usize> Solver<N> {
         }
     }
 
-    /// Forces of the servos on several joints, by lane, that the columns at hand bring about. (2.61)
+    /// How many forces several joints decide together: of servos, and of ties.
+    fn couplings(&self) -> [usize; 2] {
+        let servos = if self.tendons.is_empty() { 0 } else { self.tendons.count(&self.scheme) };
+        [servos, self.ties.as_ref().map_or(0, |ties| ties.count() * self.scheme.s)]
+    }
+
+    /// What coupled force `j` answers to increments `x` after a shift of the start: the force of a servo, of a tie minus how far
+    /// its follower is off.
+    fn answer(&self, j: usize, x: impl Fn(usize, usize) -> f64, shift: impl Fn(usize) -> f64) -> f64 {
+        let [servos, _] = self.couplings();
+        match &self.ties {
+            Some(ties) if j >= servos => -ties.away(self.scheme.s, j - servos, x),
+            _ => self.tendons.answer(&self.segments, &self.scheme, &self.residual, j, x, shift),
+        }
+    }
+
+    /// Coupled forces, by lane, that the columns at hand bring about. (2.61)
     fn coupled_forces(&self, coupled: &Coupled, memory: &LinearizeMemory) -> Vec<Columns> {
-        let (s, m) = (self.scheme.s, self.tendons.count(&self.scheme));
+        let (s, m) = (self.scheme.s, self.couplings().iter().sum());
         let columns = &memory.columns;
         let answers: Vec<Columns> = (0..m)
             .map(|j| {
                 Lanes(std::array::from_fn(|lane| {
                     let x = |c: usize, ga: usize| columns.delta[c * s + ga - 1].0[lane];
-                    let shift = |c: usize| columns.shift[c].0[lane];
-                    self.tendons.answer(&self.segments, &self.scheme, &self.residual, j, x, shift)
+                    self.answer(j, x, |c| columns.shift[c].0[lane])
                 }))
             })
             .collect();
@@ -488,12 +510,13 @@ impl<const N: usize> Solver<N> {
             .collect()
     }
 
-    /// What a unit of force of each servo on several joints does at each point; none if there are no such servos.
+    /// What a unit of each coupled force does; none if there are no such forces.
     fn coupled_columns(&self, ends: &Ends, memory: &mut LinearizeMemory) -> Option<Coupled> {
-        if self.tendons.is_empty() {
+        let (n, s, [servos, ties]) = (self.segments.n, self.scheme.s, self.couplings());
+        let m = servos + ties;
+        if m == 0 {
             return None;
         }
-        let (n, s, m) = (self.segments.n, self.scheme.s, self.tendons.count(&self.scheme));
         let mut coupled = Coupled { outputs: vec![0.0; 2 * n * m], inverse: vec![0.0; m * m] };
         for first in (0..m).step_by(BATCH) {
             let columns = &mut memory.columns;
@@ -506,20 +529,19 @@ impl<const N: usize> Solver<N> {
             columns.shift.fill(Columns::default());
             let count = BATCH.min(m - first);
             for lane in 0..count {
-                self.tendons.rows(
-                    &self.segments,
-                    &self.scheme,
-                    &self.residual,
-                    first + lane,
-                    |c, row, by| {
-                        let to = if row < s {
-                            &mut columns.driven[c * s + row]
-                        } else {
-                            &mut columns.driven_momentum[c]
-                        };
-                        to.0[lane] += by;
-                    },
-                );
+                let add = |c: usize, row: usize, by: f64| {
+                    let to = if row < s {
+                        &mut columns.driven[c * s + row]
+                    } else {
+                        &mut columns.driven_momentum[c]
+                    };
+                    to.0[lane] += by;
+                };
+                let j = first + lane;
+                match &self.ties {
+                    Some(ties) if j >= servos => ties.impulse_rows(s, j - servos, add),
+                    _ => self.tendons.rows(&self.segments, &self.scheme, &self.residual, j, add),
+                }
             }
             columns.rhs.copy_from_slice(&columns.driven);
             memory.slope.solve(&mut memory.columns);
@@ -527,9 +549,10 @@ impl<const N: usize> Solver<N> {
             for lane in 0..count {
                 let x = |c: usize, ga: usize| columns.delta[c * s + ga - 1].0[lane];
                 for i in 0..m {
-                    let answer =
-                        self.tendons.answer(&self.segments, &self.scheme, &self.residual, i, x, |_| 0.0);
-                    coupled.inverse[i * m + first + lane] = f64::from(u8::from(i == first + lane)) - answer;
+                    // The force of a servo is its answer, that of a tie what makes the answer zero.
+                    let own = i == first + lane && i < servos;
+                    coupled.inverse[i * m + first + lane] =
+                        f64::from(u8::from(own)) - self.answer(i, x, |_| 0.0);
                 }
             }
             self.outputs(ends, memory);
@@ -590,6 +613,14 @@ impl<const N: usize> Solver<N> {
             }
         }
         ends.frame_before.to_engine(dq, ds);
+        // Followers start where their leaders say, whatever they are given.
+        if let Some(ties) = &self.ties {
+            ties.follow(dq);
+            match &ends.slope_before {
+                Some(_) => ties.follow(ds),
+                None => ties.drop_followers(ds),
+            }
+        }
         match &ends.slope_before {
             Some(slope) => slope.apply(&self.segments, mass, dq, ds, dp),
             None => dp.copy_from_slice(ds),
@@ -640,7 +671,18 @@ impl<const N: usize> Solver<N> {
         if let Some(slope) = &ends.slope_after {
             slope.apply(&self.segments, &self.mass, mass, dq, ds);
         }
+        self.tie_rates(ends.slope_after.is_some(), ds);
         ends.frame_after.to_public(dq, ds);
+    }
+
+    /// Makes variations of velocities obey the ties where the mass matrix is factored, or moves momenta to those that lead.
+    fn tie_rates(&self, velocities: bool, ds: &mut [Columns]) {
+        let Some(ties) = &self.ties else { return };
+        if velocities {
+            ties.correct(&mut vec![Columns::default(); ties.count()], ds);
+        } else {
+            ties.lead(ds);
+        }
     }
 }
 

@@ -12,14 +12,16 @@ use super::ball::chart;
 use super::event_slope::Taken;
 use super::options::MinimalOptions;
 use super::state::{MinimalState, from_public, split_position, to_public};
-use super::step::Solver;
+use super::step::{Hint, Solver};
 use crate::integrator::rows::{Parts, RowState};
 use crate::integrator::{StepError, StepReport};
 use crate::mechanism::{Mechanism, Row, RowOf, turn};
 use crate::spatial::Quat;
 
-/// A continued curve is a good guess for parts up to this many times the last one.
+/// A continued curve is a good guess for parts up to this many times the last one,
 const CONTINUED: f64 = 4.0;
+/// and that of a trial for longer ones from the same start up to this many times its length.
+const PROLONGED: f64 = 1.5;
 
 pub(crate) struct MinimalParts<'a, const N: usize> {
     solver: &'a mut Solver<N>,
@@ -31,6 +33,8 @@ pub(crate) struct MinimalParts<'a, const N: usize> {
     momentum_known: bool,
     /// Length of the last trial, while its curve is in the solver's point and starts where the next one will.
     curve: Option<f64>,
+    /// True if accelerations at the start are known.
+    foreseen: bool,
     /// Modes and length of the last trial, while steps are recorded.
     tried: Option<(Vec<RowState>, f64)>,
     /// What inputs did in the parts taken: impulses and work.
@@ -55,6 +59,7 @@ impl<'a, const N: usize> MinimalParts<'a, N> {
             end,
             momentum_known: false,
             curve: None,
+            foreseen: false,
             tried: None,
             acted: (acted, 0.0),
         }
@@ -101,8 +106,12 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
     fn trial(&mut self, states: &[RowState], t: f64, report: &mut StepReport) -> Result<(), StepError> {
         self.momentum_known = false;
         let changed = self.solver.set_modes(self.mechanism, states, &self.start.q);
-        let longer = self.curve.take().filter(|longer| !changed && t <= *longer);
-        self.solver.shortened = longer.map(|longer| t / longer);
+        let curve = self.curve.take().filter(|h| !changed && t <= PROLONGED * h);
+        self.solver.hint = match curve {
+            Some(h) => Hint::Curve { h, part: t / h },
+            None if self.foreseen => Hint::Parabola,
+            None => Hint::None,
+        };
         if changed || t > CONTINUED * self.start.steps[0] {
             self.start.steps = [0.0; 2];
         }
@@ -124,6 +133,9 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         if self.solver.recall_velocity(self.mechanism, state).is_err() {
             self.solver.velocity.fill(f64::NAN);
         }
+        let foreseen = &mut self.solver.foreseen;
+        let rates = if at_end { &mut foreseen.end } else { &mut foreseen.start };
+        rates.copy_from_slice(&self.solver.velocity);
         q.copy_from_slice(&state.q);
         v.copy_from_slice(&self.solver.velocity);
         to_public(self.mechanism, &state.q, v);
@@ -146,7 +158,9 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         if let (Some(record), Some((modes, t))) = (&mut self.solver.record, self.tried.take()) {
             record.push(Taken::Part { start: Box::new(self.start.clone()), modes, t });
         }
-        self.curve = None;
+        (self.curve, self.foreseen) = (None, false);
+        let foreseen = &mut self.solver.foreseen;
+        std::mem::swap(&mut foreseen.start, &mut foreseen.end);
         self.solver.drives.keep();
         self.acted.0.copy_from_slice(&self.solver.actuation);
         self.acted.1 = self.solver.work;
@@ -167,6 +181,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         }
         solver.velocity.copy_from_slice(v);
         from_public(self.mechanism, &self.start.q, &mut solver.velocity);
+        solver.foreseen.start.copy_from_slice(&solver.velocity);
         split_position(self.mechanism, &self.start.q, &mut solver.point.base, &mut solver.point.anchors);
         solver.mass.place_only(&solver.segments, &solver.point.base, &solver.point.anchors);
         solver.mass.momentum(
@@ -177,6 +192,13 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         );
         solver.reduce_momentum(&mut self.start.p);
         self.start.steps = [0.0; 2];
+    }
+
+    fn foresee(&mut self, acceleration: &[f64]) {
+        let foreseen = &mut self.solver.foreseen;
+        foreseen.acceleration.copy_from_slice(acceleration);
+        from_public(self.mechanism, &self.start.q, &mut foreseen.acceleration);
+        (self.curve, self.foreseen) = (None, true);
     }
 
     fn inner_nodes(&self) -> usize {

@@ -5,7 +5,7 @@ use super::block_factor::{NewtonFactor, SolveMemory};
 use super::dense_factor::DenseFactor;
 use super::drives::Drives;
 use super::event_slope::Taken;
-use super::guess::{Continuation, constant_velocity, remember, shorten};
+use super::guess::{Continuation, bend, constant_velocity, relength, remember};
 use super::held::HeldRows;
 use super::lanes::Lanes;
 use super::linearize::LinearizeMemory;
@@ -38,6 +38,8 @@ pub(crate) const MASS_ITERATIONS: u32 = 10;
 const CAUTION: f64 = 16.0;
 /// Halvings of a step that are counted at all.
 const MOST_HALVINGS: u32 = 30;
+/// Steps from one start that differ by less than this part of their length have one matrix: it contracts as well.
+const SIMILAR: f64 = 0.05;
 /// Halvings of one Newton step in the line search.
 const BACKTRACKS: u32 = 14;
 
@@ -72,8 +74,12 @@ pub(crate) struct Solver<const N: usize> {
     continuation: Continuation<N>,
     /// Velocities of the state that was last asked for.
     pub(crate) recalled: Recalled,
-    /// Part of the curve in the point that the next step is to begin on.
-    pub(crate) shortened: Option<f64>,
+    /// What the next step is to begin on.
+    pub(crate) hint: Hint,
+    /// Velocities of the start and of the end of a part, accelerations at its start.
+    pub(crate) foreseen: Foreseen,
+    /// True if the Newton matrix of the last solve is at hand.
+    newton_at_hand: bool,
     pub(crate) scale: Vec<Lanes<f64, N>>,
     /// Right-hand side and direction, by coordinate then node.
     pub(crate) rhs: Vec<f64>,
@@ -111,6 +117,32 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) driver: Option<Box<(RowDriver, MinimalState)>>,
     /// Memory for several states side by side, where it was asked for.
     pub(crate) wide: Option<Box<dyn Together<N>>>,
+}
+
+/// What a step begins on where more is known than the steps before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Hint {
+    #[default]
+    None,
+    /// The curve in the point, which is one of this length from the same start, and so often that.
+    Curve { h: f64, part: f64 },
+    /// The accelerations at the start.
+    Parabola,
+}
+
+impl Hint {
+    /// True if the step is so near to the last one that its matrix serves as well.
+    fn keeps_matrix(self) -> bool {
+        matches!(self, Self::Curve { part, .. } if (part - 1.0).abs() < SIMILAR)
+    }
+}
+
+/// Rates at the ends of a part, in the engine's coordinates.
+#[derive(Clone, Debug)]
+pub(crate) struct Foreseen {
+    pub(crate) start: Vec<f64>,
+    pub(crate) end: Vec<f64>,
+    pub(crate) acceleration: Vec<f64>,
 }
 
 /// Velocities of one state: a function of its positions, its momenta, and of what is held.
@@ -181,7 +213,9 @@ impl<const N: usize> Solver<N> {
             scalar_memory: MassMemory::new(&segments),
             continuation: Continuation::new(),
             recalled: Recalled::new(mechanism),
-            shortened: None,
+            hint: Hint::None,
+            foreseen: Foreseen { start: vec![0.0; n], end: vec![0.0; n], acceleration: vec![0.0; n] },
+            newton_at_hand: false,
             scale: vec![Lanes::default(); n],
             rhs: vec![0.0; k],
             direction: vec![0.0; k],
@@ -480,12 +514,22 @@ impl<const N: usize> Solver<N> {
             ties.begin(self.scheme.s, &self.scheme.c, state.t, h);
         }
         let mut caution = state.caution;
-        let shortened = self.shortened.take();
-        if let Some(part) = shortened {
-            shorten(&self.scheme, part, &mut self.point);
-        }
-        let extrapolated = shortened.is_some()
-            || self.continuation.extrapolate(&self.segments, &self.scheme, state, h, &mut self.point);
+        let hint = std::mem::take(&mut self.hint);
+        let extrapolated = match hint {
+            Hint::Curve { h, part } => {
+                relength(&self.scheme, (part, h), &self.foreseen.start, &mut self.point);
+                true
+            }
+            Hint::Parabola => {
+                constant_velocity(&self.scheme, &self.foreseen.start, h, &mut self.point);
+                bend(&self.scheme, &self.foreseen.acceleration, h, &mut self.point);
+                true
+            }
+            Hint::None => {
+                self.continuation.extrapolate(&self.segments, &self.scheme, state, h, &mut self.point)
+            }
+        };
+        self.newton_at_hand &= hint.keeps_matrix();
         if !extrapolated {
             self.recover_velocity(mechanism, state)?;
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
@@ -501,6 +545,7 @@ impl<const N: usize> Solver<N> {
         if extrapolated && outcome.is_err() {
             // A curve continued across a sharp turn can be worse than a straight one.
             report.retries += 1;
+            self.newton_at_hand = false;
             self.recover_velocity(mechanism, state)?;
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
             outcome = self.solve(options, &mut caution, report);
@@ -649,6 +694,7 @@ impl<const N: usize> Solver<N> {
     fn quasi_newton(&mut self, options: &MinimalOptions, iterations: &mut u32) -> Result<f64, Failure> {
         let middle = self.scheme.middle;
         let delta = &self.point.delta;
+        self.newton_at_hand = false;
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
@@ -799,13 +845,19 @@ impl<const N: usize> Solver<N> {
         let s = self.scheme.s;
         self.evaluate()?;
         self.update_scale();
-        self.factor_newton()?;
+        let near = std::mem::replace(&mut self.newton_at_hand, true);
+        if !near {
+            self.factor_newton()?;
+        }
         let mut stopping = self.stopping(options);
         // A direction that must be shortened tells that the guess is not in the region of one root: what is found may
         // be another one, with any energy. Where halves are allowed they are the better answer.
         let backtracks = if options.halve { 1 } else { BACKTRACKS };
         let mut norm = self.next_newton_direction();
         let mut merit = self.merit();
+        if near && stopping.accepts(merit, norm, f64::INFINITY) {
+            return self.finish_newton(iterations);
+        }
         for _ in 0..options.max_iterations {
             if !norm.is_finite() {
                 return Err(Failure::NotFinite);
@@ -831,20 +883,7 @@ impl<const N: usize> Solver<N> {
                     let next = self.next_newton_direction();
                     merit = self.merit();
                     if t == 1.0 && stopping.accepts(merit, next, norm) {
-                        // As in the cheap iteration: the direction at hand removes most of what is left.
-                        for (delta, step) in
-                            self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s))
-                        {
-                            for (x, d) in delta.0[1..=s].iter_mut().zip(step) {
-                                *x += d;
-                            }
-                        }
-                        if let Some(held) = &mut self.held {
-                            held.add_next();
-                        }
-                        *iterations += 1;
-                        self.evaluate()?;
-                        return Ok(self.merit());
+                        return self.finish_newton(iterations);
                     }
                     // Near the rounding floor the test compares noise.
                     if stopping.is_noise(merit, next) || next <= (1.0 - 0.25 * t) * norm {
@@ -866,6 +905,22 @@ impl<const N: usize> Solver<N> {
             }
         }
         Err(Failure::NotConverged { iterations: *iterations, residual: merit })
+    }
+
+    /// Takes the last direction. As in the cheap iteration: it removes most of what is left.
+    fn finish_newton(&mut self, iterations: &mut u32) -> Result<f64, Failure> {
+        let s = self.scheme.s;
+        for (delta, step) in self.point.delta.iter_mut().zip(self.next_direction.chunks_exact(s)) {
+            for (x, d) in delta.0[1..=s].iter_mut().zip(step) {
+                *x += d;
+            }
+        }
+        if let Some(held) = &mut self.held {
+            held.add_next();
+        }
+        *iterations += 1;
+        self.evaluate()?;
+        Ok(self.merit())
     }
 
     pub(crate) fn explain(

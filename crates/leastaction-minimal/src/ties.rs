@@ -246,6 +246,49 @@ impl<const N: usize> Ties<N> {
         }
     }
 
+    /// Variations of the followers from those of their leaders; laws are linear.
+    pub(crate) fn follow<T: Real>(&self, x: &mut [T]) {
+        for tie in &self.list {
+            let mut sum = T::zero();
+            for (leader, slopes) in tie.leaders.iter().zip(&tie.slopes) {
+                sum += x[*leader] * slopes[0];
+            }
+            x[tie.coordinate] = sum;
+        }
+    }
+
+    /// Followers have no momenta of their own.
+    pub(crate) fn drop_followers<T: Real>(&self, x: &mut [T]) {
+        self.list.iter().for_each(|tie| x[tie.coordinate] = T::zero());
+    }
+
+    /// Variations of momenta, moved from followers to their leaders; laws are linear.
+    pub(crate) fn lead<T: Real>(&self, x: &mut [T]) {
+        for tie in self.list.iter().rev() {
+            let own = std::mem::replace(&mut x[tie.coordinate], T::zero());
+            for (leader, slopes) in tie.leaders.iter().zip(&tie.slopes) {
+                x[*leader] += own * slopes[0];
+            }
+        }
+    }
+
+    /// Rows that a unit of the impulse `k`, by follower, then node, acts on: coordinate, node, share.
+    pub(crate) fn impulse_rows(&self, s: usize, k: usize, mut row: impl FnMut(usize, usize, f64)) {
+        let (tie, node) = (&self.list[k / s], k % s);
+        row(tie.coordinate, node, 1.0);
+        for (leader, slopes) in tie.leaders.iter().zip(&tie.slopes) {
+            row(*leader, node, -slopes[node]);
+        }
+    }
+
+    /// How far the follower of `k`, by follower, then node, is from its leaders at the node after, for increments `x`.
+    pub(crate) fn away(&self, s: usize, k: usize, x: impl Fn(usize, usize) -> f64) -> f64 {
+        let (tie, node) = (&self.list[k / s], k % s + 1);
+        let followed =
+            tie.leaders.iter().zip(&tie.slopes).map(|(leader, slopes)| slopes[node] * x(*leader, node));
+        x(tie.coordinate, node) - followed.sum::<f64>()
+    }
+
     /// Number of followers.
     pub(crate) fn count(&self) -> usize {
         self.list.len()

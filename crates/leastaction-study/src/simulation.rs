@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use leastaction::control::Policy;
 use leastaction::integrator::Method;
-use leastaction::io::{Clock, StateFile, write_atomically};
+use leastaction::io::{Clock, ProblemKind, StateFile, write_atomically};
 use leastaction::mechanism::{Mechanism, MechanismBuilder, State};
 use leastaction::trajectory::TrajectoryLayout;
 use serde_json::Value;
@@ -456,7 +456,11 @@ fn head(context: &summary::Context<'_>, model: &Model, finished: &Finished, step
         Outcome::Failed(error) => warnings.push(format!("stopped: {error}")),
     }
     warnings.extend(context.ignored.iter().map(|element| format!("ignored: {element}")));
-    warnings.extend(model.reading.diagnostics.iter().map(|d| format!("{}: {}", d.element, d.message)));
+    warnings.extend(ProblemKind::group(&model.reading.diagnostics).iter().map(|kind| {
+        let more = kind.count - 1;
+        let more = if more > 0 { format!(" (and {more} more of this kind)") } else { String::new() };
+        format!("{}: {}{more}", kind.first.element, kind.first.message)
+    }));
     PageHead {
         subtitle: format!("{}, step {step} s, {:.6} s", context.integrator, finished.clock.after(0)),
         warnings,

@@ -280,6 +280,52 @@ fn enforced_limits_hold_and_do_not_pull() {
     assert!(lowest < -0.2 + 1e-3, "the limit was reached: {lowest}");
 }
 
+/// A four-bar with upper limits of crank and rocker, and its start put inside of them, where its loop is open.
+fn four_bar_within(crank: f64, rocker: f64) -> (Mechanism, leastaction::mechanism::State) {
+    let mut model = four_bar();
+    for (name, upper) in [("crank_pivot", crank), ("rocker_pivot", rocker)] {
+        let joint = model.joints.iter_mut().find(|joint| joint.name == name).expect("joint");
+        joint.limits = Some(LimitsDescription {
+            lower: Some(PerCoordinate::One(-4.0)),
+            upper: Some(PerCoordinate::One(upper)),
+            ..Default::default()
+        });
+    }
+    let mechanism = build(model);
+    let mut start = mechanism.start_state();
+    for row in mechanism.rows() {
+        let at = row.coordinate().expect("a hinge");
+        start.q[at.q] = start.q[at.q].clamp(row.lower, row.upper);
+    }
+    (mechanism, start)
+}
+
+#[test]
+fn loops_of_a_start_within_limits_are_closed_within_them() {
+    let options = MethodOptions::default();
+    for (crank, rocker) in [(2.4, 2.5), (2.0, 4.0), (4.0, 2.6), (2.5, 2.6)] {
+        let (mechanism, start) = four_bar_within(crank, rocker);
+        let mut sim = Simulator::new(&mechanism, Method::Maximal, &options, &start).expect("served");
+        for step in 0..200 {
+            assert!(sim.gap() < 1e-13, "crank {crank}, rocker {rocker}, step {step}: {:e}", sim.gap());
+            for row in mechanism.rows() {
+                let q = sim.state().q[row.coordinate().expect("a hinge").q];
+                let beyond = q - q.clamp(row.lower, row.upper);
+                assert!(
+                    beyond.abs() < 1e-9,
+                    "`{}` of {crank}, {rocker} in step {step}: {beyond:e}",
+                    row.name
+                );
+            }
+            sim.step(&[], 0.005).expect("step");
+        }
+    }
+    // The rocker does not get below 2.498: where no closed pose is within the limits the loop is closed all the same.
+    let (mechanism, start) = four_bar_within(4.0, 2.2);
+    let mut sim = Simulator::new(&mechanism, Method::Maximal, &options, &start).expect("served");
+    assert!(sim.gap() < 1e-13);
+}
+
 /// A blade on a plane, written by a user: the same motion as the built-in knife edge.
 #[derive(Debug)]
 pub(crate) struct Blade;

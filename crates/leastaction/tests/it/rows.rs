@@ -1,8 +1,8 @@
 //! Friction, limits and couplings: what must hold in every engine.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Minimal, MinimalOptions};
-use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
+use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions};
+use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, LimitsDescription, Mechanism, MechanismBuilder,
     MimicDescription, ModelDescription, PerCoordinate, Placement, State, samples,
@@ -181,6 +181,10 @@ fn a_start_beyond_a_limit_is_refused_by_name_and_a_joint_without_room_stays() {
 
 /// A slide that carries two fingers; the second mimics the first.
 fn gripper(mimic: bool) -> Mechanism {
+    MechanismBuilder::from(gripper_model(mimic)).build().expect("valid")
+}
+
+fn gripper_model(mimic: bool) -> ModelDescription {
     let mut model = ModelDescription::new("gripper");
     let body = |name: &str, mass: f64| BodyDescription {
         name: name.into(),
@@ -203,7 +207,7 @@ fn gripper(mimic: bool) -> Mechanism {
         model.joints[2].mimic =
             Some(MimicDescription { joint: "left".into(), multiplier: -0.8, offset: 0.01 });
     }
-    MechanismBuilder::from(model).build().expect("valid")
+    model
 }
 
 #[test]
@@ -229,6 +233,86 @@ fn a_mimic_moves_as_the_reduced_equations_say_at_every_order() {
         let slope = (error(h) / error(0.5 * h)).log2();
         assert!(slope > least, "order {order}: slope {slope}");
     }
+}
+
+/// Derivative of a step by differences of its start, of fourth order; followers are put where their leaders say.
+fn differences(mechanism: &Mechanism, order: u32, start: &State, h: f64) -> Vec<Vec<f64>> {
+    const E: f64 = 2e-4;
+    let n = mechanism.nv();
+    let after = |k: usize, e: f64| {
+        let mut state = start.clone();
+        if k < n {
+            state.q[k] += e
+        } else {
+            state.v[k - n] += e
+        }
+        mechanism.follow_at(0.0, &mut state.q, &mut state.v);
+        let state = end(mechanism, order, &state, h, h);
+        [state.q, state.v].concat()
+    };
+    let column = |k| {
+        let [far, ahead, behind, back] = [2.0, 1.0, -1.0, -2.0].map(|e| after(k, e * E));
+        (0..2 * n).map(|i| (8.0 * (ahead[i] - behind[i]) - far[i] + back[i]) / (12.0 * E)).collect()
+    };
+    (0..2 * n).map(column).collect()
+}
+
+/// Largest difference between the derivative of a step by velocities and its differences.
+fn derivative_error(mechanism: &Mechanism, order: u32, start: &State, h: f64) -> f64 {
+    let engine = Minimal::new(MinimalOptions { order, ..Default::default() }).expect("order");
+    let mut workspace = engine.workspace(mechanism).expect("served");
+    let mut state = engine.start(mechanism, &mut workspace, start).expect("start");
+    let u = vec![0.0; mechanism.nu()];
+    let (input, by) = (Input { u: &u }, Coordinates::Velocity);
+    let slope = engine.linearize(mechanism, &mut workspace, &mut state, input, h, by).expect("derivative");
+    let columns = differences(mechanism, order, start, h);
+    let entries = columns.iter().enumerate().flat_map(|(c, column)| {
+        let slope = &slope;
+        column.iter().enumerate().map(move |(r, x)| (slope.a(r, c) - x).abs())
+    });
+    entries.fold(0.0, f64::max)
+}
+
+#[test]
+fn steps_with_followers_are_differentiated() {
+    let mimic = gripper(true);
+    let text = r#"<mujoco><compiler angle="radian"/><worldbody><body>
+        <joint name="a" axis="0 1 0"/><geom type="capsule" size="0.02 0.2" mass="1"/>
+        <body pos="0 0 -0.4"><joint name="b" axis="0 1 0"/><geom type="capsule" size="0.02 0.2" mass="1"/>
+        <body pos="0 0 -0.4"><joint name="c" axis="1 0 0"/><geom type="capsule" size="0.02 0.2" mass="1"/>
+        </body></body></body></worldbody>
+        <tendon><fixed name="kept"><joint joint="a" coef="0.5"/><joint joint="b" coef="1"/><joint joint="c" coef="-2"/></fixed></tendon>
+        <equality><tendon tendon1="kept"/></equality></mujoco>"#;
+    let options = leastaction::io::mjcf::MjcfOptions::default();
+    let mut reading = leastaction::io::mjcf::read_mjcf(text, std::path::Path::new("t.xml"), &options);
+    let sum = reading.build().unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
+    for (name, mechanism) in [("mimic", &mimic), ("sum", &sum)] {
+        let mut start = mechanism.neutral_state();
+        let mut numbers = samples::Random::new(11);
+        start.q.iter_mut().for_each(|q| *q = numbers.range(-0.5, 0.5));
+        start.v.iter_mut().for_each(|v| *v = numbers.range(-2.0, 2.0));
+        mechanism.follow_at(0.0, &mut start.q, &mut start.v);
+        for order in [2, 4, 6] {
+            let error = derivative_error(mechanism, order, &start, 0.02);
+            assert!(error < 1e-9, "{name}, order {order}: {error:e}");
+        }
+    }
+}
+
+#[test]
+fn steps_in_which_a_coupled_pair_stops_are_differentiated() {
+    let mut model = gripper_model(true);
+    model.joints[1].friction = PerCoordinate::One(2.0);
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let mut start = mechanism.neutral_state();
+    start.q[0] = 0.3;
+    start.v.copy_from_slice(&[0.5, 0.02, 0.0]);
+    mechanism.follow_at(0.0, &mut start.q, &mut start.v);
+    let engine = Minimal::new(MinimalOptions { order: 4, ..Default::default() }).expect("order");
+    let mut run = Simulator::with(&mechanism, engine, &start).expect("served");
+    assert!(run.step(&[], 0.02).expect("step").events > 0, "the fingers come to rest");
+    let error = derivative_error(&mechanism, 4, &start, 0.02);
+    assert!(error < 1e-6, "{error:e}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::box_problem::BoxProblem;
 use super::events::{DOWN, KINDS, LOWER, Moment, RowEvent, RowEventKind, STOP, Scales, UP, UPPER, bounds};
+use super::trials::Trials;
 use super::{Parts, RowMechanics, RowState, RowStates};
 use crate::integrator::{StepError, StepReport};
 use crate::mechanism::{JointType, Mechanism, RowOf};
@@ -15,6 +16,8 @@ const MOST_HITS: u8 = 3;
 const FAR: f64 = 1e-2;
 /// Work of a ball's limit over a step, as a part of the kinetic energy, beyond which its parts are made shorter.
 const WORK: f64 = 1e-5;
+/// Part of its bound below which a locked row's force needs no closer look.
+const SURE: f64 = 0.97;
 /// Part of a step down to which they are.
 const FINEST: f64 = 1e-3;
 /// Part of a step below which a part whose equations cannot be solved is given up.
@@ -31,6 +34,8 @@ pub struct RowDriver {
     pub(super) low: Moment,
     pub(super) high: Moment,
     pub(super) trial: Moment,
+    /// All trials of the search at hand.
+    pub(super) tried: Trials,
     /// What happened in the step.
     pub(super) events: Vec<RowEvent>,
     /// Of the event at hand: rows that stopped, let go, reached a limit.
@@ -84,6 +89,7 @@ impl RowDriver {
             low: moment(),
             high: moment(),
             trial: moment(),
+            tried: Trials::new(rows),
             events: Vec::with_capacity(4 * (MOST_EVENTS + rows)),
             zero: vec![false; rows],
             released: vec![0; rows],
@@ -586,13 +592,15 @@ impl RowDriver {
     }
 }
 
-/// True if a locked row's mean force says that it holds without a closer look.
+/// True if a locked row's mean forces over the last part and the one before say that it holds without a closer look.
+///
+/// Means that change by `c` from part to part end half of that beyond the last one; as much again is left for how that changes.
 fn surely_holds(state: &RowState, bound: f64, mean: f64, before: f64) -> bool {
-    let change = (mean - before).abs();
+    let change = mean - before;
     match state.side {
-        0 => mean.abs() + change < 0.9 * bound,
-        -1 => mean - 2.0 * change > 0.0,
-        _ => mean + 2.0 * change < 0.0,
+        0 => (mean + 0.5 * change).abs() + 0.5 * change.abs() < SURE * bound,
+        -1 => mean - 2.0 * change.abs() > 0.0,
+        _ => mean + 2.0 * change.abs() < 0.0,
     }
 }
 

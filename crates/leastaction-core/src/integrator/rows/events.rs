@@ -158,6 +158,11 @@ impl Moment {
         self.slope.copy_from_slice(&other.slope);
     }
 
+    /// True if an event function is one of a locked row's force.
+    pub(super) fn is_force(function: usize) -> bool {
+        matches!(function % KINDS.len(), DOWN | UP)
+    }
+
     /// Values and rates of the rows at its positions and velocities.
     pub(super) fn measure(&mut self, mechanism: &Mechanism, states: &[RowState], general: &mut General) {
         let Self { q, v, value, rate, .. } = self;

@@ -14,6 +14,7 @@ mod mechanics;
 mod minimum_norm;
 mod search;
 mod settle;
+mod trials;
 
 pub use driver::RowDriver;
 pub use events::{RowEvent, RowEventKind};
@@ -149,6 +150,8 @@ pub trait Parts {
     fn accept(&mut self);
     /// Gives the start other velocities.
     fn set_velocity(&mut self, v: &[f64]);
+    /// Tells the accelerations at the start with the modes that act from there: a guess of the next trial may use them.
+    fn foresee(&mut self, _acceleration: &[f64]) {}
     /// Nodes inside a part at which limits are looked at.
     fn inner_nodes(&self) -> usize {
         0

@@ -1,4 +1,4 @@
-//! The first event of a part: a bracket, cubic interpolation, and a trial at every step.
+//! The first event of a part: a bracket, interpolation through all that was tried, and a trial at every step.
 
 use super::driver::{RowDriver, Trouble};
 use super::events::{DOWN, KINDS, LOWER, Moment, RowEvent, STOP, UP, UPPER};
@@ -22,9 +22,12 @@ impl RowDriver {
     ) -> Result<f64, Trouble> {
         let rows = mechanism.rows();
         self.respond(mechanism, states, u, false)?;
+        // Forces are looked at where those of the whole part were near their bounds.
+        let forces = self.trial.known;
         self.now.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
-        self.respond(mechanism, states, u, true)?;
         self.trial.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
+        self.tried.forget();
+        self.tried.see(&self.trial);
         std::mem::swap(&mut self.high, &mut self.trial);
         self.low.clone_from_moment(&self.now);
         // A function that is zero at the start by construction says nothing there: the bracket begins a little later.
@@ -37,7 +40,7 @@ impl RowDriver {
         };
         let mut rounds = 0;
         while unclear(self) {
-            self.try_at(mechanism, parts, states, u, begin, report)?;
+            self.try_at(mechanism, parts, states, u, begin, forces, report)?;
             if !(0..self.trial.g.len()).any(|i| self.is_violated(mechanism, &self.trial, i)) {
                 std::mem::swap(&mut self.low, &mut self.trial);
                 break;
@@ -60,7 +63,7 @@ impl RowDriver {
             begin *= 1e-2;
             rounds += 1;
         }
-        self.narrow(mechanism, parts, states, u, report)
+        self.narrow(mechanism, parts, states, u, forces, report)
     }
 
     /// Narrows the bracket to an event.
@@ -70,6 +73,7 @@ impl RowDriver {
         parts: &mut dyn Parts,
         states: &RowStates,
         u: &[f64],
+        forces: bool,
         report: &mut StepReport,
     ) -> Result<f64, Trouble> {
         let (mut width, mut worst, mut since) = (self.high.t - self.low.t, f64::INFINITY, 0);
@@ -93,12 +97,12 @@ impl RowDriver {
                 // No number lies between, or none was found: the upper end is the event.
                 t = to;
             }
-            match self.try_at(mechanism, parts, states, u, t, report) {
+            match self.try_at(mechanism, parts, states, u, t, forces, report) {
                 // What can't be solved between the ends of a narrow bracket, or at its upper end once more, is at its lower end.
                 Err(Trouble::Step(_))
                     if !loops && from > 0.0 && (t >= to || to - from < 1e-6 * self.scales.h) =>
                 {
-                    self.try_at(mechanism, parts, states, u, from, report)?;
+                    self.try_at(mechanism, parts, states, u, from, forces, report)?;
                     break;
                 }
                 outcome => outcome?,
@@ -158,7 +162,7 @@ impl RowDriver {
         Ok(self.trial.t)
     }
 
-    /// A trial at `t` with everything known about its end.
+    /// A trial at `t`, with its forces or without. Slopes of rates that no acceleration tells are those since the lower end.
     fn try_at(
         &mut self,
         mechanism: &Mechanism,
@@ -166,6 +170,7 @@ impl RowDriver {
         states: &RowStates,
         u: &[f64],
         t: f64,
+        forces: bool,
         report: &mut StepReport,
     ) -> Result<(), Trouble> {
         report.trials += 1;
@@ -173,8 +178,17 @@ impl RowDriver {
         parts.read(&states.list, true, &mut self.trial.q, &mut self.trial.v);
         self.trial.measure(mechanism, &states.list, &mut self.mechanics.general);
         (self.trial.t, self.trial.known) = (t, false);
-        self.respond(mechanism, states, u, true)?;
+        if forces {
+            self.respond(mechanism, states, u, true)?;
+        }
         self.trial.weigh(mechanism.rows(), &states.list, &self.mechanics.bound, &self.scales);
+        if !forces {
+            for stop in (STOP..self.trial.g.len()).step_by(KINDS.len()) {
+                let (now, before) = (self.trial.g[stop], self.low.g[stop]);
+                self.trial.slope[stop] = (now - before) / (t - self.low.t);
+            }
+        }
+        self.tried.see(&self.trial);
         Ok(())
     }
 
@@ -214,16 +228,8 @@ impl RowDriver {
             if !(a.is_finite() && b.is_finite()) {
                 continue;
             }
-            let kind = i % KINDS.len();
-            let width = high.t - low.t;
-            let t = if a <= 0.0 {
-                0.0
-            } else if kind == DOWN || kind == UP {
-                a / (a - b)
-            } else {
-                hermite_root(a, b, low.slope[i] * width, high.slope[i] * width)
-            };
-            first = first.min(low.t + t * width);
+            let root = if a <= 0.0 { low.t } else { self.tried.root(&self.now, i, low.t, high.t) };
+            first = first.min(root);
         }
         first
     }
@@ -248,31 +254,4 @@ impl RowDriver {
         let time = self.time + self.trial.t;
         self.events.push(RowEvent { time, kind: KINDS[kind], row: Some(k), impulse: 0.0 });
     }
-}
-
-/// Smallest root in (0, 1) of the cubic with values `a > 0`, `b < 0` and slopes `da`, `db` at 0 and 1.
-fn hermite_root(a: f64, b: f64, da: f64, db: f64) -> f64 {
-    let value = |x: f64| {
-        let (y, x2) = (1.0 - x, x * x);
-        y * y * ((1.0 + 2.0 * x) * a + x * da) + x2 * ((3.0 - 2.0 * x) * b - y * db)
-    };
-    // Bisection to the first change of sign on a grid, then to the last digit: cheap beside a part.
-    let (mut low, mut high) = (0.0, 1.0);
-    for k in 1..=8 {
-        let x = f64::from(k) / 8.0;
-        if value(x) <= 0.0 {
-            high = x;
-            break;
-        }
-        low = x;
-    }
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if value(middle) > 0.0 {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
 }

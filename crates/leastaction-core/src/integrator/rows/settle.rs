@@ -59,6 +59,9 @@ impl RowDriver {
         if changed || let_go {
             parts.set_velocity(&self.now.v);
         }
+        if self.problem.member.contains(&true) {
+            parts.foresee(&self.problem.x);
+        }
         self.now.known = false;
         states.settled = true;
         states.mean.fill(f64::NAN);
