@@ -204,21 +204,19 @@ def test_other_threads_run_during_a_rollout(say):
     counter = threading.Thread(target=work)
     counter.start()
 
-    def rate(call) -> tuple[float, float]:
-        count[0], begin, used = 0, time.perf_counter(), time.process_time()
+    def rate(call) -> float:
+        count[0], begin = 0, time.perf_counter()
         call()
-        wall = time.perf_counter() - begin
-        return count[0] / wall, (time.process_time() - used) / wall
+        return count[0] / (time.perf_counter() - begin)
 
-    free, core = rate(lambda: time.sleep(1.0))
-    beside, cores = rate(lambda: la.rollout(mech, q=np.zeros((256, 10)), v=0.3, steps=1500, step=1e-3, threads=1))
+    free = rate(lambda: time.sleep(1.0))
+    beside = rate(lambda: la.rollout(mech, q=np.zeros((256, 10)), v=0.3, steps=1500, step=1e-3, threads=1))
     stop.set()
     counter.join()
-    # What the counter gets per second that it had a core: a loaded machine gives it less of one.
-    share = (beside / max(cores - core, 1e-3) if cores - core < core else beside / core) / (free / core)
-    say(f"interpreter: a thread counts at {beside / free:.2f} of its free rate by the clock, {share:.2f} by processor time "
-        f"({cores:.2f} cores at work, {core:.2f} before)")
-    assert share > 0.5
+    load = os.getloadavg()[0]
+    say(f"interpreter: a thread counts at {beside / free:.2f} of its free rate beside a rollout (load {load:.1f})")
+    # Who holds the interpreter leaves next to nothing; on a loaded machine less than a core is right.
+    assert beside > (0.5 if load < 1.5 else 0.1) * free
 
 
 def test_memory_does_not_grow_with_the_number_of_runs(tmp_path, say):
