@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._progress import Progress, listener
-from ._tables import Array
+from ._tables import Array, nearest
 from ._verbs import Policy, policy_text
-from .errors import BadOption, LeastActionError, RolloutWarning
+from .errors import BadOption, LeastActionError, RolloutWarning, UnknownName
 
 DEFAULTS = {row[0]: row[2] for _, row in _core._settings()}
 
@@ -59,12 +59,27 @@ class Rollout:
     >>> roll = la.rollout(la.load("@chain/2"), q=np.zeros((5, 2)), v=1.0, steps=3, step=0.01)
     >>> roll.q.shape, bool(roll.ok.all())
     ((5, 2), True)
+    >>> roll["q.joint1"].shape, roll["energy.total"].shape
+    ((5,), (5,))
     """
 
-    def __init__(self, q: Array, v: Array, failures: list[Failure], step: float, steps: int, every: int) -> None:
+    def __init__(
+        self,
+        mechanism: _core.Mechanism,
+        lead: tuple[int, ...],
+        q: Array,
+        v: Array,
+        failures: list[Failure],
+        step: float,
+        steps: int,
+        every: int,
+    ) -> None:
+        self.mechanism = mechanism
         self.q, self.v = q, v
         self.failures = failures
-        self._rows = int(np.prod(q.shape[:1])) if q.ndim > 1 else 1
+        # Leading axes of the motions; the next one, if there is another, is time.
+        self._lead = lead or (1,)
+        self._rows = math.prod(self._lead)
         self.step, self.steps, self.every = step, steps, every
         if failures:
             first = failures[0]
@@ -76,16 +91,34 @@ class Rollout:
 
     @property
     def ok(self) -> NDArray[np.bool_]:
-        """Which rows came to their end."""
+        """Which rows came to their end, in the leading axes of the motions."""
         ok = np.ones(self._rows, dtype=np.bool_)
         ok[[failure.row for failure in self.failures]] = False
-        return ok
+        return ok.reshape(self._lead)
 
     @property
     def t(self) -> Array:
         """Times of the recorded rows, from the start on; of ends: the one time."""
         recorded = self.steps // self.every + 1
         return np.arange(recorded, dtype=np.float64) * np.float64(self.every * self.step)
+
+    def __getitem__(self, name: str) -> Array:
+        """A number of every row, and of every time if whole motions were recorded: ``q.JOINT``, ``v.JOINT``, ``energy.total``, …"""
+        mechanism = self.mechanism
+        energies = {"total": mechanism.energy, "kinetic": mechanism.kinetic_energy}
+        known = {f"q.{label}": self.q[..., i] for i, label in enumerate(mechanism.q_labels)}
+        known |= {f"v.{label}": self.v[..., i] for i, label in enumerate(mechanism.v_labels)}
+        if name in known:
+            return known[name]
+        # Rows that failed are not a number, and stay so.
+        if name == "energy.potential":
+            return mechanism.potential_energy(self.q, check=False)
+        kind = name.removeprefix("energy.")
+        if kind != name and kind in energies:
+            return energies[kind](self.q, self.v, check=False)
+        names = (*known, "energy.total", "energy.kinetic", "energy.potential")
+        near = nearest(name, names)
+        raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
 
     def raise_failures(self) -> None:
         """Raises what stopped the first row that failed."""
@@ -145,7 +178,8 @@ def rollout(
         start=start, settings=settings,
     )
     out_q, out_v, failures, h = result
-    return Rollout(out_q, out_v, [Failure(*failure) for failure in failures], h, steps, every)
+    lead = out_q.shape[: -2 if record == "rows" else -1]
+    return Rollout(mechanism, lead, out_q, out_v, [Failure(*failure) for failure in failures], h, steps, every)
 
 
 def _controlled(
@@ -177,7 +211,7 @@ def _controlled(
         from_row = failure.steps // every + 1 if record == "rows" else 0
         out_q[failure.row, from_row:] = np.nan
         out_v[failure.row, from_row:] = np.nan
-    return Rollout(out_q, out_v, failures, batch.step_length, steps, every)
+    return Rollout(mechanism, (rows,), out_q, out_v, failures, batch.step_length, steps, every)
 
 
 __all__ = ["Failure", "LeastActionError", "Rollout", "rollout"]

@@ -59,7 +59,7 @@ class Trajectory:
             return self._table[:, self._index[name]]
         inside = [i for i, column in enumerate(self._columns) if column.startswith(name + ".")]
         if not inside:
-            near = _nearest(name, self._columns)
+            near = nearest(name, self._columns)
             raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
         return self._table[:, inside[0] : inside[-1] + 1]
 
@@ -67,7 +67,8 @@ class Trajectory:
         return f"<{type(self).__name__}: {len(self)} rows, {len(self._columns)} columns>"
 
 
-def _nearest(name: str, known: tuple[str, ...]) -> str:
+def nearest(name: str, known: tuple[str, ...]) -> str:
+    """What may have been meant, as a remedy."""
     import difflib
 
     near = difflib.get_close_matches(name, known, 1, 0.5)

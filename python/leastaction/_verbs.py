@@ -17,6 +17,7 @@ import numpy as np
 from . import _core
 from ._diagnostic import Diagnostic
 from ._tables import Array, Report, Trajectory
+from ._toml import toml
 from .errors import BadOption, ShapeError
 
 Model: TypeAlias = "_core.Mechanism | str | os.PathLike[str]"
@@ -380,20 +381,6 @@ class ViaPoint:
     order: int = 0
 
 
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, np.integer)):
-        return str(int(value))
-    if isinstance(value, (float, np.floating)):
-        return repr(float(value))
-    if isinstance(value, (str, os.PathLike)):
-        return json.dumps(os.fspath(value), ensure_ascii=False)
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(str(k), ensure_ascii=False)} = {_toml(v)}" for k, v in value.items()) + " }"
-    return "[" + ", ".join(_toml(x) for x in np.asarray(value, dtype=object).tolist()) + "]"
-
-
 class MotionProblem:
     """What a motion costs, where it starts and ends, its limits, phases and constraints on frames: made here or read from a problem file.
 
@@ -425,11 +412,11 @@ class MotionProblem:
         solver: Mapping[str, Any] | None = None,
         name: str = "problem",
     ) -> None:
-        lines = ['schema = "leastaction/problem/1"', f"name = {_toml(name)}", 'model = "model.json"', "", "[trajectory]"]
+        lines = ['schema = "leastaction/problem/1"', f"name = {toml(name)}", 'model = "model.json"', "", "[trajectory]"]
         numbers = {"duration": duration, "time_weight": time_weight}
-        lines += [f"{key} = {_toml(float(value))}" for key, value in numbers.items() if value is not None]
+        lines += [f"{key} = {toml(float(value))}" for key, value in numbers.items() if value is not None]
         for key, value in (("degree", degree), ("control_points", control_points), ("samples", samples)):
-            lines += [f"{key} = {_toml(value)}"] if value is not None else []
+            lines += [f"{key} = {toml(value)}"] if value is not None else []
         for key, place in (("start", start), ("end", end)):
             if place is None:
                 continue
@@ -438,21 +425,21 @@ class MotionProblem:
                 place = {"q": place.q, "v": place.v}
             elif not isinstance(place, Mapping) or set(place) - {"q", "v", "state", "derivatives"}:
                 place = {"q": place}
-            lines += [f"{k} = {_toml(v)}" for k, v in place.items()]
+            lines += [f"{k} = {toml(v)}" for k, v in place.items()]
         if limits:
-            lines += ["\n[limits]", *(f"{limit.kind} = {_toml(limit.value)}" for limit in limits)]
+            lines += ["\n[limits]", *(f"{limit.kind} = {toml(limit.value)}" for limit in limits)]
         for term in terms:
-            lines += ["\n[[terms]]", f"kind = {_toml(term.kind)}"]
-            lines += [f"weight = {_toml(float(term.weight))}"] if term.weight is not None else []
-            lines += [f"{key} = {_toml(value)}" for key, value in term.options.items()]
+            lines += ["\n[[terms]]", f"kind = {toml(term.kind)}"]
+            lines += [f"weight = {toml(float(term.weight))}"] if term.weight is not None else []
+            lines += [f"{key} = {toml(value)}" for key, value in term.options.items()]
         for point in via:
-            lines += ["\n[[via]]", f"t = {_toml(point.t)}", f"joint = {_toml(point.joint)}"]
-            lines += [f"value = {_toml(float(point.value))}", f"order = {point.order}"]
+            lines += ["\n[[via]]", f"t = {toml(point.t)}", f"joint = {toml(point.joint)}"]
+            lines += [f"value = {toml(float(point.value))}", f"order = {point.order}"]
         for key, tables in (("phases", phases), ("constraints", constraints)):
             for table in tables:
-                lines += [f"\n[[{key}]]", *(f"{k} = {_toml(v)}" for k, v in table.items())]
+                lines += [f"\n[[{key}]]", *(f"{k} = {toml(v)}" for k, v in table.items())]
         if solver:
-            lines += ["\n[solver]", *(f"{key} = {_toml(value)}" for key, value in solver.items())]
+            lines += ["\n[solver]", *(f"{key} = {toml(value)}" for key, value in solver.items())]
         self._text: str | None = "\n".join(lines) + "\n"
         self._model: str | None = mechanism.to_json()
         self._path: Path | None = None

@@ -18,9 +18,9 @@ from typing import Any
 from ._diagnostic import Diagnostic
 
 __all__ = [
-    "BadOption", "BusyError", "ControlError", "FileError", "FingerprintMismatch", "JetError", "LayoutError", "LeastActionError", "ModelError",
-    "NotConverged", "NotFinite", "OpenLoop", "OptimizeError", "RolloutWarning", "ShapeError", "Singular", "StepError",
-    "UnknownName", "Unsupported",
+    "BadOption", "BusyError", "ContactNotSolved", "ControlError", "FileError", "FingerprintMismatch", "JetError", "LayoutError",
+    "LeastActionError", "ModelError", "NotConverged", "NotFinite", "OpenLoop", "OptimizeError", "OutsideLimits", "RolloutWarning",
+    "ShapeError", "Singular", "StepError", "UnknownName", "Unsupported",
 ]
 
 
@@ -74,6 +74,16 @@ class NotConverged(StepError):
     tolerance: float
 
 
+class ContactNotSolved(StepError):
+    """The equations of a step with contacts have no solution that was found."""
+
+    time: float
+    step: float
+    residual: float
+    iterations: int
+    contacts: int
+
+
 class NotFinite(StepError):
     """A number is infinite or not a number: of an argument (`name`, `row`) or of a motion (`time`, `what`)."""
 
@@ -90,6 +100,14 @@ class Singular(StepError):
     what: str
     joint: str
     remedy: str
+
+
+class OutsideLimits(StepError):
+    """A joint starts beyond a limit that is held."""
+
+    joint: str
+    value: float
+    bound: float
 
 
 class OpenLoop(StepError):

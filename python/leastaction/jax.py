@@ -57,7 +57,7 @@ def _layer(plant: _core.Plant, ahead: Callable[[_core.Plant], _Kernel], back: Ca
         at = _host(theta)
         *own, by_parameters = _each(plant, at, back, *map(_host, (q, v, u, gq, gv)))
         if at.ndim == 1:
-            by_parameters = by_parameters.reshape(-1, at.shape[-1]).sum(axis=0)
+            by_parameters = by_parameters.sum(axis=tuple(range(by_parameters.ndim - 1)))
         return (*own, by_parameters)
 
     @jax.custom_vjp

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import functools
 import importlib
-import json
 import os
 import queue
 import time
@@ -17,12 +17,17 @@ from typing import Any
 from . import _core
 from ._progress import Progress, listener
 from ._tables import Run
+from ._toml import toml
 from .errors import BadOption, FingerprintMismatch, LeastActionError
 
 __all__ = ["Sweep", "SweepResult", "linspace", "log_uniform", "normal", "sweep", "uniform", "values"]
 
-#: Times that a broken pool is made again, and that a chunk is given to another worker.
+#: Times that a broken pool is made again, and that a chunk is given out again; after that the driver computes it.
 RETRIES = 5
+#: Seconds that a worker waits that computes differently.
+PAUSE = 1.0
+#: Parts that are written at the same time.
+WRITERS = 4
 Law = Mapping[str, Any]
 
 
@@ -81,23 +86,6 @@ def _law(name: str, numbers: Sequence[float], relative: bool) -> dict[str, Any]:
     return {**law, "relative": True} if relative else law
 
 
-def _toml(value: Any) -> str:
-    """A value as TOML; numbers keep all digits."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=True)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, Sequence):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    raise BadOption(f"{value!r} can't be part of a sweep", {"option": "vary", "value": repr(value), "remedy": "give numbers and texts"})
-
-
 @functools.lru_cache(maxsize=4)
 def _parsed(text: str) -> _core._Sweep:
     return _core._Sweep.from_text(text)
@@ -105,7 +93,13 @@ def _parsed(text: str) -> _core._Sweep:
 
 def _chunk(text: str, index: int, threads: int = 1) -> tuple[bytes, bytes | None]:
     """The files of one chunk: what a worker computes. A sweep is read once per process."""
-    return _parsed(text).parts(index, threads=threads)
+    try:
+        sweep = _parsed(text)
+    except FingerprintMismatch:
+        # Who refuses is free at once, and would be given every chunk that the others have no time for.
+        time.sleep(PAUSE)
+        raise
+    return sweep.parts(index, threads=threads)
 
 
 @dataclass(frozen=True)
@@ -155,10 +149,10 @@ class Sweep:
         **settings: Any,
     ) -> None:
         said = {"runs": runs, "seed": seed, "chunk": chunk, "record": record, "every": every, "columns": columns}
-        lines = ["[sweep]", *(f"{key} = {_toml(value)}" for key, value in said.items() if value is not None)]
+        lines = ["[sweep]", *(f"{key} = {toml(value)}" for key, value in said.items() if value is not None)]
         for table, content in (("vary", vary), ("measure", measure or {})):
             lines.append(f"[sweep.{table}]")
-            lines += [f"{json.dumps(key)} = {_toml(value)}" for key, value in content.items()]
+            lines += [f"{toml(str(key))} = {toml(value)}" for key, value in content.items()]
         self._core = _core._Sweep.of(mechanism, "\n".join(lines) + "\n", settings=settings)
 
     @classmethod
@@ -212,6 +206,9 @@ class Sweep:
 
     def draw(self, run: int) -> dict[str, float]:
         """What varies in a run, by key."""
+        if not 0 <= run < self.runs:
+            remedy = f"they are counted from 0 to {self.runs - 1}"
+            raise BadOption(f"there is no run {run}: {remedy}", {"option": "run", "value": repr(run), "remedy": remedy})
         return self._core.draw(run)
 
     def simulate(self, run: int, *, progress: bool | Progress | None = None, **settings: Any) -> Run:
@@ -237,6 +234,13 @@ class Sweep:
         `concurrent.futures`. Whatever stops it, the same call goes on, and the files have the same bytes. Workers that die
         are made again; `play` gives so many of the worst runs a report of their own.
         """
+        for name, number, least in (("cpus_per_task", cpus_per_task, 1), ("play", play, 0)):
+            if number < least:
+                remedy = f"give a whole number from {least} on"
+                raise BadOption(f"{name} = {number} is not possible: {remedy}", {"option": name, "value": repr(number), "remedy": remedy})
+        if executor not in ("threads", "ray", "dask") and not callable(getattr(executor, "submit", None)):
+            remedy = 'give "threads", "ray", "dask", or an object with `submit`'
+            raise BadOption(f"executor = {executor!r} is not possible: {remedy}", {"option": "executor", "value": repr(executor), "remedy": remedy})
         folder = _core._SweepFolder(self._core, out, fresh=fresh)
         tell = listener(progress, "runs")
         try:
@@ -295,6 +299,10 @@ class _Executor:
 
     own = False
 
+    def lost(self) -> int:
+        """Chunks that the engine gave to another worker by itself, because theirs had died."""
+        return 0
+
     def close(self) -> None:
         """Ends what was made here."""
         if self.own:
@@ -302,7 +310,7 @@ class _Executor:
 
 
 class _Ray(_Executor):
-    """Ray: a worker that is killed is retried by Ray, a wrong sweep is not."""
+    """Ray. What a killed worker had is given out again by the driver, which counts it."""
 
     def __init__(self, text: str, cpus: int) -> None:
         ray: Any = importlib.import_module("ray")
@@ -311,7 +319,7 @@ class _Ray(_Executor):
         self.ray = ray
         # Once in the object store, not once per task.
         self.text = ray.put(text)
-        self.remote = ray.remote(num_cpus=cpus, max_retries=RETRIES, retry_exceptions=False)(_chunk)
+        self.remote = ray.remote(num_cpus=cpus, max_retries=0)(_chunk)
         self.cpus = cpus
 
     def workers(self) -> int:
@@ -325,20 +333,37 @@ class _Ray(_Executor):
 
 
 class _Dask(_Executor):
-    """Dask's client."""
+    """Dask's client. Its scheduler gives out again what a worker had that died, a few times, and keeps a record of it."""
 
     def __init__(self, client: Any, text: str) -> None:
-        self.client = client
-        self.text = client.scatter(text, broadcast=True)
+        # With every task: what is scattered is gone when those who hold it die together.
+        self.client, self.text = client, text
+        self.keys: set[str] = set()
 
     def workers(self) -> int:
         return sum(self.client.ncores().values()) or 1
 
     def submit(self, index: int, threads: int) -> Any:
-        return self.client.submit(_chunk, self.text, index, threads, pure=False, retries=RETRIES)
+        future = self.client.submit(_chunk, self.text, index, threads, pure=False)
+        self.keys.add(str(future.key))
+        return future
 
     def again(self) -> bool:
         return False
+
+    def lost(self) -> int:
+        keys = self.keys
+
+        # Travels whole: the scheduler need not have this package.
+        def count(dask_scheduler: Any) -> int:
+            events = [event for _, event in dask_scheduler.get_events("all") if event.get("action") == "remove-worker"]
+            return sum(str(key) in keys for event in events for key in event.get("processing-tasks", ()))
+
+        try:
+            return int(self.client.run_on_scheduler(count))
+        except Exception:
+            # A scheduler of another version: the sweep is done all the same.
+            return 0
 
 
 def _engine(executor: Any, text: str, cpus: int) -> _Executor:
@@ -348,9 +373,6 @@ def _engine(executor: Any, text: str, cpus: int) -> _Executor:
         return _Dask(importlib.import_module("distributed").get_client(), text)
     if type(executor).__module__.startswith("distributed"):
         return _Dask(executor, text)
-    if not callable(getattr(executor, "submit", None)):
-        remedy = 'give "threads", "ray", "dask", or an object with `submit`'
-        raise BadOption(f"executor = {executor!r} is not possible: {remedy}", {"option": "executor", "value": repr(executor), "remedy": remedy})
     return _Executor(executor, text)
 
 
@@ -365,11 +387,33 @@ class _Work:
         self.under_way: dict[Any, int] = {}
         self.tries: dict[int, int] = {}
         self.broken = self.retries = self.runs = 0
+        self.delivered = False
+        self.room, self.asked = 0, -1.0
+        # Disks make one wait, not work: parts are written while others are taken.
+        self.writers = concurrent.futures.ThreadPoolExecutor(WRITERS)
+        self.writing: collections.deque[concurrent.futures.Future[None]] = collections.deque()
+
+    def has_room(self) -> bool:
+        """Whether another chunk may be given out. How many workers there are is asked once a second: it takes a message."""
+        now = time.monotonic()
+        if now - self.asked > 1.0:
+            self.room, self.asked = 4 * self.engine.workers(), now
+        return len(self.under_way) < self.room
 
     def submit(self, index: int) -> None:
         future = self.engine.submit(index, self.threads)
         self.under_way[future] = index
         future.add_done_callback(self.finished.put)
+
+    def keep(self, index: int, parts: tuple[bytes, bytes | None]) -> None:
+        """Has the parts of a chunk written; few are in memory at a time."""
+        self.writing.append(self.writers.submit(self.folder.put, index, *parts))
+        self.wait_for_writers(2 * WRITERS)
+
+    def wait_for_writers(self, most: int) -> None:
+        """Until so many parts are on their way to the disk at most; what can't be written raises."""
+        while len(self.writing) > most:
+            self.writing.popleft().result()
 
     def do(self) -> None:
         """Computes all that is missing."""
@@ -381,7 +425,7 @@ class _Work:
             while missing or self.under_way:
                 index = None
                 try:
-                    while missing and len(self.under_way) < 4 * self.engine.workers():
+                    while missing and self.has_room():
                         self.submit(missing[-1])
                         missing.pop()
                     future = self.finished.get()
@@ -399,29 +443,33 @@ class _Work:
                     if self.broken > RETRIES or not self.engine.again():
                         raise
                     continue
-                except FingerprintMismatch:
-                    # That worker can't take part; another may.
-                    if index is None or self.tries.get(index, 0) >= RETRIES:
+                except Exception as error:
+                    refused = isinstance(error, FingerprintMismatch)
+                    # What is wrong with the sweep is wrong for everybody.
+                    if index is None or (isinstance(error, LeastActionError) and not refused):
                         raise
+                    # That worker is gone, or computes differently; another may do it.
+                    self.retries += 1
                     self.tries[index] = self.tries.get(index, 0) + 1
-                    self.retries += 1
-                    missing.append(index)
-                    continue
-                except LeastActionError:
-                    raise
-                except Exception:
-                    if index is None:
+                    if self.tries[index] <= RETRIES:
+                        missing.append(index)
+                        continue
+                    # A cluster on which nobody computes as this process does is not what was asked for.
+                    if refused and not self.delivered and all(self.tries.get(i) for i in self.under_way.values()):
                         raise
-                    # Lost for good, as the engine says: then here.
-                    self.retries += 1
                     parts = self.core.parts(index, threads=self.threads)
+                else:
+                    self.delivered = True
                 assert index is not None
-                self.folder.put(index, *parts)
+                self.keep(index, parts)
                 done += 1
                 self.runs += min(self.core.chunk, self.core.runs - index * self.core.chunk)
                 if self.tell is not None:
                     self.tell(min(done * self.core.chunk, self.core.runs), self.core.runs)
+            self.wait_for_writers(0)
+            self.retries += self.engine.lost()
         finally:
+            self.writers.shutdown()
             for future in self.under_way:
                 future.cancel()
             self.engine.close()

@@ -46,7 +46,7 @@ def _tensors(arrays: _Saved) -> tuple[Tensor, ...]:
 
 def _summed(gradient: NDArray[np.float64]) -> Tensor:
     """The gradient by parameters that all rows share."""
-    return torch.from_numpy(gradient.reshape(-1, gradient.shape[-1]).sum(axis=0))
+    return torch.from_numpy(gradient.sum(axis=tuple(range(gradient.ndim - 1))))
 
 
 class _Step(torch.autograd.Function):

@@ -166,3 +166,29 @@ def test_a_tensor_of_another_kind_is_refused():
         zero = torch.zeros(2, dtype=torch.float64)
         Step(mech, parameters=["mass"])(zero, zero, None, torch.ones(3, 2, dtype=torch.float64))
     assert np.allclose(mech.mass_matrix(torch.zeros(3, 2, dtype=torch.float64)), mech.mass_matrix(np.zeros((3, 2))))
+
+
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_layers_without_parameters_have_gradients(lead):
+    """As most are used: by state and inputs alone, one motion or several."""
+    torch = pytest.importorskip("torch")
+    from leastaction.torch import Rollout, Step
+
+    mech = la.load(Path(__file__).resolve().parents[2] / "models" / "cart-pole.json")
+    rng = np.random.default_rng(0)
+
+    def tensors(*tail):
+        return [torch.tensor(rng.uniform(-0.5, 0.5, (*lead, *t)), requires_grad=True) for t in tail]
+
+    assert torch.autograd.gradcheck(Step(mech, step=0.01), tensors((2,), (2,), (1,)), eps=1e-5, atol=1e-6)
+    assert torch.autograd.gradcheck(Rollout(mech, step=0.01), tensors((2,), (2,), (4, 1)), eps=1e-5, atol=1e-6)
+
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    from jax.test_util import check_grads
+    from leastaction.jax import rollout, step
+
+    arrays = [np.asarray(x.detach()) for x in tensors((2,), (2,), (1,))]
+    check_grads(step(mech, step=0.01), arrays, order=1, modes=["rev"], atol=1e-6, rtol=1e-6)
+    arrays = [np.asarray(x.detach()) for x in tensors((2,), (2,), (4, 1))]
+    check_grads(rollout(mech, step=0.01), arrays, order=1, modes=["rev"], atol=1e-6, rtol=1e-6)

@@ -1,11 +1,13 @@
 """Exceptions: right class, attributes, pickling, keywords in place of flags."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 import leastaction as la
+from conftest import ROOT
 from leastaction import errors
 
 
@@ -70,6 +72,41 @@ def test_every_variant_of_a_step_error_has_a_class():
         assert type(made).__name__ == kind
         assert made.remedy == '`ignore=["loops", "mimic"]` or `report=False` or `out=…`'
     assert errors._make("Unheard", "text", {}).kind == "Unheard"
+
+
+def variants(enum: str, path: str) -> dict[str, list[str]]:
+    """Names of the variants of an enum of the library and of their fields, from its source."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    body = re.search(rf"pub enum {enum} {{\n(.*?)^}}", text, re.MULTILINE | re.DOTALL)[1]
+    body = re.sub(r"#\[error\(.*?\)\]\n", "", re.sub(r"///.*\n", "\n", body), flags=re.DOTALL)
+    found = re.findall(r"^ *(\w+)(?: \{(.*?)\}|\(.*?\))?,$", body, re.MULTILINE | re.DOTALL)
+    return {name: re.findall(r"(\w+):", fields) for name, fields in found}
+
+
+def test_a_step_error_of_any_kind_has_a_class_with_its_fields():
+    known = variants("StepError", "crates/leastaction-core/src/integrator/mod.rs")
+    assert len(known) >= 9 and known["OpenLoop"] == ["joint", "gap"]
+    for kind, fields in known.items():
+        # Lengths are shapes here.
+        made = errors._make("ShapeError" if kind == "WrongLength" else kind, "text", {name: 1.0 for name in fields})
+        assert type(made) is not errors.LeastActionError, kind
+        assert set(fields) <= {name for cls in type(made).__mro__ for name in getattr(cls, "__annotations__", {})}, kind
+        again = pickle.loads(pickle.dumps(made))
+        assert type(again) is type(made) and all(getattr(again, name) == 1.0 for name in fields)
+
+
+def test_starts_beyond_a_limit_and_steps_without_solution():
+    model = la.Model("limited")
+    rod = model.body("rod", mass=1.0, com=(0.0, 0.0, -0.5), inertia=(0.1, 0.1, 0.01))
+    model.joint("hinge", "revolute", "world", rod, axis=[0, 1, 0], limits={"lower": -0.1, "upper": 0.1})
+    error = provoke(lambda: la.Simulator(model.build(), q={"hinge": 0.5}, limits="enforce"), errors.OutsideLimits, ArithmeticError)
+    assert (error.joint, error.value, error.bound) == ("hinge", 0.5, 0.1)
+    mech = la.load("@ball-chain/3")
+    sim = la.Simulator(mech, v=np.full(mech.nv, 400.0), step=0.9, order=2, iteration="newton")
+    error = provoke(lambda: sim.run(50), errors.NotConverged, ArithmeticError)
+    assert error.step == 0.9 and error.iterations >= 0 and error.residual > error.tolerance > 0 and error.time >= 0
+    error = provoke(lambda: mech.inverse_dynamics(np.zeros(3), np.zeros(9), np.zeros(9)), errors.ShapeError, ValueError)
+    assert error.name == "q"
 
 
 def test_problems(tmp_path):

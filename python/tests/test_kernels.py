@@ -174,3 +174,12 @@ def test_one_state_costs_no_memory_of_batches():
         batch = seconds(lambda kernel=kernel: kernel(*table))
         alone = seconds(lambda kernel=kernel: [kernel(*row) for row in rows])
         assert alone < 15 * batch, (kernel.__name__, alone / batch)
+
+
+def test_results_that_do_not_fit_into_memory_raise():
+    mech = la.load("@chain/7")
+    rows = np.broadcast_to(np.zeros(7), (1 << 20, 1 << 20, 7))
+    with pytest.raises(MemoryError):
+        la.rollout(mech, np.zeros((1000, 7)), steps=10**9, step=0.1, record="rows")
+    with pytest.raises((MemoryError, la.errors.LayoutError)):
+        mech.mass_matrix(rows, check=False)

@@ -56,6 +56,31 @@ def test_inputs_of_every_shape_act():
         la.rollout(mech, q, 0.0, u[:, :5].copy(), steps=10, step=0.01)
 
 
+def test_columns_have_the_names_of_a_run(tree):
+    q, v = states(tree, 5)
+    roll = la.rollout(tree, q, v, steps=20, step=0.005, record="rows", every=5)
+    run = la.simulate(tree, duration=0.1, step=0.005, every=5, start=tree.state(q=q[2], v=v[2]), iteration="mass", report=False)
+    for name in (f"q.{tree.q_labels[-1]}", f"v.{tree.v_labels[0]}"):
+        assert np.array_equal(roll[name][2], run[name]) and roll[name].shape == (5, 5)
+    for name in ("energy.total", "energy.kinetic", "energy.potential"):
+        assert np.allclose(roll[name][2], run[name], rtol=1e-12, atol=1e-12)
+    with pytest.raises(la.errors.UnknownName, match="did you mean `energy.total`"):
+        roll["energy.totl"]
+
+
+def test_leading_axes_are_kept(chain):
+    q = np.random.default_rng(1).uniform(-1, 1, (2, 3, 7))
+    v = np.zeros((2, 3, 7))
+    v[1, 2] = 1e200
+    with pytest.warns(la.errors.RolloutWarning, match="1 of 6 runs failed, first: row 5"):
+        roll = la.rollout(chain, q, v, steps=4, step=0.01, record="rows", every=2)
+    assert roll.q.shape == (2, 3, 3, 7) and roll["q.joint0"].shape == (2, 3, 3)
+    assert roll.ok.shape == (2, 3) and not roll.ok[1, 2] and roll.ok.sum() == 5
+    none = la.rollout(chain, np.zeros((0, 7)), steps=4, step=0.01)
+    assert none.q.shape == (0, 7) and none.ok.shape == (0,)
+    assert la.rollout(chain, steps=4, step=0.01).ok.tolist() == [True]
+
+
 def test_a_row_that_fails_leaves_the_others_alone():
     mech = la.load("@ball-chain/3")
     v = np.zeros((5, mech.nv))
@@ -86,6 +111,10 @@ def test_batches_step_like_simulators(tree):
         for _ in range(3):
             sim.step(u[11])
         assert np.array_equal(batch.q[11], sim.state.q) and len(batch) == 20
+    A, B = batch.linearize(u)
+    plant = la.Plant(tree, step=0.01)
+    _, _, a, b, _ = plant.linearize(batch.q[4], batch.v[4], u[4])
+    assert A.shape == (20, 2 * tree.nv, 2 * tree.nv) and np.array_equal(A[4], a) and np.array_equal(B[4], b)
     with pytest.raises(la.errors.ShapeError):
         batch.step(u[:3])
     with pytest.raises(la.errors.BadOption):
@@ -97,6 +126,8 @@ def test_options_are_checked(chain):
                      {"steps": 3, "duration": 1.0}, {"steps": 2, "stp": 1}):
         with pytest.raises(la.errors.BadOption):
             la.rollout(chain, **settings)
+    with pytest.raises(MemoryError):
+        la.BatchSimulator(chain, 2**44)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert la.rollout(chain, duration=0.05, step=0.01).steps == 5

@@ -126,6 +126,40 @@ def test_ctrl_c_ends_a_run_and_leaves_what_there_is():
     assert np.isnan(caught.value.partial[0]).any()
 
 
+@pytest.mark.parametrize("verb", ["optimize", "control"])
+def test_ctrl_c_ends_a_search_and_leaves_what_there_is(verb, tmp_path):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    if verb == "optimize":
+        arm = la.load("@chain/12")
+        terms = [la.Term("torque_rate", 1.0)]
+        problem = la.MotionProblem(arm, duration=1.0, start=np.zeros(12), end=np.ones(12), terms=terms, control_points=60)
+
+        def work():
+            return la.optimize(problem, report=False)
+    else:
+        text = (MODELS.parent / "examples" / "cart_pole.toml").read_text(encoding="utf-8")
+        text = text.replace("step = 0.02", "step = 0.002").replace("../models/", f"{MODELS.as_posix()}/")
+        (tmp_path / "slow.toml").write_text(text, encoding="utf-8")
+
+        def work():
+            return la.control(tmp_path / "slow.toml", report=False)
+
+    began = threading.Event()
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    try:
+        begin = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            work()
+            began.set()
+        assert time.perf_counter() - begin < 2.0
+    finally:
+        timer.cancel()
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert not began.is_set() and caught.value.partial
+
+
 def _child(mech, queue):
     queue.put(la.rollout(mech, q=np.linspace(0, 1, 21).reshape(3, 7), steps=20, step=0.01).q)
 

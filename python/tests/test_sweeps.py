@@ -117,11 +117,19 @@ def test_wrong_sweeps_raise_before_anything_is_written(tmp_path):
         la.Sweep(chain, {"initial.q.joint0": la.uniform(-1, 1)}, runs=5, durration=1.0)
     with pytest.raises(la.errors.BadOption, match="executor"):
         make().run(tmp_path / "a", executor="cloud")
-    with pytest.raises(la.errors.LeastActionError, match="there is no run"):
-        make().simulate(120)
+    for call in (make().simulate, make().draw):
+        with pytest.raises(la.errors.LeastActionError, match="there is no run"):
+            call(120)
+    with pytest.raises(la.errors.BadOption, match="there is no run -1"):
+        make().draw(-1)
+    for wrong in ({"cpus_per_task": 0}, {"play": -1}):
+        with pytest.raises(la.errors.BadOption):
+            make().run(tmp_path / "a", **wrong)
+    assert not (tmp_path / "a").exists()
 
 
-def test_a_worker_with_other_arithmetic_refuses(tmp_path):
+def test_a_worker_with_other_arithmetic_refuses(tmp_path, monkeypatch):
+    monkeypatch.setattr(la.sweeps, "PAUSE", 0.0)
     sweep = make()
     text = sweep._core.text().replace('"fingerprint":"', '"fingerprint":"f')
     with pytest.raises(la.errors.FingerprintMismatch, match="fingerprint"):
@@ -140,6 +148,50 @@ def test_a_worker_with_other_arithmetic_refuses(tmp_path):
     with Mixed(2) as pool:
         done = sweep.run(tmp_path / "b", executor=pool, report=False)
     assert done.retries > 0 and parts(tmp_path / "a") == parts(tmp_path / "b")
+
+    class Wrong(concurrent.futures.ThreadPoolExecutor):
+        """All workers are of another build."""
+
+        def submit(self, fn, /, spec, *args):
+            return super().submit(fn, text, *args)
+
+    with Wrong(2) as pool, pytest.raises(la.errors.FingerprintMismatch):
+        sweep.run(tmp_path / "c", executor=pool, report=False)
+    assert not parts(tmp_path / "c")
+
+
+def test_a_worker_that_never_delivers_is_done_without(tmp_path):
+    """An engine may lose a chunk for good: it is given out again, and at last computed here."""
+
+    class Lossy(concurrent.futures.ThreadPoolExecutor):
+        given = []
+
+        def submit(self, fn, /, spec, index, *args):
+            self.given.append(index)
+            if index == 3:
+                return super().submit(lambda: 1 / 0)
+            return super().submit(fn, spec, index, *args)
+
+    sweep = make()
+    sweep.run(tmp_path / "a", report=False)
+    with Lossy(2) as pool:
+        done = sweep.run(tmp_path / "b", executor=pool, report=False)
+    assert parts(tmp_path / "a") == parts(tmp_path / "b")
+    assert done.retries == la.sweeps.RETRIES + 1 == Lossy.given.count(3) and len(Lossy.given) == 15 + la.sweeps.RETRIES
+
+
+def test_names_beyond_ascii_and_odd_numbers_are_said_as_they_are(tmp_path):
+    model = la.Model("größe 😀")
+    body = model.body("рука", mass=1.0, com=(0.0, 0.0, -0.5), inertia=np.eye(3) * 0.1)
+    model.joint('関節 "1"', "revolute", "world", body, axis=(0, 1, 0))
+    mech = model.build()
+    vary = {'initial.q.関節 "1"': la.uniform(np.float64(-1), np.float32(1)), "bodies.рука.mass": la.values(*np.array([1.0, 2.0]))}
+    measure = {"größe 😀": {"column": 'q.関節 "1"', "as": "largest_magnitude"}}
+    sweep = la.Sweep(mech, vary, runs=12, chunk=5, duration=0.1, measure=measure)
+    done = sweep.run(tmp_path / "ö", report=True)
+    assert done.summary["ok"] == 12 and "größe 😀" in done.summary["measures"]
+    assert "関節" in (tmp_path / "ö" / "report.html").read_text(encoding="utf-8")
+    assert sweep.draw(3)['initial.q.関節 "1"'] == pickle.loads(pickle.dumps(sweep)).draw(3)['initial.q.関節 "1"']
 
 
 def test_parts_from_elsewhere_are_checked(tmp_path):

@@ -8,10 +8,14 @@
 use numpy::ndarray::ArrayView1;
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
 use crate::errors::{layout_error, not_finite, shape_error};
+
+/// Numbers of a result from which on it is asked first whether there is memory for them: 64 MB.
+const LARGE: usize = 1 << 23;
 
 /// One argument: a vector that stands for every row, or one vector per row.
 pub(crate) struct Rows<'py> {
@@ -268,10 +272,17 @@ impl Writer {
 }
 
 impl<'py> Output<'py> {
-    /// A new array of zeros, leading axes first.
-    pub(crate) fn new(py: Python<'py>, lead: Option<&[usize]>, tail: &[usize]) -> Self {
+    /// A new array of zeros, leading axes first. One that does not fit into memory raises `MemoryError`.
+    pub(crate) fn new(py: Python<'py>, lead: Option<&[usize]>, tail: &[usize]) -> PyResult<Self> {
         let shape = [lead.unwrap_or_default(), tail].concat();
-        Self::of(PyArrayDyn::zeros(py, shape, false))
+        let numbers = shape.iter().try_fold(1usize, |product, n| product.checked_mul(*n));
+        // The numpy crate panics where there is no memory: whether there is some is asked before it matters.
+        let fits = |numbers: usize| numbers < LARGE || Vec::<f64>::new().try_reserve_exact(numbers).is_ok();
+        if !numbers.is_some_and(fits) {
+            let message = format!("an array of shape {} does not fit into memory", tuple(&shape));
+            return Err(PyMemoryError::new_err(message));
+        }
+        Ok(Self::of(PyArrayDyn::zeros(py, shape, false)))
     }
 
     fn of(array: Bound<'py, PyArrayDyn<f64>>) -> Self {
@@ -287,7 +298,7 @@ impl<'py> Output<'py> {
         tail: &[usize],
         arguments: &[&Rows<'_>],
     ) -> PyResult<Self> {
-        let Some(out) = out.filter(|out| !out.is_none()) else { return Ok(Self::new(py, lead, tail)) };
+        let Some(out) = out.filter(|out| !out.is_none()) else { return Self::new(py, lead, tail) };
         let shape = [lead.unwrap_or_default(), tail].concat();
         let remedy = format!("give `np.empty({}, dtype=np.float64)`", tuple(&shape));
         let Ok(array) = out.cast::<PyArrayDyn<f64>>() else {

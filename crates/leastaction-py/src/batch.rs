@@ -11,6 +11,7 @@ use leastaction::mechanism::State as CoreState;
 use leastaction_study::policy::Player;
 use leastaction_study::settings::{Group, Settings};
 use numpy::{PyArray1, PyArrayDyn};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -18,6 +19,7 @@ use crate::arrays::{Output, Rows, common_lead};
 use crate::errors::{bad_option, busy, shape_error, step_error};
 use crate::keywords;
 use crate::mechanism::Mechanism;
+use crate::plant::Plant;
 use crate::simulator::{Engine, Handle, STEPPING, settings_of};
 use crate::state::{State, stretched};
 use crate::threads::{count, each_block, each_row};
@@ -124,8 +126,8 @@ pub(crate) fn _rollout<'py>(
         (None, _) => Vec::new(),
     };
     let axis: Vec<usize> = batch.iter().copied().chain(samples).collect();
-    let mut out_q = Output::new(py, Some(&axis), &[nq]);
-    let mut out_v = Output::new(py, Some(&axis), &[nv]);
+    let mut out_q = Output::new(py, Some(&axis), &[nq])?;
+    let mut out_v = Output::new(py, Some(&axis), &[nv])?;
     out_q.numbers().fill(f64::NAN);
     out_v.numbers().fill(f64::NAN);
     let per = samples.unwrap_or(1);
@@ -298,7 +300,7 @@ impl BatchSimulator {
         pick: impl Fn(&Motion) -> &[f64],
     ) -> PyResult<Array<'py>> {
         let rows = self.lock(py)?;
-        let mut out = Output::new(py, Some(&[rows.len()]), &[width]);
+        let mut out = Output::new(py, Some(&[rows.len()]), &[width])?;
         for (target, row) in out.numbers().chunks_exact_mut(width.max(1)).zip(rows.iter()) {
             target.copy_from_slice(pick(row));
         }
@@ -412,6 +414,19 @@ impl BatchSimulator {
         )
     }
 
+    /// Derivatives of the next step of every row in tangents: `A` (rows × 2 nv × 2 nv) and `B` (rows × 2 nv × nu), with `u` held.
+    #[pyo3(signature = (u = None))]
+    fn linearize<'py>(
+        &self,
+        py: Python<'py>,
+        u: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Array<'py>, Array<'py>)> {
+        let (q, v) = (self.q(py)?, self.v(py)?);
+        let plant = Plant::of(py, self.engine.clone(), self.threads, Vec::new())?;
+        let (_, _, a, b, _) = plant.linearize(py, q.as_any(), v.as_any(), u)?;
+        Ok((a, b))
+    }
+
     /// Puts rows (indices) somewhere else; without `q` and `v` at the model's start. Failures of these rows are forgotten.
     #[pyo3(signature = (rows = None, *, q = None, v = None))]
     fn reset<'py>(
@@ -492,20 +507,24 @@ fn starts<'py>(
     if lead.as_ref().is_some_and(|lead| *lead != [rows]) {
         return Err(shape_error(py, "q, v", &format!("{rows} rows"), &format!("{lead:?}")));
     }
-    (0..rows)
-        .map(|r| {
-            let state = CoreState {
-                t: base.t,
-                q: q.row(r).to_vec(),
-                v: v.row(r).to_vec(),
-                act: base.act.clone(),
-                inputs: base.inputs.clone(),
-                warm: None,
-            };
-            match engine.shared.stretched(&state.q) {
-                Some(joint) => Err(stretched(py, joint)),
-                None => Ok(state),
-            }
-        })
-        .collect()
+    let mut states: Vec<CoreState> = Vec::new();
+    // More than there can be is an error here, not the end of the process on the way.
+    states
+        .try_reserve_exact(rows)
+        .map_err(|_| PyMemoryError::new_err(format!("{rows} rows do not fit into memory")))?;
+    for r in 0..rows {
+        let state = CoreState {
+            t: base.t,
+            q: q.row(r).to_vec(),
+            v: v.row(r).to_vec(),
+            act: base.act.clone(),
+            inputs: base.inputs.clone(),
+            warm: None,
+        };
+        if let Some(joint) = engine.shared.stretched(&state.q) {
+            return Err(stretched(py, joint));
+        }
+        states.push(state);
+    }
+    Ok(states)
 }

@@ -121,7 +121,16 @@ fn typed(py: Python<'_>, family: &str, fields: &Value, message: &str, remedy: Op
 /// A step that could not be taken.
 pub(crate) fn step_error(py: Python<'_>, error: &StepError) -> PyErr {
     let fields = serde_json::to_value(error).unwrap_or_default();
-    typed(py, "StepError", &fields, &error.to_string(), None)
+    let raised = typed(py, "StepError", &fields, &error.to_string(), None);
+    // JSON has no infinity, which is what the residual of a hopeless step is.
+    if let StepError::NotConverged { residual, .. } | StepError::ContactNotSolved { residual, .. } = error {
+        let value = raised.value(py);
+        let kept = value.getattr("_attributes").and_then(|kept| kept.set_item("residual", residual));
+        if let Err(other) = kept.and_then(|()| value.setattr("residual", residual)) {
+            return other;
+        }
+    }
+    raised
 }
 
 /// The text of a failure: message, causes, remedy.

@@ -56,7 +56,8 @@ impl Plant {
         let m = &self.engine.handle;
         let (nq, nv) = (m.nq(), m.nv());
         let lead = batch.lead.as_deref();
-        let outputs = [nq, nv].map(|width| Output::new(py, lead, &[steps + 1, width]));
+        let make = |width| Output::new(py, lead, &[steps + 1, width]);
+        let outputs = [make(nq)?, make(nv)?];
         let (wq, wv) = (outputs[0].writer((steps + 1) * nq), outputs[1].writer((steps + 1) * nv));
         self.each(py, &batch, |plant, x, u, _, _, row| {
             let mut states = Vec::with_capacity(steps + 1);
@@ -103,8 +104,8 @@ impl Plant {
         let batch = Batch { q, v, u, lead: None, rows: 1 }.aligned(py, &[&gq, &gv])?;
         let lead = batch.lead.as_deref();
         let widths = [nq, nv, steps * nu, np];
-        let outputs =
-            [vec![nq], vec![nv], vec![steps, nu], vec![np]].map(|tail| Output::new(py, lead, &tail));
+        let make = |tail: &[usize]| Output::new(py, lead, tail);
+        let outputs = [make(&[nq])?, make(&[nv])?, make(&[steps, nu])?, make(&[np])?];
         let writers: [_; 4] = std::array::from_fn(|i| outputs[i].writer(widths[i]));
         let (gq, gv) = (gq.reader(), gv.reader());
         let (rq, rv) = (batch.q.reader(), batch.v.reader());

@@ -104,7 +104,12 @@ impl Plant {
         Ok(made)
     }
 
-    fn of(py: Python<'_>, engine: Engine, threads: usize, parameters: Vec<Parameter>) -> PyResult<Self> {
+    pub(crate) fn of(
+        py: Python<'_>,
+        engine: Engine,
+        threads: usize,
+        parameters: Vec<Parameter>,
+    ) -> PyResult<Self> {
         let plant = Self { threads, idle: Mutex::new(Vec::new()), parameters, engine };
         // What can't be stepped or differentiated at all is refused here.
         let made = plant.make().map_err(|error| step_error(py, &error))?;
@@ -330,12 +335,12 @@ impl Plant {
     }
     /// Values of these parameters.
     #[getter]
-    fn values<'py>(&self, py: Python<'py>) -> Array<'py> {
-        let mut out = Output::new(py, None, &[self.np()]);
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let mut out = Output::new(py, None, &[self.np()])?;
         for (out, p) in out.numbers().iter_mut().zip(&self.parameters) {
             *out = p.value(&self.shared().mechanism);
         }
-        out.into_array()
+        Ok(out.into_array())
     }
     /// The same plant at other values of its parameters.
     #[pyo3(signature = (values, /))]
@@ -373,8 +378,8 @@ impl Plant {
     ) -> PyResult<(Array<'py>, Array<'py>)> {
         let batch = self.batch(py, q, v, u)?;
         let m = &self.engine.handle;
-        let out_q = Output::new(py, batch.lead.as_deref(), &[m.nq()]);
-        let out_v = Output::new(py, batch.lead.as_deref(), &[m.nv()]);
+        let out_q = Output::new(py, batch.lead.as_deref(), &[m.nq()])?;
+        let out_v = Output::new(py, batch.lead.as_deref(), &[m.nv()])?;
         let (wq, wv) = (out_q.writer(m.nq()), out_v.writer(m.nv()));
         self.each(py, &batch, |plant, x, u, next, _, row| {
             plant.step(x, u, next)?;
@@ -387,7 +392,7 @@ impl Plant {
     /// Positions and velocities after one step and its derivative: `A` (2 nv × 2 nv), `B` (2 nv × nu) and `C` (2 nv × parameters)
     /// in tangents.
     #[pyo3(signature = (q, v, u = None))]
-    fn linearize<'py>(
+    pub(crate) fn linearize<'py>(
         &self,
         py: Python<'py>,
         q: Any<'_, 'py>,
@@ -397,10 +402,10 @@ impl Plant {
         let batch = self.batch(py, q, v, u)?;
         let m = &self.engine.handle;
         let (nx, nu, np, lead) = (2 * m.nv(), m.nu(), self.np(), batch.lead.as_deref());
-        let (out_q, out_v) = (Output::new(py, lead, &[m.nq()]), Output::new(py, lead, &[m.nv()]));
-        let (out_a, out_b) = (Output::new(py, lead, &[nx, nx]), Output::new(py, lead, &[nx, nu]));
+        let (out_q, out_v) = (Output::new(py, lead, &[m.nq()])?, Output::new(py, lead, &[m.nv()])?);
+        let (out_a, out_b) = (Output::new(py, lead, &[nx, nx])?, Output::new(py, lead, &[nx, nu])?);
         let (wq, wv) = (out_q.writer(m.nq()), out_v.writer(m.nv()));
-        let out_c = Output::new(py, lead, &[nx, np]);
+        let out_c = Output::new(py, lead, &[nx, np])?;
         let (wa, wb, wc) = (out_a.writer(nx * nx), out_b.writer(nx * nu), out_c.writer(nx * np));
         self.each(py, &batch, |plant, x, u, next, slope, row| {
             plant.linearize(x, u, next, slope)?;
@@ -439,7 +444,8 @@ impl Plant {
         let gv = Rows::new(gradient_v, "gradient_v", nv)?;
         let batch = batch.aligned(py, &[&gq, &gv])?;
         let lead = batch.lead.as_deref();
-        let outputs = [nq, nv, nu, np].map(|width| Output::new(py, lead, &[width]));
+        let make = |width| Output::new(py, lead, &[width]);
+        let outputs = [make(nq)?, make(nv)?, make(nu)?, make(np)?];
         let [wq, wv, wu, wp] = [0, 1, 2, 3].map(|i| outputs[i].writer([nq, nv, nu, np][i]));
         let (gq, gv): (Reader, Reader) = (gq.reader(), gv.reader());
         self.each(py, &batch, |plant, x, u, next, slope, row| {
@@ -507,7 +513,7 @@ pub(crate) fn _riccati<'py>(
     let found = py
         .detach(|| leastaction::control::riccati(&slope, &state_weights, &input_weights))
         .map_err(|error| crate::errors::failure_error(py, &Failure::from_error(&error)))?;
-    let (mut gain, mut p) = (Output::new(py, Some(&[nu]), &[nx]), Output::new(py, Some(&[nx]), &[nx]));
+    let (mut gain, mut p) = (Output::new(py, Some(&[nu]), &[nx])?, Output::new(py, Some(&[nx]), &[nx])?);
     gain.numbers().copy_from_slice(&found.gain);
     p.numbers().copy_from_slice(&found.p);
     Ok((gain.into_array(), p.into_array(), found.residual, found.radius))

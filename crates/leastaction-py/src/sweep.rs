@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use leastaction_study::failure::Failure;
 use leastaction_study::sweep::{Asked, Driven, Folder, Parts, Seen, Sweep, conclude, drive};
@@ -160,13 +160,21 @@ impl _Sweep {
 #[pyclass(frozen, module = "leastaction._core")]
 pub(crate) struct _SweepFolder {
     sweep: Arc<Sweep>,
-    folder: Mutex<Option<Folder>>,
+    folder: RwLock<Option<Folder>>,
 }
 
 impl _SweepFolder {
-    fn with<R>(&self, work: impl FnOnce(&mut Folder) -> PyResult<R>) -> PyResult<R> {
-        let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
-        work(folder.as_mut().ok_or_else(|| internal("the folder is closed"))?)
+    /// Does something with the folder, without the interpreter: disks are slow.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Folder) -> Result<R, Failure> + Send,
+    ) -> PyResult<R> {
+        let done = py.detach(|| {
+            let folder = self.folder.read().unwrap_or_else(PoisonError::into_inner);
+            folder.as_ref().map(work)
+        });
+        done.ok_or_else(|| internal("the folder is closed"))?.map_err(|failure| failure_error(py, &failure))
     }
 }
 
@@ -178,20 +186,19 @@ impl _SweepFolder {
         let sweep = Arc::clone(&sweep.get().inner);
         let folder = py.detach(|| Folder::open(&path, &sweep, fresh));
         let folder = folder.map_err(|failure| failure_error(py, &failure))?;
-        Ok(Self { sweep, folder: Mutex::new(Some(folder)) })
+        Ok(Self { sweep, folder: RwLock::new(Some(folder)) })
     }
 
     /// Chunks that are still to be computed.
-    fn missing(&self) -> PyResult<Vec<u64>> {
-        self.with(|folder| Ok(folder.missing()))
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        self.with(py, |folder| Ok(folder.missing()))
     }
 
-    /// Keeps the files of a chunk.
+    /// Keeps the files of a chunk; several threads may do so at once.
     #[pyo3(signature = (index, runs, rows, /))]
-    fn put(&self, py: Python<'_>, index: u64, runs: Vec<u8>, rows: Option<Vec<u8>>) -> PyResult<()> {
-        self.with(|folder| {
-            folder.put(index, &Parts { runs, rows }).map_err(|failure| failure_error(py, &failure))
-        })
+    fn put(&self, py: Python<'_>, index: u64, runs: &[u8], rows: Option<&[u8]>) -> PyResult<()> {
+        let parts = Parts { runs: runs.to_vec(), rows: rows.map(<[u8]>::to_vec) };
+        self.with(py, |folder| folder.put(index, &parts))
     }
 
     /// Computes what is missing on threads of this process.
@@ -205,7 +212,7 @@ impl _SweepFolder {
         let threads = count(py, threads)?;
         let stop = AtomicBool::new(false);
         let mut raised = None;
-        let driven = self.with(|folder| {
+        let driven = self.with(py, |folder| {
             let before = (self.sweep.chunks() - folder.missing().len() as u64) * self.sweep.chunk;
             let total = self.sweep.runs;
             let mut tell = |seen: &Seen| {
@@ -221,8 +228,7 @@ impl _SweepFolder {
                     raised.get_or_insert(error);
                 }
             };
-            py.detach(|| drive(&self.sweep, folder, threads, &stop, &mut tell))
-                .map_err(|failure| failure_error(py, &failure))
+            drive(&self.sweep, folder, threads, &stop, &mut tell)
         })?;
         raised.map_or(Ok((driven.runs, driven.steps, driven.wall)), Err)
     }
@@ -238,16 +244,13 @@ impl _SweepFolder {
         play: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let driven = Driven { complete: true, runs, steps, wall };
-        let summary = self.with(|folder| {
-            let stop = AtomicBool::new(false);
-            let done = py.detach(|| conclude(&self.sweep, folder, &driven, play, &stop));
-            done.map_err(|failure| failure_error(py, &failure))
-        })?;
+        let stop = AtomicBool::new(false);
+        let summary = self.with(py, |folder| conclude(&self.sweep, folder, &driven, play, &stop))?;
         to_python(py, summary.0.json())
     }
 
     /// Lets the folder go.
-    fn close(&self) {
-        *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| *self.folder.write().unwrap_or_else(PoisonError::into_inner) = None);
     }
 }

@@ -282,8 +282,16 @@ impl Values {
         let DeValue::Array(list) = entry.1.get_ref() else {
             return self.mistyped(entry, "a list of numbers");
         };
-        let values: Option<Vec<f64>> = list.iter().map(|item| number(item.get_ref())).collect();
-        values.or_else(|| self.mistyped(entry, "finite numbers only"))
+        let mut values = Vec::with_capacity(list.len());
+        for (i, item) in list.iter().enumerate() {
+            let Some(value) = number(item.get_ref()) else {
+                let message = format!("entry {} of the list is not a finite number", i + 1);
+                self.refuse(entry, message, "finite numbers only");
+                return None;
+            };
+            values.push(value);
+        }
+        Some(values)
     }
 
     /// A list of numbers, or a list of such lists.

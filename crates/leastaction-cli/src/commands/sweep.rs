@@ -106,7 +106,7 @@ pub(super) fn resume(folder: &Path, printer: &mut Printer) -> Result<u8, Failure
 fn go(sweep: &Sweep, wish: &Wish, printer: &mut Printer) -> Result<u8, Failure> {
     sweep.notes.iter().for_each(|note| printer.note(note));
     let threads = threads_of(sweep, wish.threads, wish.memory)?;
-    let mut folder = Folder::open(&wish.out, sweep, wish.fresh)?;
+    let folder = Folder::open(&wish.out, sweep, wish.fresh)?;
     for torn in folder.torn() {
         printer.note(format!("`{torn}`: it is made again"));
     }
@@ -125,7 +125,7 @@ fn go(sweep: &Sweep, wish: &Wish, printer: &mut Printer) -> Result<u8, Failure> 
         let message = format!("{steps:.0} steps/s  {failed} failed");
         progress.say((start + seen.runs.load(Ordering::Relaxed)).min(sweep.runs), message);
     };
-    let driven = drive(sweep, &mut folder, threads, &stop, &mut tell);
+    let driven = drive(sweep, &folder, threads, &stop, &mut tell);
     progress.finish();
     let driven = driven?;
     let out = wish.out.display();

@@ -51,7 +51,7 @@ pub struct Driven {
 /// If a part can't be written; those before are kept.
 pub fn drive(
     sweep: &Sweep,
-    folder: &mut Folder,
+    folder: &Folder,
     threads: usize,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&Seen),

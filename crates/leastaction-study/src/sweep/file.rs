@@ -219,17 +219,22 @@ fn read_law(
 fn law_of(name: &str, numbers: &[f64]) -> Result<Law, &'static str> {
     match (name, numbers) {
         ("uniform", &[a, b]) if a < b && (b - a).is_finite() => Ok(Law::Uniform(a, b)),
+        ("uniform", &[a, b]) if a < b => Err("give `[FROM, TO]` whose distance is a finite number"),
         ("uniform", _) => Err("give `[FROM, TO]` with FROM below TO"),
         ("normal", &[mean, deviation]) if deviation > 0.0 => Ok(Law::Normal(mean, deviation)),
         ("normal", _) => Err("give `[MEAN, DEVIATION]` with a deviation greater than 0"),
         ("log_uniform", &[a, b]) if 0.0 < a && a < b => Ok(Law::LogUniform(a, b)),
         ("log_uniform", _) => Err("give `[FROM, TO]` with FROM below TO, both greater than 0"),
         ("values", [_, ..]) if numbers.len() as u64 <= MOST_VALUES => Ok(Law::Values(numbers.to_vec())),
-        ("values", _) => Err("give a list with one number at least"),
+        ("values", []) => Err("give a list with one number at least"),
+        ("values", _) => Err("give a million numbers at most"),
         (_, &[a, b, n])
             if n.fract() == 0.0 && (2.0..=MOST_VALUES as f64).contains(&n) && (b - a).is_finite() =>
         {
             Ok(Law::Linspace(a, b, n as u64))
+        }
+        (_, &[a, b, n]) if n > MOST_VALUES as f64 || !(b - a).is_finite() => {
+            Err("give `[FROM, TO, COUNT]` with a finite distance and a COUNT of a million at most")
         }
         _ => Err("give `[FROM, TO, COUNT]` with a whole COUNT of 2 at least"),
     }

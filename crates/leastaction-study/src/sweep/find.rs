@@ -95,6 +95,10 @@ pub(super) fn find_gauges(
         let element = format!("measure `{}`", named.name);
         let is_state = |name: &str| columns[states.clone()].contains(&name);
         let name = named.name.as_str();
+        if name.trim().is_empty() {
+            values.problem(named.place.clone(), element, "it has no name", "its name is that of its column");
+            continue;
+        }
         if TAKEN.contains(&name) || is_state(name) || varied.iter().any(|varied| varied.key == name) {
             values.problem(
                 named.place.clone(),

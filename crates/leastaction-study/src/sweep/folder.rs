@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use leastaction::io::write_atomically;
 use serde_json::Value;
@@ -30,7 +31,8 @@ pub struct Folder {
     path: PathBuf,
     sweep_hash: String,
     with_rows: bool,
-    done: Vec<bool>,
+    /// Parts may be kept by several threads at once.
+    done: Vec<AtomicBool>,
     /// Parts that were not whole and are made again.
     torn: Vec<String>,
     _lock: File,
@@ -70,12 +72,12 @@ impl Folder {
             path: path.to_owned(),
             sweep_hash: sweep.hash().to_owned(),
             with_rows: sweep.keeps_rows(),
-            done: vec![false; chunks],
+            done: (0..chunks).map(|_| AtomicBool::new(false)).collect(),
             torn: Vec::new(),
             _lock: lock,
         };
         for index in 0..sweep.chunks() {
-            folder.done[index as usize] = folder.look(index);
+            *folder.done[index as usize].get_mut() = folder.look(index);
         }
         Ok(folder)
     }
@@ -112,13 +114,17 @@ impl Folder {
     /// Chunks that are still to be computed, in order.
     #[must_use]
     pub fn missing(&self) -> Vec<u64> {
-        (0..self.done.len() as u64).filter(|index| !self.done[*index as usize]).collect()
+        (0..)
+            .zip(&self.done)
+            .filter(|(_, done)| !done.load(Ordering::Relaxed))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Whether nothing is missing.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.done.iter().all(|done| *done)
+        self.done.iter().all(|done| done.load(Ordering::Relaxed))
     }
 
     /// Parts that were there and were not whole.
@@ -137,7 +143,7 @@ impl Folder {
     ///
     /// # Errors
     /// If they are not what they should be, or can't be written.
-    pub fn put(&mut self, index: u64, parts: &Parts) -> Result<(), Failure> {
+    pub fn put(&self, index: u64, parts: &Parts) -> Result<(), Failure> {
         let mark = parquet::Mark { sweep: self.sweep_hash.clone(), chunk: index };
         let all = [Some(&parts.runs), parts.rows.as_ref()];
         // The rows first: a chunk counts once its runs are there.
@@ -150,13 +156,13 @@ impl Folder {
             write_atomically(&path, bytes).map_err(|error| {
                 cannot_write(&path, &error).help(format!(
                     "{} of {} parts are kept; make room and run the same command again",
-                    self.done.iter().filter(|done| **done).count(),
+                    self.done.iter().filter(|done| done.load(Ordering::Relaxed)).count(),
                     self.done.len()
                 ))
             })?;
         }
-        if let Some(done) = self.done.get_mut(index as usize) {
-            *done = true;
+        if let Some(done) = self.done.get(index as usize) {
+            done.store(true, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -23,6 +23,8 @@ use crate::settings::Settings;
 use crate::simulation::{self, Given, Prepared};
 use crate::values::Values;
 
+/// Most parts of a sweep: every one is a file, and is looked for when it goes on.
+const MOST_CHUNKS: u64 = 1_000_000;
 /// Work of a chunk, in microseconds of a body's step of order two: about 0.3 s.
 const CHUNK_WORK: f64 = 3e5;
 /// Bytes of a chunk's rows.
@@ -192,6 +194,11 @@ impl Sweep {
             let most = if tables.rows { (CHUNK_BYTES / bytes).max(1.0) } else { 4096.0 };
             (work.min(share).clamp(1.0, most).ceil() as u64).next_multiple_of(4).min(4096)
         });
+        if runs.div_ceil(chunk) > MOST_CHUNKS {
+            let parts = runs.div_ceil(chunk);
+            return Err(Failure::new(format!("{runs} runs in chunks of {chunk} are {parts} parts"))
+                .help(format!("{MOST_CHUNKS} are possible: give a larger `chunk`, or fewer runs")));
+        }
         let said = Settings { limits: asked_limits, ..settings.clone() };
         let (scenario, files) = portable(said, &tables, runs, chunk)?;
         let description = &model.description;
