@@ -55,6 +55,11 @@ pub(crate) fn is_angle(kind: JointType, c: usize) -> bool {
     }
 }
 
+/// True if a rate of the joint is an angular one, and no slide's.
+pub(crate) fn turns(kind: JointType, c: usize) -> bool {
+    is_angle(kind, c) || (kind.nq() > kind.nv() && c < 3)
+}
+
 /// `angle` plus the full turns that bring it nearest to `near`.
 #[inline(always)]
 pub(crate) fn unwrap(angle: f64, near: f64) -> f64 {

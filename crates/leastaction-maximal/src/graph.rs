@@ -65,24 +65,39 @@ fn path_to_ground(layout: &Layout, from: Option<usize>) -> Vec<usize> {
     std::iter::successors(from, |&i| layout.links[i].parent).collect()
 }
 
+/// The links that a closure makes a loop of.
+#[derive(Clone, Debug)]
+pub(crate) struct Cycle {
+    /// The lowest link that both its ends hang from; `None` is the ground.
+    pub(crate) top: Option<usize>,
+    /// Links strictly below it, those above the closure's parent first; with the sign that a force of the closure on its child
+    /// has in the joint of the link.
+    pub(crate) below: Vec<(usize, f64)>,
+}
+
+/// The cycles of all closures.
+pub(crate) fn cycles(layout: &Layout) -> Vec<Cycle> {
+    let of = |closure: &super::layout::Closure| {
+        let (mut pa, mut pb) = (path_to_ground(layout, closure.a), path_to_ground(layout, closure.b));
+        let mut top = None;
+        while let (Some(x), Some(y)) = (pa.last(), pb.last()) {
+            if x != y {
+                break;
+            }
+            top = Some(*x);
+            pa.pop();
+            pb.pop();
+        }
+        let below = pa.into_iter().map(|i| (i, 1.0)).chain(pb.into_iter().map(|i| (i, -1.0))).collect();
+        Cycle { top, below }
+    };
+    layout.closures.iter().map(of).collect()
+}
+
 impl Graph {
     pub(crate) fn new(layout: &Layout) -> Self {
         let (n, nc) = (layout.links.len(), layout.closures.len());
-        // Cycles: links strictly below the lowest common link, and that link.
-        let mut top = vec![None; nc];
-        let mut below: Vec<Vec<usize>> = vec![Vec::new(); nc];
-        for (c, closure) in layout.closures.iter().enumerate() {
-            let (mut pa, mut pb) = (path_to_ground(layout, closure.a), path_to_ground(layout, closure.b));
-            while let (Some(x), Some(y)) = (pa.last(), pb.last()) {
-                if x != y {
-                    break;
-                }
-                top[c] = Some(*x);
-                pa.pop();
-                pb.pop();
-            }
-            below[c] = pa.into_iter().chain(pb).collect();
-        }
+        let cycles = cycles(layout);
         let mut builder = Builder {
             touches: vec![Vec::new(); nc],
             at_link: vec![Vec::new(); n],
@@ -105,13 +120,13 @@ impl Graph {
                 waiting[p] += 1;
             }
         }
-        let mut open: Vec<usize> = below.iter().map(Vec::len).collect();
+        let mut open: Vec<usize> = cycles.iter().map(|cycle| cycle.below.len()).collect();
         let mut on_cycle: Vec<Vec<usize>> = vec![Vec::new(); n];
         for c in 0..nc {
-            if let Some(t) = top[c] {
+            if let Some(t) = cycles[c].top {
                 waiting[t] += 1;
             }
-            for &i in &below[c] {
+            for &(i, _) in &cycles[c].below {
                 on_cycle[i].push(c);
             }
         }
@@ -160,7 +175,7 @@ impl Graph {
                 }
                 Node::Closure(c) => {
                     ops.push(builder.eliminate_closure(c));
-                    if let Some(p) = top[c] {
+                    if let Some(p) = cycles[c].top {
                         waiting[p] -= 1;
                         if waiting[p] == 0 {
                             heap.push(Entry::new(price(Node::Pair(p), &builder), Node::Pair(p), n));

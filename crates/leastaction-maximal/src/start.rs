@@ -1,6 +1,6 @@
 //! Consistent start: joint coordinates to poses and momenta, loops closed, velocities projected.
 
-use super::coordinate::{is_angle, joint_displacement, joint_quaternion};
+use super::coordinate::{joint_displacement, joint_quaternion, turns};
 use super::geometry::{LinkPose, Side};
 use super::layout::{ClosureKind, Layout};
 use super::ldu::{RANK_TOLERANCE, Six, angular, linear, six, transport};
@@ -15,15 +15,21 @@ use crate::spatial::{Mat3, Quat, Vec3};
 
 /// Poses of all links from joint coordinates, parents first. (3.25)
 pub(crate) fn forward_kinematics(layout: &Layout, q: &[f64], poses: &mut [LinkPose]) {
-    for (i, link) in layout.links.iter().enumerate() {
-        let joint = &link.joint;
-        let a = link.parent.map_or(LinkPose::identity(), |p| poses[p]);
-        let q = &q[link.q..link.q + joint.kind.nq()];
-        let frame = a.q * joint.a.q;
-        let turn = (frame * joint_quaternion(joint.kind, q) * joint.b.q.conj()).normalized();
-        let at = a.x + a.q.rotate(joint.a.p) + frame.rotate(joint_displacement(joint.kind, q));
-        poses[i] = LinkPose { q: turn, x: at - turn.rotate(joint.b.p) };
+    for i in 0..layout.links.len() {
+        pose_link(layout, i, q, poses);
     }
+}
+
+/// Pose of one link whose parent has its own.
+pub(crate) fn pose_link(layout: &Layout, i: usize, q: &[f64], poses: &mut [LinkPose]) {
+    let link = &layout.links[i];
+    let joint = &link.joint;
+    let a = link.parent.map_or(LinkPose::identity(), |p| poses[p]);
+    let q = &q[link.q..link.q + joint.kind.nq()];
+    let frame = a.q * joint.a.q;
+    let turn = (frame * joint_quaternion(joint.kind, q) * joint.b.q.conj()).normalized();
+    let at = a.x + a.q.rotate(joint.a.p) + frame.rotate(joint_displacement(joint.kind, q));
+    poses[i] = LinkPose { q: turn, x: at - turn.rotate(joint.b.p) };
 }
 
 /// Velocities `[Ω; v]` of the joint points from joint rates in the engine's basis.
@@ -372,9 +378,8 @@ pub(crate) fn largest_turn(layout: &Layout, rate: &[f64]) -> f64 {
     for link in &layout.links {
         let kind = link.joint.kind;
         for c in 0..kind.nv() {
-            let turns = is_angle(kind, c) || (kind.nq() > kind.nv() && c < 3);
             let x = rate[link.v + c].abs();
-            largest = largest.max(if turns { x } else { x / layout.length });
+            largest = largest.max(if turns(kind, c) { x } else { x / layout.length });
         }
     }
     largest

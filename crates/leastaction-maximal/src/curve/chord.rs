@@ -16,6 +16,7 @@ use crate::spatial::{Quat, Vec3};
 use crate::state::MaximalState;
 use crate::ties::Still;
 use crate::workspace::{Scales, StepData, Worst};
+use leastaction_core::simd::Task;
 
 /// Most iterations of one solve.
 const MAX_ITERATIONS: u32 = 30;
@@ -101,6 +102,50 @@ impl Iteration for General<'_> {
     #[inline(always)]
     fn improve(&mut self, memory: &mut CurveMemory) -> Worst {
         memory.improve(self.layout, self.graph, self.step, self.ldu)
+    }
+}
+
+/// [`CurveMemory::factor_middle`], compiled for wide vectors.
+pub(super) struct FactorMiddle<'a> {
+    pub(super) memory: &'a mut CurveMemory,
+    pub(super) layout: &'a Layout,
+    pub(super) graph: &'a Graph,
+    pub(super) state: &'a MaximalState,
+    pub(super) step: &'a StepData,
+    pub(super) ldu: &'a mut Ldu,
+}
+
+impl Task for FactorMiddle<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.memory.factor_middle(self.layout, self.graph, self.state, self.step, self.ldu)
+    }
+}
+
+/// A solve from the guess in the memory, with the factors at its middle, compiled for wide vectors. Does not allocate.
+pub(super) struct SolveChord<'a> {
+    pub(super) memory: &'a mut CurveMemory,
+    pub(super) layout: &'a Layout,
+    pub(super) graph: &'a Graph,
+    pub(super) state: &'a MaximalState,
+    pub(super) step: &'a StepData,
+    pub(super) u: &'a [f64],
+    pub(super) tolerance: f64,
+    pub(super) ldu: &'a mut Ldu,
+}
+
+impl Task for SolveChord<'_> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run(self) -> Outcome {
+        let Self { memory, layout, graph, state, step, u, tolerance, ldu } = self;
+        if !memory.foresees {
+            memory.factor_middle(layout, graph, state, step, ldu);
+        }
+        memory.iterate(step, tolerance, &mut General { layout, graph, state, step, u, ldu })
     }
 }
 
@@ -330,25 +375,6 @@ impl CurveMemory {
             }
         }
         largest
-    }
-
-    /// Iterates from the guess in `x`, with the factors at its middle. Does not allocate.
-    #[inline(always)]
-    pub(super) fn solve_chord(
-        &mut self,
-        layout: &Layout,
-        graph: &Graph,
-        state: &MaximalState,
-        step: &StepData,
-        u: &[f64],
-        tolerance: f64,
-        ldu: &mut Ldu,
-    ) -> Outcome {
-        if !self.foresees {
-            self.factor_middle(layout, graph, state, step, ldu);
-        }
-        let mut general = General { layout, graph, state, step, u, ldu };
-        self.iterate(step, tolerance, &mut general)
     }
 
     /// Evaluates and improves until the equations are solved or will not be.

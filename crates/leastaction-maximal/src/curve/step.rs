@@ -1,6 +1,6 @@
 //! One step of order 2s: guess, iteration, and what is done where it does not converge. (8.17)
 
-use super::chord::Outcome;
+use super::chord::{FactorMiddle, Outcome, SolveChord};
 use super::{CurveMemory, Exact};
 use crate::derivative::StepDerivative;
 use crate::integrator::{Input, StepError, StepReport};
@@ -11,6 +11,7 @@ use crate::read_out::{assemble_node, project};
 use crate::state::MaximalState;
 use crate::workspace::{MaximalWorkspace, StepData, Worst};
 use crate::{Maximal, forces, newton};
+use leastaction_core::simd::run_widest;
 
 /// Rows open by less than this, in lengths of the mechanism, are closed.
 const CLOSED: f64 = 1e-9;
@@ -174,7 +175,7 @@ impl Maximal {
                 }
                 if memory.foresees {
                     let MaximalWorkspace { layout, graph, step, ldu, .. } = ws;
-                    if !newton::widest(|| memory.factor_middle(layout, graph, state, step, ldu)) {
+                    if !run_widest(FactorMiddle { memory, layout, graph, state, step, ldu }) {
                         memory.foresees = false;
                         Self::choose_rows(ws, memory, state);
                         chosen = true;
@@ -200,7 +201,16 @@ impl Maximal {
             } else {
                 let lanes = memory.solve_lanes(layout, graph, state, step, self.tolerance, ldu);
                 lanes.unwrap_or_else(|| {
-                    newton::widest(|| memory.solve_chord(layout, graph, state, step, u, self.tolerance, ldu))
+                    run_widest(SolveChord {
+                        memory,
+                        layout,
+                        graph,
+                        state,
+                        step,
+                        u,
+                        tolerance: self.tolerance,
+                        ldu,
+                    })
                 })
             };
             iterations += outcome.iterations.max(1);

@@ -141,17 +141,21 @@ fn energy_band(model: ModelDescription, eps: f64, size: f64, order: u32) -> Resu
 }
 
 fn check_misaligned(model: fn() -> ModelDescription, orders: &[u32]) {
+    check_rounded(model, orders, &[1e-3, 1.0, 10.0], &[1e-7, 1e-6, 1e-5, 1e-4], 3.0);
+}
+
+fn check_rounded(model: fn() -> ModelDescription, orders: &[u32], sizes: &[f64], off: &[f64], wider: f64) {
     for &order in orders {
-        for size in [1e-3, 1.0, 10.0] {
+        for &size in sizes {
             let (aligned, open) = energy_band(model(), 0.0, size, order).expect("aligned");
             assert_eq!(open, 0.0, "aligned data is closed");
-            for eps in [1e-7, 1e-6, 1e-5, 1e-4] {
+            for &eps in off {
                 let (band, open) = energy_band(model(), eps, size, order)
                     .unwrap_or_else(|e| panic!("order {order}, {size} m, {eps:e}: {e}"));
                 println!(
                     "order {order}, {size} m, off by {eps:.0e}: {band:.1e} ({aligned:.1e}), open by {open:.1e}"
                 );
-                assert!(band <= 3.0 * aligned, "order {order}, {size} m, {eps:e}: {band:e} {aligned:e}");
+                assert!(band <= wider * aligned, "order {order}, {size} m, {eps:e}: {band:e} {aligned:e}");
                 assert!((0.1 * eps..30.0 * eps).contains(&open), "what is left open is told: {open:e}");
             }
         }
@@ -177,6 +181,41 @@ fn platforms_of_rounded_data_move_as_aligned_ones() {
 #[test]
 fn bennett_linkages_of_rounded_data_move_as_aligned_ones() {
     check_misaligned(bennett, &[2, 4, 6]);
+}
+
+/// A rhombus of sides that are off does not fold, but turns off into another branch of its poses: its lengths must be made equal
+/// again for it to go straight through, and its energy with it.
+#[test]
+fn rhombi_of_rounded_data_fold_as_aligned_ones() {
+    // Order 4: at order 6 the band of aligned rhombi is itself a matter of how near to a fold some step happens to end.
+    check_rounded(|| rhombus_chain(1), &[4], &[1e-3, 1.0, 10.0], &[1e-7, 1e-6, 1e-5, 1e-4], 10.0);
+    check_rounded(|| rhombus_chain(3), &[4], &[1.0], &[1e-5], 10.0);
+}
+
+/// Sides that are off by far more than the loops are open by are meant to be: they stay, and the linkage turns off at its fold.
+#[test]
+fn a_linkage_that_is_not_quite_a_rhombus_stays_so() {
+    let lengthened = |by: f64| {
+        let mut model = rhombus_chain(1);
+        for joint in model.joints.iter_mut().filter(|j| j.name == "right0") {
+            joint.parent_placement.p[2] -= by;
+        }
+        misaligned(model, 1e-7, 1.0)
+    };
+    let reach = |by: f64| {
+        let mechanism = lengthened(by);
+        let (engine, mut ws, mut state) = started(&mechanism, 4);
+        let mut gap = 0.0f64;
+        for _ in 0..20 {
+            let report = engine.step(&mechanism, &mut ws, &mut state, Input { u: &[] }, 1e-3).expect("step");
+            gap = gap.max(report.inconsistency);
+        }
+        gap
+    };
+    assert!(
+        reach(0.0) < 1e-6 && reach(1e-4) < 1e-6,
+        "frames move by the digits that are missing, not by what is meant"
+    );
 }
 
 #[test]

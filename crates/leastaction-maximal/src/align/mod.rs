@@ -8,6 +8,8 @@
 //! what is open if `Σ f_i·δξ_i = −σ·g`. The frames are fixed to their links, so that each pose gives other equations for the same
 //! twelve numbers per joint; the least solution is taken, and the equations again at the frames it gives.
 
+mod folds;
+
 use super::geometry::LinkPose;
 use super::layout::{ClosureKind, End, Layout, LinkJoint};
 use super::ldu::{RANK_TOLERANCE, Rank, angular, linear};
@@ -20,6 +22,7 @@ use super::state::MaximalState;
 use super::workspace::MaximalWorkspace;
 use crate::mechanism::Mechanism;
 use crate::spatial::{Quat, Vec3};
+use folds::simple_cycles;
 use leastaction_core::linalg::{singular_values, triangular_factor};
 
 /// Poses that the loops are looked at in, and how far apart they are: radians of the joint that turns most.
@@ -32,95 +35,166 @@ const SEEN: f64 = 1e-7;
 /// Largest displacement of a frame that counts as a matter of digits, in lengths of the mechanism or radians.
 const LARGEST: f64 = 2e-3;
 
+/// Folds that are missed by more than this times what the loops are open by are meant to be.
+const SAME_CAUSE: f64 = 4.0;
+/// Every so many poses folds are looked for.
+const FOLDS: usize = 5;
+
 /// The mechanism with its loops aligned, where its data nearly are and can be; else unchanged.
 pub(crate) fn aligned(mechanism: &Mechanism, layout: Layout) -> Layout {
     let loops = layout.closures.iter().any(|c| matches!(c.kind, ClosureKind::Joint));
     if !loops || !layout.ties.is_empty() {
         return layout;
     }
-    let (nq, nv) = (mechanism.nq(), mechanism.nv());
-    let mut ws = MaximalWorkspace::new(layout.clone(), (1, 0), nq, nv, false);
-    let mut made = MaximalState::new(&ws.layout, (1, 0), nq, nv);
-    let start = mechanism.start_state();
-    let place = |ws: &mut MaximalWorkspace, made: &mut MaximalState, open: f64| {
-        made.q.copy_from_slice(&start.q);
-        normalise(&ws.layout, &mut made.q);
-        set_row_tolerance(ws, open);
-        close_loops(ws, made).is_ok()
-    };
-    if place(&mut ws, &mut made, 0.0) && open_by(&ws, &made) <= CLOSED {
+    let mut search = Search::new(mechanism, layout.clone());
+    if search.place(0.0) && open_by(&search.ws, &search.made) <= CLOSED {
         return layout;
-    }
-    let mut moved = vec![[0.0; 12]; ws.layout.links.len() + ws.layout.loops.len()];
-    for _ in 0..ROUNDS {
-        if !place(&mut ws, &mut made, 1.0) {
-            return layout;
-        }
-        let Some((rows, away, open)) = equations(&mut ws, &mut made) else { return layout };
-        if open <= 1e-3 * CLOSED {
-            break;
-        }
-        let Some(change) = least_solution(&rows, &away) else { return layout };
-        for (j, moved) in moved.iter_mut().enumerate() {
-            for k in 0..12 {
-                moved[k] += change[12 * j + k];
-            }
-        }
-        if !moved.iter().flatten().all(|x| x.abs() <= LARGEST) {
-            return layout;
-        }
-        displace(&mut ws.layout, &change);
     }
     // What was not brought to close is left as it was given.
-    let closes = place(&mut ws, &mut made, 1.0)
-        && equations(&mut ws, &mut made).is_some_and(|(_, _, open)| open <= 0.1 * CLOSED);
-    if !closes {
-        return layout;
+    let Some(open) = search.close(0.0) else { return layout };
+    let closed = search.found();
+    match search.close(SAME_CAUSE * open) {
+        Some(_) => search.found(),
+        None => closed,
     }
-    let mut out = ws.layout;
-    out.aligned_by = moved.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs())) * out.length;
-    out.row_tolerance = RANK_TOLERANCE;
-    out
 }
 
-/// Equations of all self-stresses in poses along the motion, what they are off, and the largest gap; none if there are none.
-fn equations(ws: &mut MaximalWorkspace, made: &mut MaximalState) -> Option<(Vec<Vec<f64>>, Vec<f64>, f64)> {
-    let (mut rows, mut away, mut open) = (Vec::new(), Vec::new(), 0.0f64);
-    let mut seed = 12345u64;
-    let mut random = || {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (seed >> 33) as f64 / f64::from(1u32 << 30) - 1.0
-    };
-    for pose in 0..POSES {
-        open = open.max(open_by(ws, made));
-        take_pose(ws, made, &mut rows, &mut away);
-        // On along the motion; now and then into another direction, where there is one.
-        if pose % 8 == 0 {
-            let length = ws.layout.length;
-            for (p, link) in made.momentum.iter_mut().zip(&ws.layout.links) {
-                let size = link.mass * length;
-                *p = std::array::from_fn(|k| p[k] + size * random() * if k < 3 { length } else { 1.0 });
-            }
-        }
-        project(ws, made);
-        let largest = largest_turn(&ws.layout, &ws.system.rate);
-        if !(largest.is_finite() && largest > 0.0) {
-            break;
-        }
-        let s = APART / largest;
-        let body: Vec<_> = ws.system.body.iter().map(|w| w.map(|x| x * s)).collect();
-        carry_momentum(&ws.layout, &made.side, &body, &mut made.momentum);
-        let rate = ws.system.rate.clone();
-        move_joints(&ws.layout, &made.side, &rate, s, &mut made.q);
-        if close_loops(ws, made).is_err() {
-            break;
+/// Equations for the displacements of frames, a row of twelve numbers per joint each.
+#[derive(Default)]
+struct Equations {
+    rows: Vec<Vec<f64>>,
+    away: Vec<f64>,
+    /// Largest gap of a row of a closure, in lengths of the mechanism.
+    open: f64,
+    /// The most by which a fold is missed.
+    missed: f64,
+}
+
+impl Equations {
+    /// Adds the equation of a self-stress along which `open` is open.
+    fn add(&mut self, row: Vec<f64>, open: f64) {
+        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > 0.0 && norm.is_finite() {
+            self.rows.push(row.iter().map(|x| x / norm).collect());
+            self.away.push(-open / norm);
         }
     }
-    (!rows.is_empty()).then_some((rows, away, open))
+}
+
+/// The mechanism on its way to frames that fit.
+struct Search {
+    ws: MaximalWorkspace,
+    made: MaximalState,
+    start: Vec<f64>,
+    moved: Vec<[f64; 12]>,
+}
+
+impl Search {
+    fn new(mechanism: &Mechanism, layout: Layout) -> Self {
+        let (nq, nv) = (mechanism.nq(), mechanism.nv());
+        let moved = vec![[0.0; 12]; layout.links.len() + layout.loops.len()];
+        let ws = MaximalWorkspace::new(layout, (1, 0), nq, nv, false);
+        let made = MaximalState::new(&ws.layout, (1, 0), nq, nv);
+        Self { ws, made, start: mechanism.start_state().q, moved }
+    }
+
+    /// Goes to the start, at rest; false if the loops cannot be closed there. Rows are judged as those of data off by `open`.
+    fn place(&mut self, open: f64) -> bool {
+        self.made.q.copy_from_slice(&self.start);
+        self.made.momentum.fill([0.0; 6]);
+        normalise(&self.ws.layout, &mut self.made.q);
+        set_row_tolerance(&mut self.ws, open);
+        close_loops(&mut self.ws, &mut self.made).is_ok()
+    }
+
+    /// Moves frames until all rows close in all poses, and folds that are missed by less than `reach` are reached. Returns what was
+    /// open before; none if that does not come about.
+    fn close(&mut self, reach: f64) -> Option<f64> {
+        let mut before = None;
+        for round in 0..=ROUNDS {
+            if !self.place(1.0) {
+                return None;
+            }
+            let found = self.equations(reach);
+            let before = *before.get_or_insert(found.open);
+            let off = found.open.max(found.missed);
+            if found.rows.is_empty() || (round == ROUNDS && off > 0.1 * CLOSED) {
+                return None;
+            }
+            let change = least_solution(&found.rows, &found.away)?;
+            for (moved, change) in self.moved.iter_mut().zip(change.chunks_exact(12)) {
+                moved.iter_mut().zip(change).for_each(|(moved, change)| *moved += change);
+            }
+            if !self.moved.iter().flatten().all(|x| x.abs() <= LARGEST) {
+                return None;
+            }
+            displace(&mut self.ws.layout, &change);
+            // A round squares what is left: after this one it is rounding.
+            if off <= 0.1 * CLOSED {
+                return Some(before);
+            }
+        }
+        None
+    }
+
+    /// The mechanism with the frames as they are now.
+    fn found(&self) -> Layout {
+        let mut out = self.ws.layout.clone();
+        out.aligned_by = self.moved.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs())) * out.length;
+        out.row_tolerance = RANK_TOLERANCE;
+        out
+    }
+
+    /// Equations of all self-stresses in poses along the motion.
+    fn equations(&mut self, reach: f64) -> Equations {
+        let Self { ws, made, .. } = self;
+        let mut out = Equations::default();
+        let mut seed = 12345u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as f64 / f64::from(1u32 << 30) - 1.0
+        };
+        let cycles = if reach > 0.0 { simple_cycles(&ws.layout) } else { Vec::new() };
+        let mut poses = made.poses.clone();
+        let ranks: Vec<usize> = cycles.iter().map(|c| c.rank(&ws.layout, &made.q, &mut poses)).collect();
+        for pose in 0..POSES {
+            out.open = out.open.max(open_by(ws, made));
+            take_pose(ws, made, &mut out);
+            if pose % FOLDS == 0 {
+                for (cycle, rank) in cycles.iter().zip(&ranks) {
+                    poses.copy_from_slice(&made.poses);
+                    let missed = cycle.take_fold(&ws.layout, &made.q, *rank, reach, &mut poses, &mut out);
+                    out.missed = out.missed.max(missed);
+                }
+            }
+            // On along the motion; now and then into another direction, where there is one.
+            if pose % 8 == 0 {
+                let length = ws.layout.length;
+                for (p, link) in made.momentum.iter_mut().zip(&ws.layout.links) {
+                    let size = link.mass * length;
+                    *p = std::array::from_fn(|k| p[k] + size * random() * if k < 3 { length } else { 1.0 });
+                }
+            }
+            project(ws, made);
+            let largest = largest_turn(&ws.layout, &ws.system.rate);
+            if !(largest.is_finite() && largest > 0.0) {
+                break;
+            }
+            let s = APART / largest;
+            let body: Vec<_> = ws.system.body.iter().map(|w| w.map(|x| x * s)).collect();
+            carry_momentum(&ws.layout, &made.side, &body, &mut made.momentum);
+            let rate = ws.system.rate.clone();
+            move_joints(&ws.layout, &made.side, &rate, s, &mut made.q);
+            if close_loops(ws, made).is_err() {
+                break;
+            }
+        }
+        out
+    }
 }
 
 /// Adds the equations of one pose; none where rows are in use, or not, by a narrow margin.
-fn take_pose(ws: &mut MaximalWorkspace, made: &MaximalState, rows: &mut Vec<Vec<f64>>, away: &mut Vec<f64>) {
+fn take_pose(ws: &mut MaximalWorkspace, made: &MaximalState, out: &mut Equations) {
     assemble_node(ws, made);
     let MaximalWorkspace { layout, graph, ldu, system, step, .. } = ws;
     let (side, n, length) = (&made.side, layout.links.len(), layout.length);
@@ -155,11 +229,7 @@ fn take_pose(ws: &mut MaximalWorkspace, made: &MaximalState, rows: &mut Vec<Vec<
                 let at = 12 * (n + closure.index);
                 row[at..at + 12].copy_from_slice(&entries(joint, &made.poses, g.gap, tau, f, length));
             }
-            let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
-            if norm > 0.0 && norm.is_finite() {
-                rows.push(row.iter().map(|x| x / norm).collect());
-                away.push(-open / norm);
-            }
+            out.add(row, open);
         }
     }
 }
