@@ -128,24 +128,6 @@ fn solve_avx2(ws: &mut MaximalWorkspace, map: RotationMap, state: &MaximalState,
     solve_with(ws, map, state, tolerance)
 }
 
-/// Runs kernels compiled for the widest vectors that the processor has, where the compiler inlines them. A large closure it calls
-/// as it is, on plain vectors: what must not depend on that is a task of `simd::run_widest`, as the block factors are.
-#[inline]
-pub(crate) fn widest<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[expect(unsafe_code, reason = "the processor has been asked")]
-        return unsafe { widest_avx2(work) };
-    }
-    work()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn widest_avx2<R>(work: impl FnOnce() -> R) -> R {
-    work()
-}
-
 /// What the residuals of a step are measured by. (3.21)
 pub(crate) fn scales(layout: &Layout, incoming: &[Six], poses: &[LinkPose], h: f64) -> Scales {
     let largest = |m: f64, x: f64| m.max(x.abs());
