@@ -64,11 +64,13 @@ pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
         let more = way(problem);
         out.iterations += more.iterations;
         out.residual = more.residual;
-        if more.converged || stands(problem) {
+        if more.converged {
             out.converged = true;
-            break;
+            return out;
         }
     }
+    // Only where every way has failed: a law that holds less well leaves the next step a worse start.
+    out.converged = stands(problem);
     out
 }
 
