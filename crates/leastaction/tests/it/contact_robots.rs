@@ -2,6 +2,7 @@
 
 use leastaction::integrator::{Method, MethodOptions, Simulator};
 use leastaction::io::mjcf::{MjcfOptions, read_mjcf};
+use leastaction::io::{LoadOptions, load_model};
 use leastaction::mechanism::{Mechanism, State};
 use std::path::Path;
 
@@ -126,4 +127,31 @@ fn a_foot_that_comes_down_at_a_small_angle_lands_within_one_step() {
             assert!(report.splits == 0, "tilt {tilt}");
         }
     }
+}
+
+/// Nothing stops in the scenes that come with the project.
+#[test]
+fn every_scene_of_the_models_runs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let mut scenes = 0;
+    for entry in std::fs::read_dir(folder).expect("models") {
+        let path = entry.expect("a model").path();
+        if path.extension().is_none_or(|e| e != "json") {
+            continue;
+        }
+        let mut reading = load_model(&path, &LoadOptions::default()).expect("a readable model");
+        let mechanism = reading.build().expect("a mechanism");
+        if mechanism.contacts().is_empty() {
+            continue;
+        }
+        scenes += 1;
+        let mut simulator = start(&mechanism, &mechanism.start_state());
+        let u = vec![0.0; mechanism.nu()];
+        for step in 0..120 {
+            if let Err(error) = simulator.step(&u, 0.005) {
+                panic!("{}, step {step}: {error}", path.display());
+            }
+        }
+    }
+    assert!(scenes >= 9, "only {scenes} models have surfaces");
 }
