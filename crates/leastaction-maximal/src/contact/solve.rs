@@ -36,6 +36,14 @@ pub(crate) struct Solved {
     pub(crate) path: bool,
 }
 
+impl Solved {
+    /// The end of another way, and the work of both.
+    fn add(&mut self, more: Self) {
+        (self.converged, self.residual) = (more.converged, more.residual);
+        self.iterations += more.iterations;
+    }
+}
+
 const NEWTON: u32 = 8;
 /// Merit at the start, in speeds of the model, from which on the impulses of the step before are worse than none.
 const ASTRAY: f64 = 100.0;
@@ -59,18 +67,19 @@ pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
         return first;
     }
     let mut out = Solved { path: true, ..first };
-    let ways: [fn(&mut _) -> Solved; 2] = [|p| path(p, 0.1, [0.1, 0.01], 1.0, 60), by_impulses];
-    for way in ways {
-        let more = way(problem);
-        out.iterations += more.iterations;
-        out.residual = more.residual;
-        if more.converged {
-            out.converged = true;
-            return out;
-        }
+    let smoothed = |problem: &mut _| path(problem, 0.1, [0.1, 0.01], 1.0, 60);
+    out.add(smoothed(problem));
+    if out.converged {
+        return out;
     }
-    // Only where every way has failed: a law that holds less well leaves the next step a worse start.
-    out.converged = stands(problem);
+    let stood = stands(problem);
+    out.add(by_impulses(problem));
+    if !out.converged && stood {
+        // Only where every way has failed: a law that holds less well leaves the next step a worse start. What the path ended in
+        // is found again; what the impulses ended in may balance with the wrong ones.
+        out.add(smoothed(problem));
+        out.converged = true;
+    }
     out
 }
 
