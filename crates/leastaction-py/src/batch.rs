@@ -1,7 +1,7 @@
 //! Many motions of one mechanism: `_rollout` in one call, `BatchSimulator` a step at a time.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use leastaction::batch::{Batch, Inputs, LANES, Plan, Row};
@@ -252,9 +252,9 @@ impl Motion {
         self.t = state.t;
     }
 
-    fn step(&mut self, u: &[f64], h: f64, steps: usize) {
+    fn step(&mut self, u: &[f64], h: f64, steps: usize, stop: &AtomicBool) {
         for _ in 0..steps {
-            if self.failure.is_some() {
+            if self.failure.is_some() || stop.load(Ordering::Relaxed) {
                 return;
             }
             match self.simulator.step(u, h) {
@@ -267,6 +267,9 @@ impl Motion {
         }
     }
 }
+
+/// Fewer steps are taken by the calling thread where there is one only; Ctrl-C waits for them.
+const ALONE: usize = 512;
 
 /// Many motions of one mechanism, stepped together on all processors.
 ///
@@ -380,7 +383,8 @@ impl BatchSimulator {
         Mechanism { shared: Arc::clone(&self.engine.shared) }
     }
 
-    /// Steps all rows that have not failed, `steps` times, with `u` held: `nu` numbers, or one row per motion.
+    /// Steps all rows that have not failed, `steps` times, with `u` held: `nu` numbers, or one row per motion. Ctrl-C leaves each row
+    /// where it has come to; `t` says when.
     #[pyo3(signature = (u = None, *, steps = 1))]
     fn step<'py>(&self, py: Python<'py>, u: Option<&Bound<'py, PyAny>>, steps: usize) -> PyResult<()> {
         let (nu, h) = (self.engine.handle.nu(), self.engine.step);
@@ -392,12 +396,14 @@ impl BatchSimulator {
             return Err(shape_error(py, "u", &expected, &format!("{} rows", u.rows())));
         }
         let reader = u.reader();
-        if self.threads == 1 || rows.len() * steps < 16 {
+        let stop = AtomicBool::new(false);
+        if rows.len().saturating_mul(steps) < if self.threads == 1 { ALONE } else { 16 } {
             let rows = &mut *rows;
-            py.detach(|| rows.iter_mut().enumerate().for_each(|(r, row)| row.step(reader.row(r), h, steps)));
+            py.detach(|| {
+                rows.iter_mut().enumerate().for_each(|(r, row)| row.step(reader.row(r), h, steps, &stop))
+            });
             return Ok(());
         }
-        let stop = AtomicBool::new(false);
         let cells: Vec<Mutex<&mut Motion>> = rows.iter_mut().map(Mutex::new).collect();
         each_row(
             py,
@@ -408,7 +414,7 @@ impl BatchSimulator {
             || (),
             |(), r| {
                 if let Ok(mut row) = cells[r].lock() {
-                    row.step(reader.row(r), h, steps);
+                    row.step(reader.row(r), h, steps, &stop);
                 }
             },
         )

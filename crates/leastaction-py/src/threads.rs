@@ -37,6 +37,11 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// What Python raised, to end with at once.
+    pub(crate) fn raised(&mut self) -> Option<PyErr> {
+        self.error.take()
+    }
+
     /// What Python raised.
     pub(crate) fn finish(self) -> PyResult<()> {
         self.error.map_or(Ok(()), Err)
