@@ -80,7 +80,7 @@ def _layer(plant: _core.Plant, ahead: Callable[[_core.Plant], _Kernel], back: Ca
 def _plant(mechanism: _core.Mechanism, parameters: Sequence[str], settings: dict[str, Any]) -> _core.Plant:
     if not jax.config.read("jax_enable_x64"):
         raise RuntimeError('leastaction.jax needs float64: jax.config.update("jax_enable_x64", True)')
-    return _core.Plant(mechanism, parameters=list(parameters), **settings)
+    return _core.Plant(mechanism, parameters=parameters, **settings)
 
 
 def _shape(lead: tuple[int, ...], *tail: int) -> Any:

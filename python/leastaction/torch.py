@@ -94,7 +94,7 @@ class _Layer(torch.nn.Module):
 
     def __init__(self, mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: Any) -> None:
         super().__init__()
-        self.plant = _core.Plant(mechanism, parameters=list(parameters), **settings)
+        self.plant = _core.Plant(mechanism, parameters=parameters, **settings)
 
     @property
     def values(self) -> Tensor:
