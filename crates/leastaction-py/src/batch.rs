@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use leastaction::batch::{Batch, Inputs, LANES, Plan, Row};
 use leastaction::control::Policy;
@@ -196,11 +196,7 @@ pub(crate) fn _rollout<'py>(
             match run.failure {
                 Some(error) => {
                     let list = failed.lock();
-                    list.unwrap_or_else(std::sync::PoisonError::into_inner).push((
-                        r,
-                        run.steps as u64,
-                        error,
-                    ));
+                    list.unwrap_or_else(PoisonError::into_inner).push((r, run.steps as u64, error));
                 }
                 None if samples.is_none() && run.steps == steps => put(r, &run.state),
                 None => {}
@@ -208,7 +204,7 @@ pub(crate) fn _rollout<'py>(
         }
     };
     let done = each_block(py, rows, LANES, threads, &stop, &mut tell, memory, work);
-    let mut failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     failed.sort_by_key(|(row, ..)| *row);
     let result = (out_q.into_array(), out_v.into_array(), failures_of(py, failed), h);
     match done {
@@ -311,8 +307,21 @@ impl BatchSimulator {
     }
 
     fn from_states(py: Python<'_>, engine: Engine, threads: usize, states: &[CoreState]) -> PyResult<Self> {
-        let made: Result<Vec<Motion>, StepError> =
-            py.detach(|| states.iter().map(|state| Motion::new(&engine, state)).collect());
+        let cells: Vec<Mutex<Option<Result<Motion, StepError>>>> =
+            states.iter().map(|_| Mutex::new(None)).collect();
+        let begin = |r: usize| {
+            *cells[r].lock().unwrap_or_else(PoisonError::into_inner) = Some(Motion::new(&engine, &states[r]));
+        };
+        if states.len() < 16 {
+            py.detach(|| (0..states.len()).for_each(begin));
+        } else {
+            let stop = AtomicBool::new(false);
+            each_row(py, states.len(), threads, &stop, &mut |_, _| Ok(()), || (), |(), r| begin(r))?;
+        }
+        let made: Result<Vec<Motion>, StepError> = cells
+            .into_iter()
+            .filter_map(|cell| cell.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
         let rows = made.map_err(|error| step_error(py, &error))?;
         Ok(Self { engine, threads, rows: Mutex::new(rows) })
     }
