@@ -249,7 +249,7 @@ class BatchSimulator:
 @final
 class Plant:
     def __new__(
-        cls, mechanism: Mechanism, /, *, parameters: list[str] = ..., threads: int | None = None, **settings: object
+        cls, mechanism: Mechanism, /, *, parameters: Sequence[str] = ..., threads: int | None = None, **settings: object
     ) -> Plant: ...
     @property
     def step_length(self) -> float: ...

@@ -54,7 +54,8 @@ class _Kernel(torch.autograd.Function):
 
     @classmethod
     def _of(cls, plant: _core.Plant, theta: Tensor, *arguments: Tensor) -> tuple[Tensor, ...]:
-        at = plant.at(_numpy(theta, "parameters")) if len(theta) else plant
+        values = _numpy(theta, "parameters")
+        at = plant if np.array_equal(values, plant.values) else plant.at(values)
         return _tensors(getattr(at, cls.kernel)(*(_numpy(x, name) for x, name in zip(arguments, _NAMES, strict=False))))
 
     @classmethod
