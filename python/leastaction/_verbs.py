@@ -700,6 +700,11 @@ class ControlSolution(Solution):
         self._policy, self._model = policy, model
 
     @property
+    def theta(self) -> Array:
+        """There is none: what was chosen are inputs."""
+        raise AttributeError("a control solution has no control points of a spline; `inputs` has what was chosen")
+
+    @property
     def policy(self) -> Policy:
         """The plan with its feedback."""
         return self._policy
