@@ -32,6 +32,7 @@ __all__ = [
     "_SweepFolder",
     "__version__",
     "_call",
+    "_error_of",
     "_restore_batch",
     "_restore_mechanism",
     "_restore_plant",
