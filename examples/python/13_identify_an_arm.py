@@ -105,7 +105,7 @@ def residuals(x: np.ndarray) -> np.ndarray:
 values = la.Plant(true, step=h, parameters=names).values
 there = residuals(np.zeros(len(values)))
 slopes = np.stack([(residuals(1e-5 * unit) - there) / 1e-5 for unit in np.eye(len(values))], axis=1)
-_, strengths, combinations = np.linalg.svd(slopes, full_matrices=False)
+strengths, combinations = np.linalg.svd(slopes, full_matrices=False)[1:]
 # Residuals of a piece share the noise of its start: at worst one in as many as it has steps is of its own.
 spread = np.sqrt(np.mean(there**2) * steps) / strengths
 known = spread < 0.01
