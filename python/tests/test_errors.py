@@ -55,6 +55,9 @@ def test_steps():
     assert error._attributes
     provoke(lambda: sim.step(step=-1.0), errors.BadOption, ValueError, option="step")
     provoke(lambda: sim.step(step=float("nan")), errors.BadOption, ValueError)
+    provoke(lambda: sim.run(-1), errors.BadOption, ValueError, option="steps")
+    provoke(lambda: la.BatchSimulator(mech, -1), errors.BadOption, ValueError, option="rows")
+    provoke(lambda: la.BatchSimulator(mech, 2).step(steps=-1), errors.BadOption, ValueError, option="steps")
     provoke(lambda: la.Simulator(mech, order=3), errors.BadOption, ValueError, option="order")
     other = la.load("@chain/2").start_state()
     provoke(lambda: la.Simulator(mech, start=other), errors.BadOption, ValueError, option="start")

@@ -22,7 +22,7 @@ use crate::mechanism::Mechanism;
 use crate::plant::Plant;
 use crate::simulator::{Engine, Handle, STEPPING, settings_of};
 use crate::state::{State, stretched};
-use crate::threads::{count, each_block, each_row};
+use crate::threads::{count, each_block, each_row, whole};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// Row, steps taken, exception.
@@ -334,12 +334,13 @@ impl BatchSimulator {
     fn new<'py>(
         py: Python<'py>,
         mechanism: &Bound<'py, Mechanism>,
-        rows: usize,
+        rows: i64,
         q: Option<&Bound<'py, PyAny>>,
         v: Option<&Bound<'py, PyAny>>,
         threads: Option<usize>,
         settings: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let rows = whole(py, "rows", rows)?;
         let engine = Engine::of_keywords(py, mechanism, settings)?;
         let start = engine.handle.start_state();
         let states = starts(py, &engine, &start, rows, q, v)?;
@@ -395,7 +396,8 @@ impl BatchSimulator {
     /// Steps all rows that have not failed, `steps` times, with `u` held: `nu` numbers, or one row per motion. Ctrl-C leaves each row
     /// where it has come to; `t` says when.
     #[pyo3(signature = (u = None, *, steps = 1))]
-    fn step<'py>(&self, py: Python<'py>, u: Option<&Bound<'py, PyAny>>, steps: usize) -> PyResult<()> {
+    fn step<'py>(&self, py: Python<'py>, u: Option<&Bound<'py, PyAny>>, steps: i64) -> PyResult<()> {
+        let steps = whole(py, "steps", steps)?;
         let (nu, h) = (self.engine.handle.nu(), self.engine.step);
         let u = Rows::or(u, "u", nu, || vec![0.0; nu])?;
         u.expect_finite(py)?;

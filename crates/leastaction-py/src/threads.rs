@@ -48,6 +48,12 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// A number of rows or steps; what is below none is refused by name.
+pub(crate) fn whole(py: Python<'_>, name: &str, number: i64) -> PyResult<usize> {
+    usize::try_from(number)
+        .map_err(|_| bad_option(py, name, &number.to_string(), "give a whole number that is not negative"))
+}
+
 /// The number of threads that was asked for, or that `LEASTACTION_THREADS` says, or one per processor.
 pub(crate) fn count(py: Python<'_>, threads: Option<usize>) -> PyResult<usize> {
     match threads {
