@@ -3,11 +3,14 @@
 #
 #   scripts/browser_test.sh                              the samples made by examples/sample_report.rs
 #   scripts/browser_test.sh REPORT.html [PICTURE.png]    one report, with pictures of it
+#   scripts/browser_test.sh --notebook PAGE.html         the reports inside the page of a notebook
 #
 # Installs what is missing: Debian's chromium, and playwright-core into target/browser-test.
 set -eu
 # The caller's paths are relative to where the caller is.
 absolute() { case "$1" in /*) printf '%s\n' "$1" ;; *) printf '%s\n' "$PWD/$1" ;; esac; }
+test=report
+[ "${1:-}" = --notebook ] && { test=notebook; shift; }
 report=${1:+$(absolute "$1")}
 picture=${2:+$(absolute "$2")}
 cd "$(dirname "$0")/.."
@@ -32,10 +35,10 @@ if ! cmp -s "$sources/package-lock.json" "$work/installed-lock.json"; then
     cp "$sources/package-lock.json" "$work/installed-lock.json"
 fi
 # Beside its packages, so that node finds them.
-cp "$sources/report.test.mjs" "$work/"
+cp "$sources/report.test.mjs" "$sources/notebook.test.mjs" "$work/"
 
 if [ -n "$report" ]; then
-    exec node "$work/report.test.mjs" "$report" ${picture:+"$picture"}
+    exec node "$work/$test.test.mjs" "$report" ${picture:+"$picture"}
 fi
 
 sample() { cargo run --release --quiet -p leastaction-study --example sample_report -- "$work/$1.html" "$1"; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the wheels (cp310-abi3, and free-threaded where such an interpreter is installed), with the command and the viewer inside,
-# and tests each in a new environment that has neither Rust nor Node.js on its path. Where zig can be installed the wheels are for
-# an older C library.
+# and tests each in a new environment that has neither Rust nor Node.js on its path: the command, the package, its whole suite. Where
+# zig can be installed the wheels are for an older C library. Without a free-threaded interpreter that wheel is neither built nor
+# tested, which is said.
 #
 #   scripts/wheels.sh [FOLDER]          default: target/wheels
 set -euo pipefail
@@ -19,9 +20,11 @@ else
 fi
 export PATH=$work/build/bin:$PATH
 
-# PATTERN INTERPRETER: installs the newest wheel of that name alone and uses it, with nothing but the environment on the path.
+# TAG INTERPRETER: installs the newest wheel of that name alone and uses it, with nothing but the environment on the path; then the
+# suite, for which there are the packages of tests, too.
 try() {
     local wheel new=$work/new-$1
+    unset PYTHONPATH
     wheel=$(ls -t "$out"/leastaction-*-"$1"-*.whl | head -1)
     "$2" -m venv "$new"
     "$new/bin/pip" install --quiet "$wheel"
@@ -42,6 +45,8 @@ for path in sys.argv[1:]:
     assert "no-viewer" not in page and "WebGL" in page, f"{path} has no 3-D view"
 PY
     )
+    "$new/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt
+    PATH=$new/bin PYTHONDONTWRITEBYTECODE=1 "$new/bin/python" -m pytest python/tests -q
     ls -l "$wheel"
 }
 
@@ -50,10 +55,12 @@ try cp310-abi3 python3
 for interpreter in python3.14t python3.15t; do
     if command -v "$interpreter" > /dev/null; then
         maturin build "${flags[@]}" --interpreter "$interpreter"
-        tag=cp$("$interpreter" -c 'import sys; print("%d%d" % sys.version_info[:2])')t
-        try "cp3*-$tag" "$interpreter"
-        PYTHON_GIL=0 "$work/new-cp3*-$tag/bin/python" -c "import leastaction, sys; assert not sys._is_gil_enabled()"
+        version=cp$("$interpreter" -c 'import sys; print("%d%d" % sys.version_info[:2])')
+        export PYTHON_GIL=0
+        try "$version-${version}t" "$interpreter"
+        "$work/new-$version-${version}t/bin/python" -c "import leastaction, sys; assert not sys._is_gil_enabled()"
+        unset PYTHON_GIL
     else
-        echo "no $interpreter here: its free-threaded wheel is not built"
+        echo "no $interpreter here: its free-threaded wheel is neither built nor tested"
     fi
 done

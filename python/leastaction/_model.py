@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from . import _core
+from .errors import BadOption, UnknownName
 
 Vector: TypeAlias = "Sequence[float] | np.ndarray[Any, np.dtype[np.float64]]"
 Body: TypeAlias = str
@@ -29,8 +30,31 @@ def _plain(value: Any) -> Any:
 
 
 def _placement(at: Any) -> dict[str, Any]:
-    """A placement: a position, or a dictionary with `p` and a rotation as model files have it."""
-    return dict(at) if isinstance(at, Mapping) else {"p": [float(x) for x in at]}
+    """A placement: a position, a pose as a matrix of four rows, or a dictionary with `p` and `q` as model files have it."""
+    if isinstance(at, Mapping):
+        return dict(at)
+    if np.shape(at) == (4, 4):
+        pose = np.asarray(at, dtype=np.float64)
+        return {"p": pose[:3, 3], "q": _quaternion(pose[:3, :3])}
+    return {"p": at}
+
+
+def _quaternion(r: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The unit quaternion `w, x, y, z` of a rotation matrix."""
+    if not (np.abs(r @ r.T - np.eye(3)).max() < 1e-9 and np.linalg.det(r) > 0):
+        remedy = "give a rotation and a position, as `mech.pose` does"
+        raise BadOption(f"this matrix is not a pose: {remedy}", {"option": "at", "value": repr(r), "remedy": remedy})
+    # Four times its outer product with itself; the column of the largest entry loses no digits.
+    x, y, z = np.diag(r)
+    outer = np.array([
+        [1 + x + y + z, r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
+        [r[2, 1] - r[1, 2], 1 + x - y - z, r[1, 0] + r[0, 1], r[0, 2] + r[2, 0]],
+        [r[0, 2] - r[2, 0], r[1, 0] + r[0, 1], 1 - x + y - z, r[2, 1] + r[1, 2]],
+        [r[1, 0] - r[0, 1], r[0, 2] + r[2, 0], r[2, 1] + r[1, 2], 1 - x - y + z],
+    ])
+    column = outer[:, int(np.argmax(np.diag(outer)))]
+    unit: np.ndarray[Any, np.dtype[np.float64]] = column / np.linalg.norm(column)
+    return unit
 
 
 class Model:
@@ -50,7 +74,7 @@ class Model:
 
     def __init__(self, name: str = "model", *, gravity: Vector = (0.0, 0.0, -9.81), **fields: Any) -> None:
         self._fields: dict[str, Any] = {
-            "schema": "leastaction/model/1", "name": name, "gravity": _plain(list(gravity)), "inputs": [], "bodies": [],
+            "schema": "leastaction/model/1", "name": name, "gravity": _plain(gravity), "inputs": [], "bodies": [],
             "joints": [], **_plain(fields),
         }
 
@@ -58,14 +82,17 @@ class Model:
         self, name: str, *, mass: float = 0.0, com: Vector = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0), **fields: Any
     ) -> Body:
         """Adds a body; returns its name. `inertia` about the centre of mass: three moments, six numbers, or a matrix."""
-        moments = np.asarray(inertia, dtype=np.float64)
-        if moments.shape == (3, 3):
-            i = moments
-            moments = np.array([i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2]])
-        if moments.shape == (3,):
-            moments = np.concatenate([moments, np.zeros(3)])
+        # What has another shape is left for `build` to say, with everything else that is wrong.
+        if np.shape(inertia) == (3, 3):
+            i = np.asarray(inertia, dtype=np.float64)
+            if np.abs(i - i.T).max() > 1e-9 * np.abs(i).max():
+                remedy = "give a symmetric matrix"
+                raise BadOption(f"the inertia of `{name}` is not symmetric: {remedy}", {"option": "inertia", "value": repr(inertia), "remedy": remedy})
+            inertia = [i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2]]
+        elif np.shape(inertia) == (3,):
+            inertia = [*inertia, 0.0, 0.0, 0.0]
         self._fields["bodies"].append(
-            {"name": name, "mass": float(mass), "com": _plain(list(com)), "inertia": moments.tolist(), **_plain(fields)}
+            {"name": name, "mass": _plain(mass), "com": _plain(com), "inertia": _plain(inertia), **_plain(fields)}
         )
         return name
 
@@ -81,13 +108,13 @@ class Model:
         child_at: Any = None,
         **fields: Any,
     ) -> Joint:
-        """Adds a joint; returns its name. `at` places it in the parent, `child_at` in the child.
+        """Adds a joint; returns its name. `at` places it in the parent, `child_at` in the child: a position, or a pose (4 × 4).
 
         A joint whose child already has one closes a loop.
         """
         joint: dict[str, Any] = {"name": name, "type": type, "parent": parent, "child": child}
         if axis is not None:
-            joint["axis"] = _plain(list(axis))
+            joint["axis"] = _plain(axis)
         for key, place in (("parent_placement", at), ("child_placement", child_at)):
             if place is not None:
                 joint[key] = _plain(_placement(place))
@@ -125,7 +152,8 @@ class Model:
         found = [joint for joint in self._fields["joints"] if joint["name"] == name]
         if not found:
             known = ", ".join(f"`{joint['name']}`" for joint in self._fields["joints"])
-            raise KeyError(f"there is no joint `{name}`; there are {known or 'none'}")
+            remedy = f"there are {known or 'none'}"
+            raise UnknownName(f"there is no joint `{name}`: {remedy}", {"name": name, "remedy": remedy, "what": "joint"})
         joint: dict[str, Any] = found[0]
         return joint
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +14,9 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._progress import Progress, listener
-from ._tables import Array, nearest
-from ._verbs import Policy, policy_text
-from .errors import BadOption, LeastActionError, RolloutWarning, UnknownName
+from ._tables import Array, expect_text, nearest
+from ._verbs import Model, Policy, mechanism_of, policy_text
+from .errors import BadOption, LayoutError, LeastActionError, RolloutWarning, ShapeError, UnknownName
 
 DEFAULTS = {row[0]: row[2] for _, row in _core._settings()}
 
@@ -78,6 +80,7 @@ class Rollout:
         self.q, self.v = q, v
         self.failures = failures
         # Leading axes of the motions; the next one, if there is another, is time.
+        self._has_times = q.ndim == len(lead) + 2
         self._lead = lead or (1,)
         self._rows = math.prod(self._lead)
         self.step, self.steps, self.every = step, steps, every
@@ -92,18 +95,25 @@ class Rollout:
     @property
     def ok(self) -> NDArray[np.bool_]:
         """Which rows came to their end, in the leading axes of the motions."""
-        ok = np.ones(self._rows, dtype=np.bool_)
+        last = self.q[..., -1, :] if self._has_times else self.q
+        # Of an interrupted rollout rows are missing that did not fail.
+        ok = np.isfinite(last).all(axis=-1).reshape(self._rows)
         ok[[failure.row for failure in self.failures]] = False
         return ok.reshape(self._lead)
 
     @property
     def t(self) -> Array:
         """Times of the recorded rows, from the start on; of ends: the one time."""
+        if not self._has_times:
+            return np.array([self.steps * self.step])
         recorded = self.steps // self.every + 1
         return np.arange(recorded, dtype=np.float64) * np.float64(self.every * self.step)
 
     def __getitem__(self, name: str) -> Array:
         """A number of every row, and of every time if whole motions were recorded: ``q.JOINT``, ``v.JOINT``, ``energy.total``, …"""
+        expect_text(name)
+        if name in ("q", "v"):
+            return self.q if name == "q" else self.v
         mechanism = self.mechanism
         energies = {"total": mechanism.energy, "kinetic": mechanism.kinetic_energy}
         known = {f"q.{label}": self.q[..., i] for i, label in enumerate(mechanism.q_labels)}
@@ -125,12 +135,37 @@ class Rollout:
         if self.failures:
             raise self.failures[0].error
 
+    def __len__(self) -> int:
+        return self._rows
+
     def __repr__(self) -> str:
         return f"<Rollout: {self._rows} rows of {self.steps} steps, {len(self.failures)} failed>"
 
 
+def _positive(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        remedy = "give a number greater than 0"
+        raise BadOption(f"{name} = {value!r} is not possible: {remedy}", {"option": name, "value": repr(value), "remedy": remedy})
+    return number
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        remedy = "give a whole number greater than 0"
+        raise BadOption(f"{name} = {value!r} is not possible: {remedy}", {"option": name, "value": repr(value), "remedy": remedy})
+    return number
+
+
 def rollout(
-    mechanism: _core.Mechanism,
+    mechanism: Model,
     q: Any = None,
     v: Any = None,
     u: Any = None,
@@ -153,7 +188,8 @@ def rollout(
     `q` and `v` have one row per motion, or stand for every row. `u` is `(nu,)`, `(steps, nu)`, `(rows, nu)` with
     ``hold="row"``, or `(rows, steps, nu)`. `controller` is called once per step with the time and all rows,
     and returns the inputs of all rows. Results do not depend on the number of threads, and a row that fails leaves the
-    others alone. Further settings say how time is stepped, as in `Simulator`.
+    others alone. Ctrl-C raises `KeyboardInterrupt`, whose `partial` is the rollout with the rows that are done. Further
+    settings say how time is stepped, as in `Simulator`.
 
     >>> import numpy as np, leastaction as la
     >>> mech = la.load("@double-pendulum")
@@ -161,25 +197,40 @@ def rollout(
     >>> roll.q.shape, bool(roll.ok.all())
     ((4, 2), True)
     """
-    step = float(settings.get("step") or DEFAULTS["step"])
+    mechanism = mechanism_of(mechanism)
+    step = _positive("step", settings["step"] if settings.get("step") is not None else DEFAULTS["step"])
     if steps is None:
-        steps = round((duration if duration is not None else float(DEFAULTS["duration"])) / step)
+        duration = _positive("duration", duration if duration is not None else DEFAULTS["duration"])
+        steps = max(round(duration / step), 1)
     elif duration is not None:
         raise BadOption("give `steps` or `duration`, not both", {"option": "steps", "value": steps, "remedy": "leave one out"})
-    for name, number in (("steps", steps), ("every", every)):
-        if not isinstance(number, int) or number < 1 or not math.isfinite(step):
-            text = f"{name} = {number!r} is not possible: give a whole number greater than 0"
-            raise BadOption(text, {"option": name, "value": repr(number), "remedy": "give a whole number greater than 0"})
+    steps, every = _whole("steps", steps), _whole("every", every)
+    if record not in ("end", "rows"):
+        remedy = "give `end` or `rows`"
+        raise BadOption(f"record = {record!r} is not possible: {remedy}", {"option": "record", "value": repr(record), "remedy": remedy})
     if controller is not None:
-        return _controlled(mechanism, q, v, controller, steps, record, every, threads, settings)
-    result = _core._rollout(
-        mechanism, q, v, u, steps=steps, every=every, record=record, hold=hold, threads=threads,
-        policy=policy_text(policy), feedback=not open_loop, progress=listener(progress, "rows"),
-        start=start, settings=settings,
-    )
-    out_q, out_v, failures, h = result
-    lead = out_q.shape[: -2 if record == "rows" else -1]
-    return Rollout(mechanism, lead, out_q, out_v, [Failure(*failure) for failure in failures], h, steps, every)
+        for name, given in (("u", u), ("policy", policy)):
+            if given is not None:
+                remedy = "leave one out"
+                raise BadOption(f"give `controller` or `{name}`, not both", {"option": name, "value": repr(given), "remedy": remedy})
+        tell = listener(progress, "steps")
+        return _controlled(mechanism, q, v, controller, steps, record == "rows", every, threads, start, tell, settings)
+
+    def made(out_q: Array, out_v: Array, failures: list[Any], h: float) -> Rollout:
+        lead = out_q.shape[: -2 if record == "rows" else -1]
+        return Rollout(mechanism, lead, out_q, out_v, [Failure(*failure) for failure in failures], h, steps, every)
+
+    try:
+        result = _core._rollout(
+            mechanism, q, v, u, steps=steps, every=every, record=record, hold=hold, threads=threads,
+            policy=policy_text(policy), feedback=not open_loop, progress=listener(progress, "rows"),
+            start=start, settings=settings,
+        )
+    except KeyboardInterrupt as stop:
+        if isinstance(partial := getattr(stop, "partial", None), tuple):
+            stop.partial = made(*partial)  # type: ignore[attr-defined]
+        raise
+    return made(*result)
 
 
 def _controlled(
@@ -188,30 +239,60 @@ def _controlled(
     v: Any,
     controller: Callable[[float, Array, Array], Any],
     steps: int,
-    record: str,
+    whole: bool,
     every: int,
     threads: int | None,
+    start: _core.State | None,
+    tell: Progress | None,
     settings: dict[str, Any],
 ) -> Rollout:
-    if record not in ("end", "rows"):
-        raise BadOption(f"record = {record!r} is not possible: give `end` or `rows`", {"option": "record"})
-    rows = next((len(x) for x in (q, v) if isinstance(x, np.ndarray) and x.ndim > 1), 1)
+    """Steps all rows together, the interpreter between two steps."""
+    if start is not None:
+        q, v = start.q if q is None else q, start.v if v is None else v
+    batches = [x for x in (q, v) if isinstance(x, np.ndarray) and x.ndim > 1]
+    lead = batches[0].shape[:-1] if batches else ()
+    if any(x.shape[:-1] != lead for x in batches):
+        expected, found = (*lead, mechanism.nv), batches[1].shape
+        raise ShapeError(f"`v` has shape {found}, {expected} is needed", {"name": "v", "expected": expected, "found": found})
+    rows = math.prod(lead)
+    q, v = (x.reshape(rows, x.shape[-1]) if isinstance(x, np.ndarray) and x.ndim > 1 else x for x in (q, v))
     batch = _core.BatchSimulator(mechanism, rows, q=q, v=v, threads=threads, **settings)
-    kept_q, kept_v = [batch.q], [batch.v]
-    begin = float(batch.t[0])
-    for k in range(steps):
-        u = controller(begin + k * batch.step_length, batch.q, batch.v)
-        batch.step(u)
-        if record == "rows" and (k + 1) % every == 0:
-            kept_q.append(batch.q)
-            kept_v.append(batch.v)
-    failures = [Failure(*failure) for failure in batch.failures]
-    out_q, out_v = (np.stack(kept_q, 1), np.stack(kept_v, 1)) if record == "rows" else (batch.q, batch.v)
-    for failure in failures:
-        from_row = failure.steps // every + 1 if record == "rows" else 0
-        out_q[failure.row, from_row:] = np.nan
-        out_v[failure.row, from_row:] = np.nan
-    return Rollout(mechanism, (rows,), out_q, out_v, failures, batch.step_length, steps, every)
+    shape = lead or (1,)
+    begin = start.t if start is not None else float(batch.t[0])
+    kept: list[tuple[Array, Array]] = []
+    h, said = batch.step_length, time.monotonic()
+
+    def ended(steps: int) -> Rollout:
+        failures = [Failure(*failure) for failure in batch.failures]
+        out = [np.stack(rows, 1) for rows in zip(*kept, strict=True)] if whole else [batch.q, batch.v]
+        for failure in failures:
+            from_row = failure.steps // every + 1 if whole else 0
+            for numbers in out:
+                numbers[failure.row, from_row:] = np.nan
+        out_q, out_v = (numbers.reshape(*lead, *numbers.shape[1:]) for numbers in out)
+        return Rollout(mechanism, lead, out_q, out_v, failures, h, steps, every)
+
+    for k in range(steps + 1):
+        at = batch.q, batch.v
+        if whole and k % every == 0:
+            kept.append(at)
+        if tell is not None and (k == steps or time.monotonic() - said > 0.05):
+            tell(k, steps)
+            said = time.monotonic()
+        if k == steps:
+            break
+        try:
+            u = controller(begin + k * h, *(x.reshape(*shape, x.shape[-1]) for x in at))
+            if u is None:
+                remedy = "return the inputs of all rows"
+                raise LayoutError(f"the controller returned None: {remedy}", {"name": "u", "found": "None", "remedy": remedy})
+            if isinstance(u, np.ndarray) and u.ndim == len(shape) + 1 and u.shape[:-1] == shape:
+                u = u.reshape(rows, u.shape[-1])
+            batch.step(u)
+        except KeyboardInterrupt as stop:
+            stop.partial = ended(k)  # type: ignore[attr-defined]
+            raise
+    return ended(steps)
 
 
 __all__ = ["Failure", "LeastActionError", "Rollout", "rollout"]

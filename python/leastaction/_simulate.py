@@ -6,10 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import _core
 from ._progress import Progress, listener
 from ._tables import Array, Run
-from ._verbs import Policy, policy_text
+from ._verbs import Policy, mechanism_of, policy_text
+from .errors import ShapeError
 
 
 Simulator = _core.Simulator
@@ -41,8 +44,8 @@ def simulate(
     """Simulates a model, like the command; results stay in memory until they are saved.
 
     Settings are those of the command with underscores: `duration`, `step`, `integrator`, `order`, `every`, `q`, `v`,
-    `state`, `limits`, `forces`, `report`, …; ``help(leastaction.simulate)`` lists them. `start` is a state, a file
-    or the name of a state. `inputs` is a table file, values by name, or an array with one row per step. Ctrl-C raises
+    `state`, `limits`, `forces`, `report`, …; ``help(leastaction.simulate)`` lists them. `q` and `v` are numbers by joint, or
+    whole vectors. `start` is a state, a file or the name of a state. `inputs` is a table file, values by name, or an array with one row per step. Ctrl-C raises
     `KeyboardInterrupt`, whose `partial` has what there is. A step that fails ends the run: `run.error` says why.
 
     >>> import leastaction as la
@@ -50,19 +53,31 @@ def simulate(
     >>> len(run), run.summary["outcome"]
     (51, 'done')
     """
-    if not isinstance(mechanism, _core.Mechanism):
-        mechanism = _core.load(mechanism)
+    mechanism = mechanism_of(mechanism)
     table = None
     if isinstance(inputs, Mapping):
         settings["input"] = dict(inputs)
     elif isinstance(inputs, (str, os.PathLike)):
         settings["inputs"] = os.fspath(inputs)
     elif inputs is not None:
-        table = inputs
+        table, nu = inputs, mechanism.nu
+        if isinstance(table, np.ndarray) and table.ndim == 1 and table.shape != (nu,):
+            text = f"`inputs` has shape {table.shape}, ({nu},) or (steps, {nu}) is needed"
+            raise ShapeError(text, {"name": "inputs", "expected": f"({nu},) or (steps, {nu})", "found": table.shape})
     state = start if isinstance(start, _core.State) else None
     if start is not None and state is None:
         assert not isinstance(start, _core.State)
         settings["start"] = os.fspath(start)
+    whole = {name: settings.pop(name) for name in ("q", "v") if not isinstance(settings.get(name, {}), Mapping | None)}
+    if whole:
+        # Vectors are those of a state; what is not given by them stays as it was to be.
+        if state is None and "start" in settings:
+            name = settings.pop("start")
+            state = _core.State.load(name, mechanism) if os.path.exists(name) else mechanism.named_state(name)
+        elif state is None:
+            named = settings.pop("state", None)
+            state = mechanism.start_state() if named is None else mechanism.named_state(named)
+        state = state.replace(**whole)
     try:
         data, last, error, notes = _core._simulate(
             mechanism, start=state, inputs=table, policy=policy_text(policy), progress=listener(progress, "steps"),

@@ -55,6 +55,7 @@ class Trajectory:
 
     def __getitem__(self, name: str) -> Array:
         """A column by its name, or all columns of a group: ``run["q.knee"]``, ``run["q"]``."""
+        expect_text(name)
         if name in self._index:
             return self._table[:, self._index[name]]
         inside = [i for i, column in enumerate(self._columns) if column.startswith(name + ".")]
@@ -65,6 +66,12 @@ class Trajectory:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self)} rows, {len(self._columns)} columns>"
+
+
+def expect_text(name: object) -> None:
+    """Refuses what is no name of a column, as the number of a row."""
+    if not isinstance(name, str):
+        raise TypeError(f'columns have names such as "q.knee", not {name!r}; run["q"][5] is a row')
 
 
 def nearest(name: str, known: tuple[str, ...]) -> str:

@@ -18,13 +18,36 @@ from . import _core
 from ._diagnostic import Diagnostic
 from ._tables import Array, Report, Trajectory
 from ._toml import toml
-from .errors import BadOption, ShapeError
+from .errors import BadOption, FileError, ShapeError
 
 Model: TypeAlias = "_core.Mechanism | str | os.PathLike[str]"
 
 _VERBS: dict[str, dict[str, Any]] = {
     name: {row[0]: row for row in rows if row[0]} for name, _, rows in _core._verbs()
 }
+
+
+def mechanism_of(model: Model) -> _core.Mechanism:
+    """The mechanism itself, or the one that a file or a name says."""
+    return model if isinstance(model, _core.Mechanism) else _core.load(model)
+
+
+def _inputs(mechanism: _core.Mechanism, u: Any) -> dict[str, float]:
+    """Inputs by name; one number stands for all."""
+    values = np.asarray(u, dtype=np.float64)
+    if values.shape not in ((), (mechanism.nu,)):
+        text = f"`u` has shape {values.shape}, ({mechanism.nu},) is needed"
+        raise ShapeError(text, {"name": "u", "expected": (mechanism.nu,), "found": values.shape})
+    return dict(zip(mechanism.inputs, np.broadcast_to(values, (mechanism.nu,)), strict=True))
+
+
+def _read(path: str | os.PathLike[str]) -> str:
+    """The text of a file."""
+    path = Path(os.fspath(path))
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"can't read `{path}`: {error}", {"path": str(path), "remedy": "check the path"}) from error
 
 
 def _number(value: Any) -> str:
@@ -155,7 +178,7 @@ class Linearization:
 
 
 def linearize(
-    mechanism: _core.Mechanism,
+    mechanism: Model,
     at: _core.State | str | None = None,
     u: Any = None,
     *,
@@ -170,16 +193,16 @@ def linearize(
     >>> lin.A.shape, lin.B.shape, lin.C.shape
     ((4, 4), (4, 0), (4, 2))
     """
+    mechanism = mechanism_of(mechanism)
     with _folder() as folder:
         if isinstance(at, _core.State):
             settings["at"] = _at(mechanism, at, folder)
         elif at is not None:
             settings["at"] = at
         if u is not None:
-            values = np.broadcast_to(np.asarray(u, dtype=np.float64), (mechanism.nu,))
-            settings["input"] = dict(zip(mechanism.inputs, values, strict=True))
+            settings["input"] = _inputs(mechanism, u)
         if parameters:
-            settings["parameters"] = ",".join(parameters)
+            settings["parameters"] = parameters if isinstance(parameters, str) else ",".join(parameters)
         found = _core._call(["--json", "linearize", _named(mechanism, folder), *_flags("linearize", settings)])
     n, inputs = len(found["rows"]), found["columns"]["B"]
     a = np.array(found["A"], dtype=np.float64).reshape(n, n)
@@ -204,7 +227,7 @@ class Riccati:
     radius: float
 
 
-def riccati(A: Array, B: Array, Q: Any, R: Any) -> Riccati:  # noqa: N803
+def riccati(A: Any, B: Any, Q: Any, R: Any) -> Riccati:  # noqa: N803
     """Solves the discrete algebraic Riccati equation for diagonal weights `Q` and `R` (vectors, or diagonal matrices).
 
     >>> import numpy as np, leastaction as la
@@ -221,6 +244,14 @@ def riccati(A: Array, B: Array, Q: Any, R: Any) -> Riccati:  # noqa: N803
             weights = np.diag(weights)
         return [float(x) for x in weights]
 
+    A, B = (np.ascontiguousarray(x, dtype=np.float64) for x in (A, B))  # noqa: N806
+    n, m = A.shape[0] if A.ndim else 0, B.shape[-1] if B.ndim else 0
+    sizes = {"A": (A, (n, n)), "B": (B, (n, m)), "Q": (Q, (n,)), "R": (R, (m,))}
+    for name, (given, expected) in sizes.items():
+        found = np.shape(given)
+        if found not in (expected, 2 * expected):
+            text = f"`{name}` has shape {found}, {expected} is needed"
+            raise ShapeError(text, {"name": name, "expected": expected, "found": found})
     return Riccati(*_core._riccati(A, B, diagonal(Q, "Q"), diagonal(R, "R")))
 
 
@@ -252,7 +283,7 @@ class Jacobian:
 
 
 def jacobian(
-    mechanism: _core.Mechanism,
+    mechanism: Model,
     quantity: str,
     q: Any = None,
     derivatives: Sequence[Any] = (),
@@ -268,6 +299,7 @@ def jacobian(
     >>> np.allclose(J.block(0, 2), mech.mass_matrix(np.array([0.1, 0.2])))
     True
     """
+    mechanism = mechanism_of(mechanism)
     rows = [np.asarray(row, dtype=np.float64) for row in derivatives]
     for i, row in enumerate(rows):
         if row.shape != (mechanism.nv,):
@@ -607,12 +639,15 @@ class Policy:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._fields: dict[str, Any] = json.loads(text)
+        try:
+            self._fields: dict[str, Any] = json.loads(text)
+        except ValueError as error:
+            raise FileError(f"this is no policy: {error}", {"path": None, "remedy": "give what `policy.save` wrote"}) from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
         """Reads a `policy.json`."""
-        return cls(Path(os.fspath(path)).read_text(encoding="utf-8"))
+        return cls(_read(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a `policy.json`."""
@@ -647,7 +682,7 @@ def policy_text(policy: Policy | str | os.PathLike[str] | None) -> str | None:
     """A policy as the compiled half takes it."""
     if policy is None or isinstance(policy, Policy):
         return None if policy is None else policy._text
-    return Path(os.fspath(policy)).read_text(encoding="utf-8")
+    return _read(policy)
 
 
 class ControlSolution(Solution):
@@ -663,6 +698,11 @@ class ControlSolution(Solution):
     ) -> None:
         super().__init__(fields, trajectory, html)
         self._policy, self._model = policy, model
+
+    @property
+    def theta(self) -> Array:
+        """There is none: what was chosen are inputs."""
+        raise AttributeError("a control solution has no control points of a spline; `inputs` has what was chosen")
 
     @property
     def policy(self) -> Policy:
@@ -702,7 +742,7 @@ def control(problem: str | os.PathLike[str], **settings: Any) -> ControlSolution
 
 
 def dynamics(
-    mechanism: _core.Mechanism, at: _core.State | str | None = None, u: Any = None, **settings: Any
+    mechanism: Model, at: _core.State | str | None = None, u: Any = None, **settings: Any
 ) -> dict[str, Array]:
     """The equations of motion at a state, by name: mass matrix, bias, forces, accelerations that keep loops closed, …
 
@@ -710,12 +750,12 @@ def dynamics(
     >>> la.dynamics(la.load("@four-bar"))["mass_matrix"].shape
     (3, 3)
     """
+    mechanism = mechanism_of(mechanism)
     with _folder() as folder:
         if isinstance(at, _core.State):
             at = _at(mechanism, at, folder)
         if u is not None:
-            values = np.broadcast_to(np.asarray(u, dtype=np.float64), (mechanism.nu,))
-            settings["input"] = dict(zip(mechanism.inputs, values, strict=True))
+            settings["input"] = _inputs(mechanism, u)
         settings["at"] = at
         found = _core._call(["--json", "dynamics", _named(mechanism, folder), *_flags("dynamics", settings)])
     return {name: np.array(table["values"], dtype=np.float64) for name, table in found.items()}

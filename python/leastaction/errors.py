@@ -183,6 +183,8 @@ class RolloutWarning(UserWarning):
 
 
 _FLAG = re.compile(r"`--([a-z][a-z-]*)(?:[ =]([^`]*))?`")
+# As the reader of the command line quotes them.
+_QUOTED = re.compile(r"'--([a-z][a-z-]*)(?: <[^>']*>)?'")
 
 
 def _spoken(text: str) -> str:
@@ -199,6 +201,7 @@ def _spoken(text: str) -> str:
         words = value.split(",")
         return f"`{name}={words if len(words) > 1 else repr(value)}`".replace("'", '"')
 
+    text = _QUOTED.sub(lambda match: f"`{match[1].replace('-', '_')}`", text)
     return _FLAG.sub(keyword, text)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from .errors import BadOption
+from .errors import BadOption, ShapeError
 
 Array: TypeAlias = NDArray[np.float64]
 Reward: TypeAlias = Callable[[Array, Array, Array], Any]
@@ -33,6 +33,10 @@ def _still(q: Array, v: Array, u: Array) -> Array:
     """Less motion and less input is better."""
     cost: Array = np.sum(v * v, axis=-1) + 0.01 * np.sum(u * u, axis=-1)
     return -cost
+
+
+def _wrong(name: str, expected: str, found: tuple[int, ...]) -> ShapeError:
+    return ShapeError(f"`{name}` has shape {found}, {expected} is needed", {"name": name, "expected": expected, "found": found})
 
 
 class _Task:
@@ -60,8 +64,25 @@ class _Task:
         self.noise = noise
         width = mechanism.nq + mechanism.nv
         self.observation = spaces.Box(-np.inf, np.inf, (width,), dtype=np.float64)
-        bound = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (mechanism.nu,)).copy()
+        bound = np.asarray(bounds, dtype=np.float64)
+        if bound.shape not in ((), (mechanism.nu,)):
+            raise _wrong("bounds", f"a number or ({mechanism.nu},)", bound.shape)
+        bound = np.broadcast_to(bound, (mechanism.nu,)).copy()
         self.action = spaces.Box(-bound, bound, dtype=np.float64)
+
+    def judged(self, q: Array, v: Array, u: Array) -> Array:
+        """The reward of every row; one number stands for all."""
+        reward = np.asarray(self.reward(q, v, u), dtype=np.float64)
+        if reward.shape not in ((), (len(q),)):
+            raise _wrong("reward", f"({len(q)},)", reward.shape)
+        return np.broadcast_to(reward, (len(q),)).copy()
+
+    def ended(self, q: Array, v: Array) -> NDArray[np.bool_]:
+        """Which rows are at an end; one answer stands for all."""
+        over = np.asarray(self.terminated(q, v) if self.terminated else False, dtype=np.bool_)
+        if over.shape not in ((), (len(q),)):
+            raise _wrong("terminated", f"({len(q)},)", over.shape)
+        return np.broadcast_to(over, (len(q),)).copy()
 
     def start(self, rng: np.random.Generator, rows: int) -> tuple[Array, Array]:
         """Positions and velocities of new episodes."""
@@ -103,6 +124,9 @@ class Env(gymnasium.Env[Array, Array]):
         render_mode: str | None = None,
         **settings: Any,
     ) -> None:
+        if render_mode is not None:
+            remedy = "leave it out; `la.simulate` makes a report to look at"
+            raise BadOption(f"render_mode = {render_mode!r} is not possible: {remedy}", {"option": "render_mode", "value": render_mode, "remedy": remedy})
         self._task = _Task(mechanism, reward, terminated, start, horizon, bounds, noise)
         self._batch = _core.BatchSimulator(mechanism, 1, threads=1, **settings)
         self._hold, self._steps = hold, 0
@@ -124,10 +148,10 @@ class Env(gymnasium.Env[Array, Array]):
         self._batch.step(u, steps=self._hold)
         self._steps += 1
         q, v, info = self._batch.q, self._batch.v, {}
-        over = bool(np.ravel(self._task.terminated(q, v))[0]) if self._task.terminated else False
+        over = bool(self._task.ended(q, v)[0])
         if not self._batch.ok[0]:
             over, info = True, {"failure": self._batch.failures[0][2]}
-        reward = float(np.ravel(self._task.reward(q, v, u[None]))[0])
+        reward = float(self._task.judged(q, v, np.reshape(u, (1, -1)))[0])
         return self._observed(), reward, over, self._steps >= self._task.horizon, info
 
 
@@ -175,18 +199,32 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Any]):
     def _observed(self) -> Array:
         return np.concatenate([self._batch.q, self._batch.v], axis=1)
 
-    def _begin(self, rows: NDArray[np.int64]) -> None:
-        q, v = self._task.start(self.np_random, len(rows))
+    def _begin(self, rows: NDArray[np.int64], seeds: list[int | None] | None = None) -> None:
+        if seeds is None:
+            q, v = self._task.start(self.np_random, len(rows))
+        else:
+            # Each begins as one environment of that seed does.
+            generators = [gymnasium.utils.seeding.np_random(seeds[row])[0] for row in rows]
+            starts = [self._task.start(generator, 1) for generator in generators]
+            q, v = (np.concatenate(parts) for parts in zip(*starts, strict=True))
         self._batch.reset(rows.tolist(), q=q, v=v)
         self._steps[rows] = 0
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        if isinstance(seed, int):
-            super().reset(seed=seed)
+        seeds: list[int | None] | None = None
+        if isinstance(seed, (list, tuple, np.ndarray)):
+            seeds = [None if one is None else int(one) for one in seed]
+            if len(seeds) != self.num_envs:
+                raise _wrong("seed", f"a number or ({self.num_envs},)", (len(seeds),))
+            # What begins later is a matter of all of them.
+            super().reset(seed=None if None in seeds else hash(tuple(seeds)) & 0xFFFFFFFF)
+        elif seed is not None:
+            super().reset(seed=int(seed))
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))
-        self._begin(np.flatnonzero(mask))
+        if rows := np.flatnonzero(mask).tolist():
+            self._begin(np.array(rows), seeds)
         self._over[mask] = False
         return self._observed(), {}
 
@@ -202,10 +240,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Any]):
         self._steps += 1
         self._steps[begun] = 0
         q, v, ok = self._batch.q, self._batch.v, self._batch.ok
-        reward = np.asarray(self._task.reward(q, v, u), dtype=np.float64).reshape(self.num_envs)
-        over = ~ok
-        if self._task.terminated is not None:
-            over = over | np.asarray(self._task.terminated(q, v), dtype=np.bool_).reshape(self.num_envs)
+        reward = self._task.judged(q, v, u)
+        over = ~ok | self._task.ended(q, v)
         truncated = self._steps >= self._task.horizon
         info: dict[str, Any] = {}
         reward[begun], over[begun], truncated[begun] = 0.0, False, False

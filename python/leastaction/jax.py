@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .errors import ShapeError
 
 Array: TypeAlias = jax.Array
 StepFunction: TypeAlias = Callable[..., tuple[Array, Array]]
@@ -80,7 +81,16 @@ def _layer(plant: _core.Plant, ahead: Callable[[_core.Plant], _Kernel], back: Ca
 def _plant(mechanism: _core.Mechanism, parameters: Sequence[str], settings: dict[str, Any]) -> _core.Plant:
     if not jax.config.read("jax_enable_x64"):
         raise RuntimeError('leastaction.jax needs float64: jax.config.update("jax_enable_x64", True)')
-    return _core.Plant(mechanism, parameters=list(parameters), **settings)
+    return _core.Plant(mechanism, parameters=parameters, **settings)
+
+
+def _expect_widths(plant: _core.Plant, q: Array, v: Array, u: Array, theta: Array) -> None:
+    """Refuses what does not fit here, where it can be said: an error inside a callback comes out as one of XLA's."""
+    m = plant.mechanism
+    for name, x, width in (("q", q, m.nq), ("v", v, m.nv), ("u", u, m.nu), ("parameters", theta, len(plant.parameters))):
+        if x.shape[-1:] != (width,):
+            expected = f"(…, {width})"
+            raise ShapeError(f"`{name}` has shape {x.shape}, {expected} is needed", {"name": name, "expected": expected, "found": x.shape})
 
 
 def _shape(lead: tuple[int, ...], *tail: int) -> Any:
@@ -104,6 +114,7 @@ def step(mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settin
         q, v = jnp.asarray(q), jnp.asarray(v)
         u = jnp.zeros((*q.shape[:-1], nu)) if u is None else jnp.asarray(u)
         theta = jnp.asarray(plant.values if parameters is None else parameters)
+        _expect_widths(plant, q, v, u, theta)
         lead = jnp.broadcast_shapes(q.shape[:-1], v.shape[:-1], u.shape[:-1])
         after: tuple[Array, Array] = layer(*(jnp.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, v, u)), theta)
         return after
@@ -128,6 +139,7 @@ def rollout(mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **set
     def rolled(q: Any, v: Any, u: Any, parameters: Any = None) -> tuple[Array, Array]:
         q, v, u = (jnp.asarray(x) for x in (q, v, u))
         theta = jnp.asarray(plant.values if parameters is None else parameters)
+        _expect_widths(plant, q, v, u, theta)
         lead = jnp.broadcast_shapes(q.shape[:-1], v.shape[:-1], u.shape[:-2])
         q, v = (jnp.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, v))
         after: tuple[Array, Array] = layer(q, v, jnp.broadcast_to(u, (*lead, *u.shape[-2:])), theta)

@@ -25,17 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from .errors import LayoutError, ShapeError
+from .errors import LayoutError, ShapeError, Unsupported
 
 Tensor = torch.Tensor
 _Saved = tuple[NDArray[np.float64], ...]
 
 
+def _refuse(name: str, found: str, remedy: str) -> LayoutError:
+    return LayoutError(f"`{name}` is {found}: {remedy}", {"name": name, "found": found, "remedy": remedy})
+
+
 def _numpy(x: Tensor, name: str) -> NDArray[np.float64]:
     if x.dtype != torch.float64 or x.device.type != "cpu":
-        found = f"a tensor of {x.dtype} on {x.device}"
-        remedy = f"give `{name}.to('cpu', torch.float64)`"
-        raise LayoutError(f"`{name}` is {found}: {remedy}", {"name": name, "found": found, "remedy": remedy})
+        raise _refuse(name, f"a tensor of {x.dtype} on {x.device}", f"give `{name}.to('cpu', torch.float64)`")
     array: NDArray[np.float64] = x.detach().contiguous().numpy()
     return array
 
@@ -44,49 +46,111 @@ def _tensors(arrays: _Saved) -> tuple[Tensor, ...]:
     return tuple(torch.from_numpy(array) for array in arrays)
 
 
-def _summed(gradient: NDArray[np.float64]) -> Tensor:
-    """The gradient by parameters that all rows share."""
-    return torch.from_numpy(gradient.sum(axis=tuple(range(gradient.ndim - 1))))
+class _Kernel(torch.autograd.Function):
+    """A kernel of a plant: `(…, θ, plant) → tensors`. Leading axes are a batch, and so is the axis that `torch.func.vmap` adds."""
+
+    # Of a plant, as function of the arrays that are given before the parameters.
+    kernel: str
+
+    @classmethod
+    def _of(cls, plant: _core.Plant, theta: Tensor, *arguments: Tensor) -> tuple[Tensor, ...]:
+        values = _numpy(theta, "parameters")
+        at = plant if np.array_equal(values, plant.values) else plant.at(values)
+        return _tensors(getattr(at, cls.kernel)(*(_numpy(x, name) for x, name in zip(arguments, _NAMES, strict=False))))
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *arguments: Any) -> tuple[Any, tuple[int, ...]]:
+        *tensors, plant = arguments
+        rows = [x.movedim(d, 0) if d is not None else x.expand(info.batch_size, *x.shape) for x, d in zip(tensors, in_dims[:-1], strict=True)]
+        *inputs, theta = rows
+        if in_dims[-2] is None:
+            out = cls.apply(*inputs, tensors[-1], plant)
+        else:
+            # Parameters of every row's own.
+            each = [cls.apply(*row, plant) for row in zip(*inputs, theta, strict=True)]
+            out = tuple(torch.stack(x) for x in zip(*each, strict=True))
+        return out, (0,) * len(out)
 
 
-class _Step(torch.autograd.Function):
-    """One step; the way back linearizes again instead of keeping matrices of a whole rollout."""
+# Of the arguments of kernels, for messages.
+_NAMES = ("q", "v", "u", "gradient", "gradient")
 
-    @staticmethod
-    def forward(q: Tensor, v: Tensor, u: Tensor, theta: Tensor, plant: _core.Plant) -> tuple[Tensor, ...]:
-        return _tensors(plant.step(_numpy(q, "q"), _numpy(v, "v"), _numpy(u, "u")))
+
+class _Back(_Kernel):
+    """Gradients of every row by state, inputs and parameters. There is no derivative of them."""
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.plant = inputs[4]
-        ctx.save_for_backward(*inputs[:3])
+        pass
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gq: Tensor, gv: Tensor) -> tuple[Tensor | None, ...]:
-        q, v, u = (_numpy(x, name) for x, name in zip(ctx.saved_tensors, "qvu", strict=True))
-        *own, by_parameters = ctx.plant.pull_back(q, v, u, _numpy(gq, "gradient"), _numpy(gv, "gradient"))
-        return (*_tensors(tuple(own)), _summed(by_parameters), None)
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        what, remedy = "derivatives of a derivative", "leave `create_graph` out, or take differences of the first"
+        text = f"a step has no {what} in leastaction.torch: {remedy}"
+        raise Unsupported(text, {"integrator": "leastaction.torch", "what": what, "remedy": remedy})
 
 
-class _Rollout(torch.autograd.Function):
-    """A motion; one sweep back through it."""
+class _StepBack(_Back):
+    kernel = "pull_back"
+
+    @staticmethod
+    def forward(q: Tensor, v: Tensor, u: Tensor, gq: Tensor, gv: Tensor, theta: Tensor, plant: _core.Plant) -> tuple[Tensor, ...]:
+        return _StepBack._of(plant, theta, q, v, u, gq, gv)
+
+
+class _RolloutBack(_Back):
+    kernel = "rollout_pull_back"
+
+    @staticmethod
+    def forward(q: Tensor, v: Tensor, u: Tensor, gq: Tensor, gv: Tensor, theta: Tensor, plant: _core.Plant) -> tuple[Tensor, ...]:
+        return _RolloutBack._of(plant, theta, q, v, u, gq, gv)
+
+
+def _summed(gradient: Tensor) -> Tensor:
+    """The gradient by parameters that all rows share."""
+    return gradient.sum(dim=tuple(range(gradient.ndim - 1))) if gradient.ndim > 1 else gradient
+
+
+class _Step(_Kernel):
+    """One step; the way back linearizes again instead of keeping matrices of a whole rollout."""
+
+    kernel = "step"
 
     @staticmethod
     def forward(q: Tensor, v: Tensor, u: Tensor, theta: Tensor, plant: _core.Plant) -> tuple[Tensor, ...]:
-        return _tensors(plant.rollout(_numpy(q, "q"), _numpy(v, "v"), _numpy(u, "u")))
+        return _Step._of(plant, theta, q, v, u)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        *tensors, ctx.plant = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, gq: Tensor, gv: Tensor) -> tuple[Tensor | None, ...]:
+        q, v, u, theta = ctx.saved_tensors
+        *own, by_parameters = _StepBack.apply(q, v, u, gq, gv, theta, ctx.plant)
+        return (*own, _summed(by_parameters), None)
+
+
+class _Rollout(_Kernel):
+    """A motion; one sweep back through it."""
+
+    kernel = "rollout"
+
+    @staticmethod
+    def forward(q: Tensor, v: Tensor, u: Tensor, theta: Tensor, plant: _core.Plant) -> tuple[Tensor, ...]:
+        return _Rollout._of(plant, theta, q, v, u)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.plant = inputs[4]
-        ctx.save_for_backward(*output, inputs[2])
+        _, _, u, theta, ctx.plant = inputs
+        ctx.save_for_backward(*output, u, theta)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gq: Tensor, gv: Tensor) -> tuple[Tensor | None, ...]:
-        qs, vs, u = (_numpy(x, name) for x, name in zip(ctx.saved_tensors, "qvu", strict=True))
-        *own, by_parameters = ctx.plant.rollout_pull_back(qs, vs, u, _numpy(gq, "gradient"), _numpy(gv, "gradient"))
-        return (*_tensors(tuple(own)), _summed(by_parameters), None)
+        qs, vs, u, theta = ctx.saved_tensors
+        *own, by_parameters = _RolloutBack.apply(qs, vs, u, gq, gv, theta, ctx.plant)
+        return (*own, _summed(by_parameters), None)
 
 
 class _Layer(torch.nn.Module):
@@ -94,23 +158,28 @@ class _Layer(torch.nn.Module):
 
     def __init__(self, mechanism: _core.Mechanism, *, parameters: Sequence[str] = (), **settings: Any) -> None:
         super().__init__()
-        self.plant = _core.Plant(mechanism, parameters=list(parameters), **settings)
+        self.plant = _core.Plant(mechanism, parameters=parameters, **settings)
 
     @property
     def values(self) -> Tensor:
         """Values of the parameters in the model, in the order of `plant.parameters`."""
         return torch.from_numpy(self.plant.values)
 
-    def _at(self, parameters: Tensor | None) -> tuple[Tensor, _core.Plant]:
+    def _theta(self, parameters: Tensor | None) -> Tensor:
         if parameters is None:
-            return self.values, self.plant
+            return self.values
         if parameters.ndim != 1:
             wanted, found = f"({len(self.plant.parameters)},)", str(tuple(parameters.shape))
             raise ShapeError(
                 f"`parameters` is {found}, not {wanted}: one vector for all rows",
                 {"name": "parameters", "expected": wanted, "found": found},
             )
-        return parameters, self.plant.at(_numpy(parameters, "parameters"))
+        return parameters
+
+    def _expect_tensors(self, **arguments: Tensor | None) -> None:
+        for name, x in arguments.items():
+            if x is not None and not isinstance(x, torch.Tensor):
+                raise _refuse(name, f"a {type(x).__name__}", f"give `torch.as_tensor({name}, dtype=torch.float64)`")
 
 
 class Step(_Layer):
@@ -124,12 +193,12 @@ class Step(_Layer):
         self, q: Tensor, v: Tensor, u: Tensor | None = None, parameters: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Positions and velocities after the step."""
-        theta, plant = self._at(parameters)
+        self._expect_tensors(q=q, v=v, u=u, parameters=parameters)
         if u is None:
-            u = torch.zeros((*q.shape[:-1], plant.mechanism.nu), dtype=torch.float64)
+            u = torch.zeros((*q.shape[:-1], self.plant.mechanism.nu), dtype=torch.float64)
         lead = torch.broadcast_shapes(q.shape[:-1], v.shape[:-1], u.shape[:-1])
         q, v, u = (x.expand(*lead, x.shape[-1]) for x in (q, v, u))
-        result: tuple[Tensor, Tensor] = _Step.apply(q, v, u, theta, plant)
+        result: tuple[Tensor, Tensor] = _Step.apply(q, v, u, self._theta(parameters), self.plant)
         return result
 
 
@@ -143,9 +212,9 @@ class Rollout(_Layer):
         self, q: Tensor, v: Tensor, u: Tensor, parameters: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Positions and velocities at the start and after each step."""
-        theta, plant = self._at(parameters)
+        self._expect_tensors(q=q, v=v, u=u, parameters=parameters)
         lead = torch.broadcast_shapes(q.shape[:-1], v.shape[:-1], u.shape[:-2])
         q, v = (x.expand(*lead, x.shape[-1]) for x in (q, v))
         u = u.expand(*lead, *u.shape[-2:])
-        result: tuple[Tensor, Tensor] = _Rollout.apply(q, v, u, theta, plant)
+        result: tuple[Tensor, Tensor] = _Rollout.apply(q, v, u, self._theta(parameters), self.plant)
         return result

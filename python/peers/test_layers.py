@@ -192,3 +192,64 @@ def test_layers_without_parameters_have_gradients(lead):
     check_grads(step(mech, step=0.01), arrays, order=1, modes=["rev"], atol=1e-6, rtol=1e-6)
     arrays = [np.asarray(x.detach()) for x in tensors((2,), (2,), (4, 1))]
     check_grads(rollout(mech, step=0.01), arrays, order=1, modes=["rev"], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["chain", "tree"])
+def test_transforms_of_torch(name, request):
+    """`torch.func`: maps over rows, over parameters, gradients and Jacobians agree with batches."""
+    torch = pytest.importorskip("torch")
+    from leastaction.torch import Rollout, Step
+
+    mech = request.getfixturevalue(name)
+    q, v = (torch.from_numpy(x) for x in start(mech, 3))
+    u = torch.full((3, mech.nu), 0.2, dtype=torch.float64)
+    step = Step(mech, step=0.01, parameters=PARAMETERS[name])
+    theta = torch.from_numpy(parameters_of(mech, name))
+    batch = step(q, v, u, theta)
+    vmap, grad, jacrev = torch.func.vmap, torch.func.grad, torch.func.jacrev
+    mapped = vmap(step, in_dims=(0, 0, 0, None))(q, v, u, theta)
+    assert all(torch.equal(a, b) for a, b in zip(batch, mapped, strict=True))
+    many = torch.stack([theta, 1.1 * theta, 0.9 * theta])
+    own = vmap(step)(q, v, u, many)
+    assert torch.equal(own[1][2], step(q[2], v[2], u[2], many[2])[1])
+
+    def cost(q, v, u, theta):
+        qs, vs = Rollout(mech, step=0.01, parameters=PARAMETERS[name])(q, v, u.expand(6, -1), theta)
+        return (qs**2).mean() + (vs**2).mean()
+
+    # Per row and parameter, not summed over the rows that are mapped over.
+    rows = vmap(grad(cost, argnums=(1, 3)), in_dims=(0, 0, 0, None))(q, v, u, theta)
+    for k in range(3):
+        inputs = [x.clone().requires_grad_() for x in (v[k], theta)]
+        cost(q[k], inputs[0], u[k], inputs[1]).backward()
+        for row, x in zip(rows, inputs, strict=True):
+            assert torch.allclose(row[k], x.grad, rtol=1e-12, atol=1e-14)
+    a = jacrev(lambda v: step(q[0], v, u[0], theta)[1])(v[0])
+    plant = step.plant.at(theta.numpy())
+    assert np.allclose(a.numpy(), plant.linearize(q[0].numpy(), v[0].numpy(), u[0].numpy())[2][mech.nv :, mech.nv :], atol=1e-12)
+
+
+def test_a_second_derivative_is_refused_by_name():
+    torch = pytest.importorskip("torch")
+    from leastaction.torch import Step
+
+    step, v = Step(la.load("@chain/2"), step=0.01), torch.ones(2, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(step(torch.zeros(2, dtype=torch.float64), v)[1].sum(), v, create_graph=True)
+    with pytest.raises(la.errors.Unsupported, match="derivatives of a derivative"):
+        torch.autograd.grad(slope.sum(), v)
+    with pytest.raises(la.errors.LayoutError, match="as_tensor"):
+        step(np.zeros(2), v)
+
+
+def test_shapes_are_told_before_jax_takes_over():
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    from leastaction.jax import rollout, step
+
+    mech = la.load("@chain/2")
+    with pytest.raises(la.errors.ShapeError, match="`q`"):
+        step(mech)(np.zeros(3), np.zeros(2))
+    with pytest.raises(la.errors.ShapeError, match="`u`"):
+        jax.jit(rollout(mech))(np.zeros(2), np.zeros(2), np.zeros((4, 1)))
+    with pytest.raises(la.errors.ShapeError, match="`parameters`"):
+        step(mech, parameters="mass")(np.zeros(2), np.zeros(2), None, np.zeros(3))

@@ -1,5 +1,6 @@
 """Exceptions: right class, attributes, pickling, keywords in place of flags."""
 
+import json
 import pickle
 import re
 
@@ -54,6 +55,9 @@ def test_steps():
     assert error._attributes
     provoke(lambda: sim.step(step=-1.0), errors.BadOption, ValueError, option="step")
     provoke(lambda: sim.step(step=float("nan")), errors.BadOption, ValueError)
+    provoke(lambda: sim.run(-1), errors.BadOption, ValueError, option="steps")
+    provoke(lambda: la.BatchSimulator(mech, -1), errors.BadOption, ValueError, option="rows")
+    provoke(lambda: la.BatchSimulator(mech, 2).step(steps=-1), errors.BadOption, ValueError, option="steps")
     provoke(lambda: la.Simulator(mech, order=3), errors.BadOption, ValueError, option="order")
     other = la.load("@chain/2").start_state()
     provoke(lambda: la.Simulator(mech, start=other), errors.BadOption, ValueError, option="start")
@@ -93,6 +97,37 @@ def test_a_step_error_of_any_kind_has_a_class_with_its_fields():
         assert set(fields) <= {name for cls in type(made).__mro__ for name in getattr(cls, "__annotations__", {})}, kind
         again = pickle.loads(pickle.dumps(made))
         assert type(again) is type(made) and all(getattr(again, name) == 1.0 for name in fields)
+
+
+ENUMS = {
+    "StepError": "crates/leastaction-core/src/integrator/mod.rs",
+    "JetError": "crates/leastaction-motion/src/jet/mod.rs",
+    "OptimizeError": "crates/leastaction-motion/src/optimize/mod.rs",
+    "ControlError": "crates/leastaction/src/control/mod.rs",
+}
+
+
+@pytest.mark.parametrize("family", ENUMS)
+def test_every_variant_of_the_four_enums_becomes_an_exception(family):
+    """As the library serializes them, through the function that real ones go through."""
+    inside = {"Step": "StepError", "Jet": "JetError", "Spline": None}
+    for kind, fields in variants(family, ENUMS[family]).items():
+        if kind in inside:
+            if inside[kind] == "StepError":
+                error = la._core._error_of(family, json.dumps({kind: {"OpenLoop": {"joint": "j", "gap": 0.5}}}), "text")
+                assert type(error) is errors.OpenLoop and (error.joint, error.gap) == ("j", 0.5)
+            continue
+        serialized = json.dumps({kind: {name: 0.5 for name in fields}} if fields else kind)
+        error = la._core._error_of(family, serialized, "what happened; `--ignore loops` helps")
+        if family == "StepError":
+            assert type(error).__name__ == {"WrongLength": "ShapeError"}.get(kind, kind)
+        else:
+            assert type(error) is getattr(errors, family) and error.kind == kind
+        for name in fields:
+            assert getattr(error, "of" if name == "kind" else name) == 0.5, (kind, name)
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and again._attributes == error._attributes
+        assert str(again) == str(error) == 'what happened; `ignore="loops"` helps'
 
 
 def test_starts_beyond_a_limit_and_steps_without_solution():

@@ -57,3 +57,35 @@ def test_a_step_that_fails_ends_the_episode():
     assert over and isinstance(info["failure"], la.errors.StepError) and np.isfinite(observed).all()
     with pytest.raises(la.errors.BadOption, match="no inputs"):
         la.gym.Env(la.load("@chain/2"))
+
+
+def test_seeds_of_every_kind_repeat():
+    mech = la.load(MODELS / "cart-pole.json")
+
+    def observed(seed):
+        env = la.gym.VectorEnv(mech, num_envs=3, step=0.02, horizon=1)
+        first, _ = env.reset(seed=seed)
+        env.step(np.zeros((3, 1)))
+        # All begin again with this one.
+        return np.stack([first, env.step(np.zeros((3, 1)))[0]])
+
+    assert np.array_equal(observed(5), observed(np.int64(5))) and not np.array_equal(observed(5), observed(6))
+    assert np.array_equal(observed([1, 2, 3]), observed([1, 2, 3]))
+    one = [la.gym.Env(mech, step=0.02).reset(seed=seed)[0] for seed in (1, 2, 3)]
+    assert np.array_equal(observed([1, 2, 3])[0], np.stack(one))
+    with pytest.raises(la.errors.ShapeError, match="seed"):
+        observed([1, 2])
+
+
+def test_rewards_and_bounds_of_another_shape_are_told():
+    mech = la.load(MODELS / "cart-pole.json")
+    for name, call in {
+        "reward": lambda: la.gym.VectorEnv(mech, num_envs=3, reward=lambda q, v, u: np.zeros(2)).step(np.zeros((3, 1))),
+        "terminated": lambda: la.gym.VectorEnv(mech, num_envs=3, terminated=lambda q, v: np.zeros(2, bool)).step(np.zeros((3, 1))),
+        "bounds": lambda: la.gym.Env(mech, bounds=[1.0, 2.0]),
+    }.items():
+        with pytest.raises(la.errors.ShapeError, match=name):
+            call()
+    assert la.gym.VectorEnv(mech, num_envs=3, reward=lambda q, v, u: 1.0).step(np.zeros((3, 1)))[1].tolist() == [1.0] * 3
+    with pytest.raises(la.errors.BadOption, match="render_mode"):
+        la.gym.Env(mech, render_mode="human")

@@ -183,3 +183,13 @@ def test_results_that_do_not_fit_into_memory_raise():
         la.rollout(mech, np.zeros((1000, 7)), steps=10**9, step=0.1, record="rows")
     with pytest.raises((MemoryError, la.errors.LayoutError)):
         mech.mass_matrix(rows, check=False)
+
+
+def test_what_a_mask_hides_is_not_read(chain):
+    masked = np.ma.masked_array(np.zeros((2, 7)), mask=np.eye(2, 7))
+    with pytest.raises(la.errors.LayoutError, match="filled"):
+        chain.mass_matrix(masked)
+    assert chain.mass_matrix(masked.filled(0.0)).shape == (2, 7, 7)
+    frozen = np.zeros((2, 7))
+    frozen.setflags(write=False)
+    assert np.array_equal(chain.mass_matrix(frozen), chain.mass_matrix(masked.filled(0.0)))

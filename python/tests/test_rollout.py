@@ -131,3 +131,61 @@ def test_options_are_checked(chain):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert la.rollout(chain, duration=0.05, step=0.01).steps == 5
+
+
+def law(t, q, v):
+    return -5.0 * v[..., :1]
+
+
+def test_a_controller_sees_the_axes_that_were_given():
+    mech = la.load(MODELS / "cart-pole.json")
+    q = np.random.default_rng(2).uniform(-0.3, 0.3, (2, 3, 2))
+    seen = []
+
+    def watched(t, q, v):
+        seen.append((t, q.shape))
+        return law(t, q, v)
+
+    many = la.rollout(mech, q, 0.5, steps=4, step=0.01, controller=watched)
+    assert many.q.shape == (2, 3, 2) and seen[0] == (0.0, (2, 3, 2)) and many.ok.shape == (2, 3)
+    one = la.rollout(mech, q[1, 2], 0.5, steps=4, step=0.01, controller=law)
+    assert one.q.shape == (2,) and np.array_equal(one.q, many.q[1, 2])
+    paths = la.rollout(mech, q, 0.5, steps=4, step=0.01, controller=law, record="rows", every=2)
+    assert paths.q.shape == (2, 3, 3, 2) and np.array_equal(paths.q[:, :, -1], many.q)
+    # From a state: its positions, velocities and time.
+    times = []
+    start = mech.state(q=q[0, 1], v=[0.5, 0.5]).replace(t=2.0)
+    same = la.rollout(mech, start=start, steps=4, step=0.01, controller=lambda t, q, v: times.append(t) or law(t, q, v))
+    assert np.array_equal(same.q, many.q[0, 1]) and np.allclose(times, [2.0, 2.01, 2.02, 2.03])
+
+
+def test_a_controller_that_is_wrong_is_told():
+    mech = la.load(MODELS / "cart-pole.json")
+
+    def rolled(controller, **more):
+        return la.rollout(mech, np.zeros((3, 2)), steps=2, step=0.01, controller=controller, **more)
+
+    with pytest.raises(la.errors.LayoutError, match="returned None"):
+        rolled(lambda t, q, v: None)
+    with pytest.raises(la.errors.NotFinite):
+        rolled(lambda t, q, v: np.full((3, 1), np.nan))
+    with pytest.raises(la.errors.ShapeError):
+        rolled(lambda t, q, v: np.zeros((2, 1)))
+    for other in ({"u": [1.0]}, {"policy": "policy.json"}):
+        with pytest.raises(la.errors.BadOption, match="not both"):
+            rolled(law, **other)
+    with pytest.raises(la.errors.ShapeError):
+        la.rollout(mech, np.zeros((3, 2)), np.zeros((4, 2)), steps=2, step=0.01, controller=law)
+    told = []
+    rolled(law, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (2, 2)
+
+
+def test_numbers_of_numpy_and_names_of_models_are_taken():
+    roll = la.rollout("@chain/2", np.zeros((3, 2)), steps=np.int64(4), every=np.int32(2), step=np.float32(0.5), record="rows")
+    assert len(roll) == 3 and roll.q.shape == (3, 3, 2) and np.array_equal(roll["q"], roll.q)
+    assert la.rollout("@chain/2", steps=4, step=0.5).t.tolist() == [2.0]
+    assert la.rollout("@chain/2", np.zeros((3, 2)), duration=2.0, step=0.5).t.tolist() == [2.0]
+    for settings in ({"steps": True}, {"steps": 2.5}, {"duration": float("inf")}, {"steps": 3, "step": "a"}, {"duration": "x"}):
+        with pytest.raises(la.errors.BadOption):
+            la.rollout("@chain/2", **settings)

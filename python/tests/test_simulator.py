@@ -4,7 +4,6 @@ import copy
 import gc
 import multiprocessing
 import pickle
-import signal
 import threading
 import time
 
@@ -107,59 +106,6 @@ def test_other_threads_work_meanwhile():
     assert after - before > 100 * took, (after - before, took)
 
 
-def test_ctrl_c_ends_a_run_and_leaves_what_there_is():
-    # Whoever starts the tests in the background may have told them to ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    mech = la.load("@chain/20")
-    sim = la.Simulator(mech, step=1e-4)
-    for work in (lambda: sim.run(10**9), lambda: la.simulate(mech, duration=1e5, step=1e-4, report=False, every=1000),
-                 lambda: la.rollout(mech, q=np.zeros((4, 20)), steps=10**8, step=1e-4)):
-        timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
-        timer.start()
-        begin = time.perf_counter()
-        with pytest.raises(KeyboardInterrupt) as caught:
-            work()
-        assert time.perf_counter() - begin < 2.0
-        timer.join()
-    signal.signal(signal.SIGINT, before)
-    assert sim.state.t > 0
-    assert np.isnan(caught.value.partial[0]).any()
-
-
-@pytest.mark.parametrize("verb", ["optimize", "control"])
-def test_ctrl_c_ends_a_search_and_leaves_what_there_is(verb, tmp_path):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    if verb == "optimize":
-        arm = la.load("@chain/12")
-        terms = [la.Term("torque_rate", 1.0)]
-        problem = la.MotionProblem(arm, duration=1.0, start=np.zeros(12), end=np.ones(12), terms=terms, control_points=60)
-
-        def work():
-            return la.optimize(problem, report=False)
-    else:
-        text = (MODELS.parent / "examples" / "cart_pole.toml").read_text(encoding="utf-8")
-        text = text.replace("step = 0.02", "step = 0.002").replace("../models/", f"{MODELS.as_posix()}/")
-        (tmp_path / "slow.toml").write_text(text, encoding="utf-8")
-
-        def work():
-            return la.control(tmp_path / "slow.toml", report=False)
-
-    began = threading.Event()
-    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
-    try:
-        begin = time.perf_counter()
-        with pytest.raises(KeyboardInterrupt) as caught:
-            work()
-            began.set()
-        assert time.perf_counter() - begin < 2.0
-    finally:
-        timer.cancel()
-        timer.join()
-        signal.signal(signal.SIGINT, before)
-    assert not began.is_set() and caught.value.partial
-
-
 def _child(mech, queue):
     queue.put(la.rollout(mech, q=np.linspace(0, 1, 21).reshape(3, 7), steps=20, step=0.01).q)
 
@@ -227,9 +173,7 @@ def test_tables_of_inputs_are_held():
 
 def test_a_run_that_stops_keeps_its_rows():
     mech = la.load("@ball-chain/3")
-    run = la.simulate(mech, duration=50, step=0.9, order=2, tolerance=1e-14, v={"joint0": [30.0, 20.0, -10.0]})
-    if run.error is None:
-        pytest.skip("this motion was solved after all")
+    run = la.simulate(mech, duration=45, step=0.9, order=2, iteration="newton", v=np.full(mech.nv, 400.0))
     assert isinstance(run.error, la.errors.StepError) and run.summary["outcome"] == "failed"
     assert np.isfinite(run["q"]).all()
 

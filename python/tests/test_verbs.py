@@ -264,3 +264,83 @@ def test_models_are_built_checked_and_written(tree):
     assert len(mech.loop_joints) == 1 and la.info(mech)["name"] == "loop"
     with pytest.raises(KeyError):
         model.spring("nothing", 1.0)
+
+
+def test_vectors_say_where_a_run_starts():
+    mech = la.load(MODELS / "cart-pole.json")
+    by_name = la.simulate(mech, duration=0.1, q={"rail": 0.2, "hinge": 0.4}, v={"rail": -1.0, "hinge": 2.0}, report=False)
+    by_vector = la.simulate(mech, duration=0.1, q=[0.2, 0.4], v=np.array([-1.0, 2.0]), report=False)
+    assert np.array_equal(by_name.table, by_vector.table)
+    up = mech.named_state("up")
+    for start in ({"state": "up"}, {"start": up}, {"start": "up"}):
+        run = la.simulate(mech, duration=0.1, v=[0.5, 0.0], report=False, **start)
+        assert np.array_equal(run["q"][0], up.q) and np.array_equal(run["v"][0], [0.5, 0.0])
+    with pytest.raises(la.errors.ShapeError):
+        la.simulate(mech, q=[1.0])
+    with pytest.raises(la.errors.ShapeError, match="steps"):
+        la.simulate(mech, inputs=np.zeros(20))
+
+
+def test_wrong_arguments_of_verbs_are_typed(tmp_path):
+    mech = la.load(MODELS / "cart-pole.json")
+    with pytest.raises(la.errors.ShapeError, match="`u`"):
+        la.linearize(mech, u=[0.0, 1.0])
+    with pytest.raises(la.errors.ShapeError, match="`B`"):
+        la.riccati(np.eye(2), np.eye(3), [1, 1], [1, 1, 1])
+    with pytest.raises(la.errors.ShapeError, match="`Q`"):
+        la.riccati(np.eye(2), np.eye(2), [1], [1, 1])
+    assert la.riccati([[1.0]], [[1.0]], [1], [1]).gain.shape == (1, 1)
+    with pytest.raises(la.errors.FileError):
+        la.simulate(mech, policy=tmp_path / "none.json")
+    with pytest.raises(la.errors.FileError):
+        la.Policy("no policy")
+    with pytest.raises(la.errors.BadOption) as caught:
+        la.jacobian(mech, "torq")
+    assert "--" not in str(caught.value) and "torque" in str(caught.value)
+    assert la.jacobian("@chain/2", "torque").block(0, 0).shape == la.linearize("@chain/2", parameters="mass").A[:2, :2].shape == (2, 2)
+    with pytest.raises(TypeError, match="PathLike"):
+        la.load(3)
+    run = la.simulate(mech, duration=0.1, report=False)
+    with pytest.raises(TypeError, match="names"):
+        run[5]
+    assert la.Plant(mech, step=0.01, parameters="mass").parameters == ["mass.cart", "mass.pole"]
+
+
+def test_poses_place_joints_and_frames():
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        axis = rng.normal(size=3)
+        x, y, z = axis / np.linalg.norm(axis)
+        cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        angle = rng.choice([rng.uniform(-np.pi, np.pi), np.pi])
+        pose = np.eye(4)
+        pose[:3, :3] = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+        pose[:3, 3] = rng.normal(size=3)
+        model = la.Model("turned")
+        body = model.body("a", mass=1.0, inertia=np.diag([1.0, 1.0, 1.0]))
+        model.joint("j", "revolute", "world", body, axis=[0, 0, 1], at=pose)
+        model.frame("tip", body, pose)
+        mech = model.build()
+        assert np.allclose(mech.pose("a", [0.0]), pose, atol=1e-14) and np.allclose(mech.pose("tip", [0.0]), pose @ pose, atol=1e-13)
+    with pytest.raises(la.errors.BadOption, match="not a pose"):
+        model.joint("k", "revolute", "world", body, axis=[0, 0, 1], at=2 * pose)
+
+
+def test_mistakes_in_a_model_are_told_with_their_place():
+    def built(**fields):
+        model = la.Model("m")
+        model.body("a", **{"mass": 1.0, "inertia": [0.1, 0.1, 0.1], **fields})
+        model.joint("j", "revolute", "world", "a", axis=[0, 0, 1])
+        return model.build()
+
+    for wrong in ({"mass": np.nan}, {"mass": "heavy"}, {"mass": None}, {"com": 0.1}, {"com": [0, 0]}, {"inertia": 0.1}, {"inertia": [1, 2]},
+                  {"inertia": "x"}, {"inertia": [np.inf, 1, 1]}):
+        with pytest.raises(la.errors.ModelError) as caught:
+            built(**wrong)
+        assert all(diagnostic.line for diagnostic in caught.value.diagnostics), wrong
+    with pytest.raises(la.errors.BadOption, match="symmetric"):
+        built(inertia=[[1, 0.5, 0], [0, 1, 0], [0, 0, 1]])
+    with pytest.raises(la.errors.ModelError):
+        la.Model("m", gravity=-9.81).build()
+    with pytest.raises(la.errors.UnknownName):
+        la.Model("m").motor("j")

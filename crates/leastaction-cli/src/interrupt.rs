@@ -19,6 +19,11 @@ pub(crate) fn with<R>(flag: Arc<AtomicBool>, work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// True if a program called the verb: it wants what there is when it stops it, and reads no files.
+pub(crate) fn at_once() -> bool {
+    CALLER.with_borrow(Option::is_some)
+}
+
 /// Set by the first Ctrl-C; a second one ends the process at once.
 pub(crate) fn stop_flag() -> Arc<AtomicBool> {
     if let Some(flag) = CALLER.with_borrow(Clone::clone) {

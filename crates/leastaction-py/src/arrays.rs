@@ -67,6 +67,7 @@ impl<'py> Rows<'py> {
     /// Reads the argument `name`, whose vectors have `width` numbers.
     pub(crate) fn new(value: &Bound<'py, PyAny>, name: &'static str, width: usize) -> PyResult<Self> {
         if let Ok(array) = value.cast::<PyArrayDyn<f64>>() {
+            expect_unmasked(array, name)?;
             return Self::of_array(array, name, width);
         }
         let py = value.py();
@@ -218,6 +219,14 @@ impl<'py> Rows<'py> {
         let size = size_of::<f64>();
         a < b + numbers * size && b < a + length * size
     }
+}
+
+/// Refuses an array some of whose numbers do not count: read in place they would.
+fn expect_unmasked(array: &Bound<'_, PyArrayDyn<f64>>, name: &str) -> PyResult<()> {
+    if array.is_exact_instance_of::<PyUntypedArray>() || !array.hasattr("mask")? {
+        return Ok(());
+    }
+    Err(layout_error(array.py(), name, "an array with a mask", &format!("give `{name}.filled(…)`")))
 }
 
 /// True if no number is infinite or not a number.

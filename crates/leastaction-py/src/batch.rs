@@ -1,8 +1,8 @@
 //! Many motions of one mechanism: `_rollout` in one call, `BatchSimulator` a step at a time.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use leastaction::batch::{Batch, Inputs, LANES, Plan, Row};
 use leastaction::control::Policy;
@@ -22,7 +22,7 @@ use crate::mechanism::Mechanism;
 use crate::plant::Plant;
 use crate::simulator::{Engine, Handle, STEPPING, settings_of};
 use crate::state::{State, stretched};
-use crate::threads::{count, each_block, each_row};
+use crate::threads::{count, each_block, each_row, whole};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// Row, steps taken, exception.
@@ -196,11 +196,7 @@ pub(crate) fn _rollout<'py>(
             match run.failure {
                 Some(error) => {
                     let list = failed.lock();
-                    list.unwrap_or_else(std::sync::PoisonError::into_inner).push((
-                        r,
-                        run.steps as u64,
-                        error,
-                    ));
+                    list.unwrap_or_else(PoisonError::into_inner).push((r, run.steps as u64, error));
                 }
                 None if samples.is_none() && run.steps == steps => put(r, &run.state),
                 None => {}
@@ -208,7 +204,7 @@ pub(crate) fn _rollout<'py>(
         }
     };
     let done = each_block(py, rows, LANES, threads, &stop, &mut tell, memory, work);
-    let mut failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     failed.sort_by_key(|(row, ..)| *row);
     let result = (out_q.into_array(), out_v.into_array(), failures_of(py, failed), h);
     match done {
@@ -252,9 +248,9 @@ impl Motion {
         self.t = state.t;
     }
 
-    fn step(&mut self, u: &[f64], h: f64, steps: usize) {
+    fn step(&mut self, u: &[f64], h: f64, steps: usize, stop: &AtomicBool) {
         for _ in 0..steps {
-            if self.failure.is_some() {
+            if self.failure.is_some() || stop.load(Ordering::Relaxed) {
                 return;
             }
             match self.simulator.step(u, h) {
@@ -267,6 +263,9 @@ impl Motion {
         }
     }
 }
+
+/// Fewer steps are taken by the calling thread where there is one only; Ctrl-C waits for them.
+const ALONE: usize = 512;
 
 /// Many motions of one mechanism, stepped together on all processors.
 ///
@@ -308,8 +307,21 @@ impl BatchSimulator {
     }
 
     fn from_states(py: Python<'_>, engine: Engine, threads: usize, states: &[CoreState]) -> PyResult<Self> {
-        let made: Result<Vec<Motion>, StepError> =
-            py.detach(|| states.iter().map(|state| Motion::new(&engine, state)).collect());
+        let cells: Vec<Mutex<Option<Result<Motion, StepError>>>> =
+            states.iter().map(|_| Mutex::new(None)).collect();
+        let begin = |r: usize| {
+            *cells[r].lock().unwrap_or_else(PoisonError::into_inner) = Some(Motion::new(&engine, &states[r]));
+        };
+        if states.len() < 16 {
+            py.detach(|| (0..states.len()).for_each(begin));
+        } else {
+            let stop = AtomicBool::new(false);
+            each_row(py, states.len(), threads, &stop, &mut |_, _| Ok(()), || (), |(), r| begin(r))?;
+        }
+        let made: Result<Vec<Motion>, StepError> = cells
+            .into_iter()
+            .filter_map(|cell| cell.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
         let rows = made.map_err(|error| step_error(py, &error))?;
         Ok(Self { engine, threads, rows: Mutex::new(rows) })
     }
@@ -322,12 +334,13 @@ impl BatchSimulator {
     fn new<'py>(
         py: Python<'py>,
         mechanism: &Bound<'py, Mechanism>,
-        rows: usize,
+        rows: i64,
         q: Option<&Bound<'py, PyAny>>,
         v: Option<&Bound<'py, PyAny>>,
         threads: Option<usize>,
         settings: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let rows = whole(py, "rows", rows)?;
         let engine = Engine::of_keywords(py, mechanism, settings)?;
         let start = engine.handle.start_state();
         let states = starts(py, &engine, &start, rows, q, v)?;
@@ -380,9 +393,11 @@ impl BatchSimulator {
         Mechanism { shared: Arc::clone(&self.engine.shared) }
     }
 
-    /// Steps all rows that have not failed, `steps` times, with `u` held: `nu` numbers, or one row per motion.
+    /// Steps all rows that have not failed, `steps` times, with `u` held: `nu` numbers, or one row per motion. Ctrl-C leaves each row
+    /// where it has come to; `t` says when.
     #[pyo3(signature = (u = None, *, steps = 1))]
-    fn step<'py>(&self, py: Python<'py>, u: Option<&Bound<'py, PyAny>>, steps: usize) -> PyResult<()> {
+    fn step<'py>(&self, py: Python<'py>, u: Option<&Bound<'py, PyAny>>, steps: i64) -> PyResult<()> {
+        let steps = whole(py, "steps", steps)?;
         let (nu, h) = (self.engine.handle.nu(), self.engine.step);
         let u = Rows::or(u, "u", nu, || vec![0.0; nu])?;
         u.expect_finite(py)?;
@@ -392,12 +407,14 @@ impl BatchSimulator {
             return Err(shape_error(py, "u", &expected, &format!("{} rows", u.rows())));
         }
         let reader = u.reader();
-        if self.threads == 1 || rows.len() * steps < 16 {
+        let stop = AtomicBool::new(false);
+        if rows.len().saturating_mul(steps) < if self.threads == 1 { ALONE } else { 16 } {
             let rows = &mut *rows;
-            py.detach(|| rows.iter_mut().enumerate().for_each(|(r, row)| row.step(reader.row(r), h, steps)));
+            py.detach(|| {
+                rows.iter_mut().enumerate().for_each(|(r, row)| row.step(reader.row(r), h, steps, &stop))
+            });
             return Ok(());
         }
-        let stop = AtomicBool::new(false);
         let cells: Vec<Mutex<&mut Motion>> = rows.iter_mut().map(Mutex::new).collect();
         each_row(
             py,
@@ -408,7 +425,7 @@ impl BatchSimulator {
             || (),
             |(), r| {
                 if let Ok(mut row) = cells[r].lock() {
-                    row.step(reader.row(r), h, steps);
+                    row.step(reader.row(r), h, steps, &stop);
                 }
             },
         )

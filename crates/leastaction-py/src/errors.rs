@@ -118,6 +118,14 @@ fn typed(py: Python<'_>, family: &str, fields: &Value, message: &str, remedy: Op
     raise(py, &class, message, &Value::Object(attributes))
 }
 
+/// What an error of the library becomes: its family, its variant with its fields as JSON, its text.
+#[pyfunction]
+#[pyo3(signature = (family, fields, message, /))]
+pub(crate) fn _error_of(py: Python<'_>, family: &str, fields: &str, message: &str) -> PyResult<Py<PyAny>> {
+    let fields = serde_json::from_str(fields).map_err(|error| internal(&error.to_string()))?;
+    Ok(typed(py, family, &fields, message, None).into_value(py).into_any())
+}
+
 /// A step that could not be taken.
 pub(crate) fn step_error(py: Python<'_>, error: &StepError) -> PyErr {
     let fields = serde_json::to_value(error).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What a mechanism computes for one state or for a batch of them.
 
 use std::borrow::Cow;
+use std::sync::atomic::AtomicBool;
 
 use leastaction::dynamics::{Dynamics, DynamicsLanes, OfStates};
 use leastaction::mechanism::Mechanism as Model3;
@@ -12,6 +13,7 @@ use crate::arrays::{Output, Rows, all_finite, common_lead};
 use crate::errors::{bad_option, not_finite};
 use crate::mechanism::{Mechanism, Place, Shared};
 use crate::state::stretched;
+use crate::threads::Watch;
 
 /// Batches of more numbers than this are computed without the interpreter.
 const SMALL: usize = 400;
@@ -24,7 +26,11 @@ enum Fault {
     Input(usize, usize),
     Stretched(String),
     Output(usize),
+    Raised(PyErr),
 }
+
+/// Rows between two looks for signals.
+const STRETCH: usize = 256;
 
 /// A kernel that takes four rows at once and gives each the bits it has alone.
 type Beside<const N: usize> =
@@ -55,7 +61,20 @@ fn apply<'py, const N: usize>(
     let width: usize = tail.iter().product();
     let readers: [_; N] = std::array::from_fn(|i| rows[i].reader());
     let writer = output.writer(width);
+    let size = shared.mechanism.nb() * count * (1 + width / 16);
+    let detached = size > SMALL;
+    let stop = AtomicBool::new(false);
     let work = || -> Result<(), Fault> {
+        let mut watch = Watch::new(&stop);
+        let mut look = |r: usize| {
+            if detached && r.is_multiple_of(STRETCH) {
+                watch.look(|_| Ok(()));
+                if let Some(error) = watch.raised() {
+                    return Err(Fault::Raised(error));
+                }
+            }
+            Ok(())
+        };
         let expect_sound = |r: usize, inputs: &[&[f64]; N]| match () {
             () if !check => Ok(()),
             () => match (inputs.iter().position(|input| !all_finite(input)), shared.stretched(inputs[0])) {
@@ -74,6 +93,7 @@ fn apply<'py, const N: usize>(
             {
                 const FOUR: usize = DynamicsLanes::STATES;
                 while r + FOUR <= count {
+                    look(r)?;
                     (r..r + FOUR).try_for_each(|r| expect_sound(r, &inputs(r)))?;
                     let rows = std::array::from_fn(|i| std::array::from_fn(|k| readers[i].row(r + k)));
                     kernel(&mut lanes, mechanism, rows, std::array::from_fn(|k| writer.row(r + k)));
@@ -84,6 +104,7 @@ fn apply<'py, const N: usize>(
                 }
             }
             for r in r..count {
+                look(r)?;
                 let inputs = inputs(r);
                 expect_sound(r, &inputs)?;
                 let own = writer.row(r);
@@ -95,12 +116,12 @@ fn apply<'py, const N: usize>(
             Ok(())
         })
     };
-    let size = shared.mechanism.nb() * count * (1 + width / 16);
-    let done = if size > SMALL { py.detach(work) } else { work() };
+    let done = if detached { py.detach(work) } else { work() };
     let row = |r: usize| lead.is_some().then_some(r);
     match done {
         Ok(()) => Ok(output.into_array()),
         Err(Fault::Input(i, r)) => Err(not_finite(py, arguments[i].1, row(r))),
+        Err(Fault::Raised(error)) => Err(error),
         Err(Fault::Stretched(joint)) => Err(stretched(py, &joint)),
         Err(Fault::Output(r)) => {
             output.numbers().fill(f64::NAN);

@@ -22,6 +22,8 @@ mod _core {
     #[pymodule_export]
     use crate::batch::{_restore_batch, _rollout, BatchSimulator};
     #[pymodule_export]
+    use crate::errors::_error_of;
+    #[pymodule_export]
     use crate::mechanism::{_restore_mechanism, Mechanism, from_json, load};
     #[pymodule_export]
     use crate::plant::{_restore_plant, _riccati, Plant};

@@ -361,7 +361,7 @@ pub(crate) fn load(
 ) -> PyResult<Mechanism> {
     let name: String = match model.extract() {
         Ok(name) => name,
-        Err(_) => model.call_method0("__fspath__")?.extract()?,
+        Err(_) => py.import("os")?.call_method1("fspath", (model,))?.extract()?,
     };
     let settings = match settings {
         Some(given) => keywords::settings(given, LOAD)?,

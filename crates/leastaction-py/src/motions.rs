@@ -1,6 +1,6 @@
 //! Motions of many steps as functions of their start, inputs and parameters, with their transposed derivative.
 
-use leastaction::control::{motion_gradient, roll_out};
+use leastaction::control::{Plant as _, motion_gradient, roll_out};
 use leastaction::mechanism::State as CoreState;
 use pyo3::prelude::*;
 
@@ -59,9 +59,9 @@ impl Plant {
         let make = |width| Output::new(py, lead, &[steps + 1, width]);
         let outputs = [make(nq)?, make(nv)?];
         let (wq, wv) = (outputs[0].writer((steps + 1) * nq), outputs[1].writer((steps + 1) * nv));
-        self.each(py, &batch, |plant, x, u, _, _, row| {
+        self.each(py, &batch, steps, |plant, x, u, _, _, row| {
             let mut states = Vec::with_capacity(steps + 1);
-            roll_out(&mut **plant, x, steps, u, &mut states)?;
+            roll_out(plant, x, steps, u, &mut states)?;
             let (q, v) = (wq.row(row), wv.row(row));
             for (k, state) in states.iter().enumerate() {
                 q[k * nq..(k + 1) * nq].copy_from_slice(&state.q);
@@ -109,7 +109,7 @@ impl Plant {
         let writers: [_; 4] = std::array::from_fn(|i| outputs[i].writer(widths[i]));
         let (gq, gv) = (gq.reader(), gv.reader());
         let (rq, rv) = (batch.q.reader(), batch.v.reader());
-        self.each_motion(py, &batch, |plant, start, u, row| {
+        self.each_motion(py, &batch, steps, |plant, start, u, row| {
             let (qs, vs) = (rq.row(row), rv.row(row));
             let states: Vec<CoreState> = (0..=steps)
                 .map(|k| CoreState {
@@ -123,7 +123,7 @@ impl Plant {
                 g[nv..].copy_from_slice(&gv.row(row)[k * nv..(k + 1) * nv]);
             };
             // The first state of a motion is the one that was given, whether or not it is admissible.
-            let found = motion_gradient(&mut **plant, &states, u, |k, state, g| {
+            let found = motion_gradient(plant, &states, u, |k, state, g| {
                 if k > 0 {
                     given(k, state, g);
                 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use leastaction::control::{MaximalPlant, MinimalPlant, Plant as CorePlant};
+use leastaction::control::{ControlError, MaximalPlant, MinimalPlant, Plant as CorePlant, Stoppable};
 use leastaction::integrator::{Method, StepError};
 use leastaction::mechanism::{Parameter, State as CoreState};
 use leastaction::spatial::{Quat, Vec3};
@@ -22,7 +22,9 @@ use crate::threads::{count, each_row};
 
 pub(crate) type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 pub(crate) type Any<'a, 'py> = &'a Bound<'py, PyAny>;
-pub(crate) type Boxed = Box<dyn CorePlant + Send>;
+type Boxed = Box<dyn CorePlant + Send>;
+/// What a row is computed with: it ends in the middle of a motion when a signal came.
+pub(crate) type Stepping<'a> = Stoppable<'a, dyn CorePlant + Send>;
 
 /// A step as a function: `(q, v, u) → (q⁺, v⁺)`, and its derivative in tangents, exact to rounding.
 ///
@@ -49,6 +51,22 @@ pub(crate) struct Plant {
 pub(crate) type Gradients<'py> = (Array<'py>, Array<'py>, Array<'py>, Array<'py>);
 type Pickled = (Mechanism, String, usize, Vec<String>);
 
+/// One name or several.
+#[derive(FromPyObject)]
+enum Names {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Names {
+    fn list(self) -> Vec<String> {
+        match self {
+            Self::One(name) => vec![name],
+            Self::Many(names) => names,
+        }
+    }
+}
+
 /// A batch of states and inputs.
 pub(crate) struct Batch<'py> {
     pub(crate) q: Rows<'py>,
@@ -73,6 +91,9 @@ impl<'py> Batch<'py> {
     }
 }
 
+/// Fewer steps are taken at once; Ctrl-C waits for them.
+const MANY: usize = 512;
+
 /// Memory of one thread.
 struct Desk {
     plant: Option<Boxed>,
@@ -80,6 +101,9 @@ struct Desk {
     next: CoreState,
     slope: Vec<f64>,
 }
+
+/// A state to fill, a state and a matrix to write.
+type Scratch<'a> = (&'a mut CoreState, &'a mut CoreState, &'a mut Vec<f64>);
 
 impl Plant {
     pub(crate) fn shared(&self) -> &Shared {
@@ -144,24 +168,24 @@ impl Plant {
         Ok(batch)
     }
 
-    /// Does `work` for every row of states and inputs; the first failure in the order of rows is raised.
+    /// Does `work`, of so many steps, for every row of states and inputs; the first failure in the order of rows is raised.
     pub(crate) fn each(
         &self,
         py: Python<'_>,
         batch: &Batch<'_>,
+        steps: usize,
         work: impl Fn(
-            &mut Boxed,
+            &mut Stepping<'_>,
             &CoreState,
             &[f64],
             &mut CoreState,
             &mut Vec<f64>,
             usize,
-        ) -> Result<(), StepError>
+        ) -> Result<(), ControlError>
         + Sync,
     ) -> PyResult<()> {
         let (q, v) = (batch.q.reader(), batch.v.reader());
-        self.each_row(py, batch, |desk, u, row| {
-            let Desk { plant: Some(plant), x, next, slope } = desk else { return Ok(()) };
+        self.each_row(py, batch, steps, |plant, (x, next, slope), u, row| {
             x.q.copy_from_slice(q.row(row));
             x.v.copy_from_slice(v.row(row));
             work(plant, x, u, next, slope, row)
@@ -173,24 +197,24 @@ impl Plant {
         &self,
         py: Python<'_>,
         batch: &Batch<'_>,
-        work: impl Fn(&mut Boxed, &CoreState, &[f64], usize) -> Result<(), StepError> + Sync,
+        steps: usize,
+        work: impl Fn(&mut Stepping<'_>, &CoreState, &[f64], usize) -> Result<(), ControlError> + Sync,
     ) -> PyResult<()> {
-        self.each_row(py, batch, |desk, u, row| {
-            let Desk { plant: Some(plant), x, .. } = desk else { return Ok(()) };
-            work(plant, x, u, row)
-        })
+        self.each_row(py, batch, steps, |plant, (x, ..), u, row| work(plant, x, u, row))
     }
 
     fn each_row(
         &self,
         py: Python<'_>,
         batch: &Batch<'_>,
-        work: impl Fn(&mut Desk, &[f64], usize) -> Result<(), StepError> + Sync,
+        steps: usize,
+        work: impl Fn(&mut Stepping<'_>, Scratch<'_>, &[f64], usize) -> Result<(), ControlError> + Sync,
     ) -> PyResult<()> {
         let u = batch.u.reader();
-        let failed: Mutex<Option<(usize, StepError)>> = Mutex::new(None);
+        let stop = AtomicBool::new(false);
+        let failed: Mutex<Option<(usize, ControlError)>> = Mutex::new(None);
         let start = self.engine.handle.neutral_state();
-        let fail = |row: usize, error: StepError| {
+        let fail = |row: usize, error: ControlError| {
             let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
             if first.as_ref().is_none_or(|(other, _)| row < *other) {
                 *first = Some((row, error));
@@ -200,10 +224,12 @@ impl Plant {
             if desk.plant.is_none() {
                 match self.make() {
                     Ok(plant) => desk.plant = Some(plant),
-                    Err(error) => return fail(row, error),
+                    Err(error) => return fail(row, error.into()),
                 }
             }
-            if let Err(error) = work(desk, u.row(row), row) {
+            let Desk { plant: Some(plant), x, next, slope } = desk else { return };
+            let mut plant = Stoppable::new(&mut **plant, &stop);
+            if let Err(error) = work(&mut plant, (x, next, slope), u.row(row), row) {
                 fail(row, error);
             }
         };
@@ -211,7 +237,7 @@ impl Plant {
             let plant = self.idle.try_lock().ok().and_then(|mut idle| idle.pop());
             Desk { plant, x: start.clone(), next: start.clone(), slope: Vec::new() }
         };
-        if batch.rows < 8 || self.threads == 1 {
+        if (batch.rows < 8 || self.threads == 1) && batch.rows * steps < MANY {
             let mut desk = memory();
             let rows = batch.rows;
             py.detach(|| (0..rows).for_each(|row| one(&mut desk, row)));
@@ -219,13 +245,15 @@ impl Plant {
                 idle.push(plant);
             }
         } else {
-            let stop = AtomicBool::new(false);
             each_row(py, batch.rows, self.threads, &stop, &mut |_, _| Ok(()), memory, one)?;
         }
         match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
             Some((row, error)) => {
-                let error = step_error(py, &error);
+                let error = match &error {
+                    ControlError::Step(error) => step_error(py, error),
+                    other => crate::errors::failure_error(py, &Failure::from_error(other)),
+                };
                 error.value(py).setattr("row", batch.lead.is_some().then_some(row))?;
                 Err(error)
             }
@@ -302,14 +330,15 @@ fn put(q: Writer, v: Writer, row: usize, next: &CoreState) {
 #[pymethods]
 impl Plant {
     #[new]
-    #[pyo3(signature = (mechanism, /, *, parameters = Vec::new(), threads = None, **settings))]
+    #[pyo3(signature = (mechanism, /, *, parameters = Names::Many(Vec::new()), threads = None, **settings))]
     fn new<'py>(
         py: Python<'py>,
         mechanism: &Bound<'py, Mechanism>,
-        parameters: Vec<String>,
+        parameters: Names,
         threads: Option<usize>,
         settings: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let parameters = parameters.list();
         let engine = Engine::of_keywords(py, mechanism, settings)?;
         let served = &engine.handle.0;
         let no = |what: &str, remedy: &str| {
@@ -381,7 +410,7 @@ impl Plant {
         let out_q = Output::new(py, batch.lead.as_deref(), &[m.nq()])?;
         let out_v = Output::new(py, batch.lead.as_deref(), &[m.nv()])?;
         let (wq, wv) = (out_q.writer(m.nq()), out_v.writer(m.nv()));
-        self.each(py, &batch, |plant, x, u, next, _, row| {
+        self.each(py, &batch, 1, |plant, x, u, next, _, row| {
             plant.step(x, u, next)?;
             put(wq, wv, row, next);
             Ok(())
@@ -407,7 +436,7 @@ impl Plant {
         let (wq, wv) = (out_q.writer(m.nq()), out_v.writer(m.nv()));
         let out_c = Output::new(py, lead, &[nx, np])?;
         let (wa, wb, wc) = (out_a.writer(nx * nx), out_b.writer(nx * nu), out_c.writer(nx * np));
-        self.each(py, &batch, |plant, x, u, next, slope, row| {
+        self.each(py, &batch, 1, |plant, x, u, next, slope, row| {
             plant.linearize(x, u, next, slope)?;
             put(wq, wv, row, next);
             let (a, b) = (wa.row(row), wb.row(row));
@@ -448,7 +477,7 @@ impl Plant {
         let outputs = [make(nq)?, make(nv)?, make(nu)?, make(np)?];
         let [wq, wv, wu, wp] = [0, 1, 2, 3].map(|i| outputs[i].writer([nq, nv, nu, np][i]));
         let (gq, gv): (Reader, Reader) = (gq.reader(), gv.reader());
-        self.each(py, &batch, |plant, x, u, next, slope, row| {
+        self.each(py, &batch, 1, |plant, x, u, next, slope, row| {
             let mut back = vec![0.0; 2 * nv + nu + np];
             let mut gradient = |next: &CoreState, out: &mut [f64]| {
                 self.tangent_of(&next.q, gq.row(row), &mut out[..nv]);

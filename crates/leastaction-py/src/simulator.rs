@@ -18,7 +18,7 @@ use crate::errors::{bad_option, busy, failure_error, shape_error, step_error};
 use crate::keywords;
 use crate::mechanism::{Mechanism, Shared};
 use crate::state::State;
-use crate::threads::Watch;
+use crate::threads::{Watch, whole};
 
 /// What a simulator can be told.
 pub(crate) const STEPPING: &[Group] = &[Group::Step, Group::Derivative, Group::Change];
@@ -168,10 +168,11 @@ impl Simulator {
     fn run<'py>(
         &self,
         py: Python<'py>,
-        steps: usize,
+        steps: i64,
         u: Option<&Bound<'py, PyAny>>,
         step: Option<f64>,
     ) -> PyResult<()> {
+        let steps = whole(py, "steps", steps)?;
         let nu = self.engine.handle.nu();
         let h = self.length(py, step)?;
         let u = Rows::or(u, "u", nu, || vec![0.0; nu])?;

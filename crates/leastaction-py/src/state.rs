@@ -103,6 +103,9 @@ fn by_name(
     Ok(())
 }
 
+/// What a state is pickled as: its mechanism, time, numbers, and what its integrator goes on from.
+type Pickled = (Mechanism, f64, [Vec<f64>; 4], Option<(String, Vec<f64>)>);
+
 #[pymethods]
 impl State {
     /// Time in seconds.
@@ -183,10 +186,7 @@ impl State {
         self.inner.t.to_bits() ^ self.inner.q.iter().fold(0, |h: u64, x| h.rotate_left(5) ^ x.to_bits())
     }
 
-    #[allow(clippy::type_complexity)]
-    fn __reduce__<'py>(
-        this: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Mechanism, f64, [Vec<f64>; 4], Option<(String, Vec<f64>)>))> {
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
         let restore = this.py().import("leastaction._core")?.getattr("_restore_state")?;
         let own = this.get();
         let warm = own.inner.warm.as_ref().map(|warm| (warm.integrator.clone(), warm.data.clone()));

@@ -85,6 +85,9 @@ impl RunData {
     }
 }
 
+/// What a run is pickled as: groups of columns, the table, `state.json`, `summary.json` and the page.
+type Pickled<'py> = (Vec<(String, Vec<String>)>, Bound<'py, PyAny>, String, String, Option<String>);
+
 #[pymethods]
 impl RunData {
     /// Names of the columns.
@@ -120,13 +123,7 @@ impl RunData {
         py.detach(|| self.write(&folder)).map_err(|failure| failure_error(py, &failure))
     }
 
-    #[allow(clippy::type_complexity)]
-    fn __reduce__<'py>(
-        this: &Bound<'py, Self>,
-    ) -> PyResult<(
-        Bound<'py, PyAny>,
-        (Vec<(String, Vec<String>)>, Bound<'py, PyAny>, String, String, Option<String>),
-    )> {
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
         let restore = this.py().import("leastaction._core")?.getattr("_restore_run")?;
         let own = this.get();
         let groups = own.layout.groups().iter().map(|g| (g.name.clone(), g.columns.clone())).collect();

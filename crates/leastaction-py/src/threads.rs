@@ -37,10 +37,21 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// What Python raised, to end with at once.
+    pub(crate) fn raised(&mut self) -> Option<PyErr> {
+        self.error.take()
+    }
+
     /// What Python raised.
     pub(crate) fn finish(self) -> PyResult<()> {
         self.error.map_or(Ok(()), Err)
     }
+}
+
+/// A number of rows or steps; what is below none is refused by name.
+pub(crate) fn whole(py: Python<'_>, name: &str, number: i64) -> PyResult<usize> {
+    usize::try_from(number)
+        .map_err(|_| bad_option(py, name, &number.to_string(), "give a whole number that is not negative"))
 }
 
 /// The number of threads that was asked for, or that `LEASTACTION_THREADS` says, or one per processor.

@@ -11,12 +11,12 @@ use leastaction_study::output::{DEFAULT_FOLDER, expect_verb, make_folder};
 use leastaction_study::policy::HOLD_SECONDS;
 use leastaction_study::problem::control_file::{self, ControlFile};
 use leastaction_study::problem::control_solve::{
-    Found, at_limit, median_time, outcome, replay_method, solve, to_json, verdict,
+    ControlOutcome, Found, Stop, at_limit, median_time, outcome, replay_method, solve, to_json, verdict,
 };
 use leastaction_study::problem::{control_results, solution_file};
 use serde_json::json;
 
-use crate::interrupt::stop_flag;
+use crate::interrupt::{at_once, stop_flag};
 use crate::printer::Printer;
 use crate::verb::{FORCE, Given, NO_REPORT, OUT, TRACE, Verb};
 
@@ -47,6 +47,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
     }
     let (trace, report) = (given.switch("trace"), !given.switch("no-report"));
     let stop = stop_flag();
+    let wish = Stop { flag: &stop, at_once: at_once() };
     let mut observe = |p: &ControlProgress, seconds: f64| {
         if trace {
             printer.line(format!(
@@ -63,9 +64,13 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         }
         if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
     };
-    let found = solve(&file, &mut observe)?;
-    make_folder(&out)?;
+    let found = solve(&file, wish, &mut observe)?;
     let mut value = to_json(&file, &found);
+    if wish.at_once && outcome(&file, &found) == ControlOutcome::Interrupted {
+        printer.object(&value);
+        return Ok(ControlOutcome::Interrupted.exit_code());
+    }
+    make_folder(&out)?;
     solution_file::write(&out.join("solution.json"), &value)?;
     let policy = serde_json::to_value(&found.policy).unwrap_or_default();
     solution_file::write_compact(&out.join("policy.json"), &policy)?;

@@ -57,8 +57,7 @@ fn plan(mechanism: &Mechanism, order: u32, steps: usize) -> Result<Plan, Failure
     ];
     let mut plant = MinimalPlant::new(mechanism, order, h).map_err(|e| stopped("the plant", &e))?;
     let mut costs = Costs::new(mechanism, terms, h).map_err(fail)?;
-    let guess =
-        Path::roll_out(&mut plant, &start, vec![0.0; 3 * steps]).map_err(|e| stopped("the guess", &e))?;
+    let guess = Path::roll_out(&mut plant, &start, vec![0.0; 3 * steps]).map_err(fail)?;
     let lower = LIMITS.iter().map(|x| -x).collect();
     let problem = ControlProblem { start, steps, lower, upper: LIMITS.to_vec() };
     let search = IlqrOptions::default();

@@ -1,11 +1,12 @@
 //! Finds the inputs of a control problem, their feedback, and how both fare on another integrator.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use leastaction::control::{
     ControlError, ControlProblem, ControlProgress, ControlSolution, Costs, Hold, MaximalPlant, MinimalPlant,
-    POLICY_SCHEMA, Path as Motion, Plant, Policy, PolicyEnd, Regulator, equilibrium_input, regulate,
-    solve_control, track,
+    POLICY_SCHEMA, Path as Motion, Plant, Policy, PolicyEnd, Regulator, Stoppable, equilibrium_input,
+    regulate, solve_control, track,
 };
 use leastaction::integrator::maximal::{ContactDerivative, Maximal};
 use leastaction::integrator::{Method, MethodOptions};
@@ -134,15 +135,25 @@ pub struct Found {
     pub seconds: f64,
 }
 
-/// Solves the problem with the engine it names; `observe` sees every iteration and its seconds, and may stop.
+/// Who may stop a search, and what he wants then.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop<'a> {
+    /// Set when no more is wanted: the search ends within a step of a sweep.
+    pub flag: &'a AtomicBool,
+    /// True if the plan is wanted at once, without the feedback and the replays that could still be made for it.
+    pub at_once: bool,
+}
+
+/// Solves the problem with the engine it names; `observe` sees every iteration and its seconds.
 pub fn solve(
     file: &ControlFile,
+    stop: Stop<'_>,
     observe: &mut dyn FnMut(&ControlProgress, f64) -> Wish,
 ) -> Result<Found, Failure> {
     let fail = |error| Failure::from_error(&error);
     if file.method == Method::Minimal {
         let mut plant = MinimalPlant::new(&file.mechanism, file.order, file.step).map_err(fail)?;
-        return solve_on(file, &mut plant, observe);
+        return solve_on(file, &mut plant, stop, observe);
     }
     refuse_for_loops(file)?;
     let mut engine = Maximal::default();
@@ -150,12 +161,13 @@ pub fn solve(
         engine.contact_derivative = ContactDerivative::Relaxed { speed: file.relaxed };
     }
     let mut plant = MaximalPlant::with_engine(&file.mechanism, engine, file.step).map_err(fail)?;
-    solve_on(file, &mut plant, observe)
+    solve_on(file, &mut plant, stop, observe)
 }
 
 fn solve_on<P: Plant>(
     file: &ControlFile,
     plant: &mut P,
+    stop: Stop<'_>,
     watch: &mut dyn FnMut(&ControlProgress, f64) -> Wish,
 ) -> Result<Found, Failure> {
     let begin = Instant::now();
@@ -178,7 +190,8 @@ fn solve_on<P: Plant>(
     };
     check_hold(file, held.as_deref())?;
     let mut costs = Costs::new(&file.mechanism, file.terms(held.as_deref()), file.step).map_err(fail)?;
-    let guess = first_guess(file, plant, held.as_deref())?;
+    let mut stoppable = Stoppable::new(plant, stop.flag);
+    let guess = first_guess(file, &mut stoppable, held.as_deref())?;
     let problem = ControlProblem {
         start: file.start.clone(),
         steps: file.steps,
@@ -194,14 +207,18 @@ fn solve_on<P: Plant>(
         since = Instant::now();
         wish
     };
-    let solution =
-        solve_control(plant, &mut costs, &problem, guess, &file.options, &mut observe).map_err(fail)?;
+    let solution = solve_control(&mut stoppable, &mut costs, &problem, guess, &file.options, &mut observe)
+        .map_err(fail)?;
+    let at_once = stop.at_once && solution.status == SolveStatus::Interrupted;
     let seconds = begin.elapsed().as_secs_f64();
     let last = solution.path.states.last().cloned().unwrap_or_default();
     let goal = file.goal.clone().unwrap_or_else(|| State { v: vec![0.0; last.v.len()], ..last.clone() });
     let tracking = &file.tracking;
     let first = held.unwrap_or_else(|| solution.path.u(file.steps - 1).to_vec());
-    let hold = regulate(plant, &goal, &first, &tracking.state, &tracking.input);
+    let hold = match at_once {
+        true => Err(ControlError::Stopped),
+        false => regulate(plant, &goal, &first, &tracking.state, &tracking.input),
+    };
     let nx = plant.nx();
     let end = match &hold {
         Ok(hold) => hold.riccati.p.clone(),
@@ -209,14 +226,14 @@ fn solve_on<P: Plant>(
             (0..nx * nx).map(|i| if i % (nx + 1) == 0 { tracking.state[i / nx] } else { 0.0 }).collect()
         }
     };
-    let gains = track(plant, &solution.path, tracking, &end).map_err(fail)?;
+    let gains = match at_once {
+        true => vec![vec![0.0; nu * nx]; file.steps],
+        false => track(plant, &solution.path, tracking, &end).map_err(fail)?,
+    };
     let policy = make_policy(file, &solution, &gains, &goal, hold.as_ref().ok());
     let planned = policy.distance(&file.mechanism, &last);
     let (method, fine) = (replay_method(file), 0.1 * file.step);
     let options = MethodOptions::default();
-    let replay = |feedback: bool, after: f64| {
-        policy::replay(&policy, &file.mechanism, (method, &options), fine, after, feedback).ok()
-    };
     // What the replay with feedback did at the steps of the plan, to be drawn beside it.
     let mut replayed = Vec::new();
     let mut see = |t: f64, state: &State| {
@@ -224,10 +241,14 @@ fn solve_on<P: Plant>(
             replayed.push(state.q.clone());
         }
     };
-    let with_feedback = (method, &options);
-    let feedback =
-        policy::replay_seen(&policy, &file.mechanism, with_feedback, fine, HOLD_SECONDS, true, &mut see).ok();
-    let open_loop = replay(false, 0.0);
+    let replay = |feedback: bool, after: f64, see: &mut dyn FnMut(f64, &State)| {
+        if at_once {
+            return None;
+        }
+        policy::replay_seen(&policy, &file.mechanism, (method, &options), fine, after, feedback, see).ok()
+    };
+    let feedback = replay(true, HOLD_SECONDS, &mut see);
+    let open_loop = replay(false, 0.0, &mut |_, _| {});
     let term_costs = costs.totals(&solution.path);
     Ok(Found { solution, policy, hold, planned, feedback, replayed, open_loop, times, term_costs, seconds })
 }
@@ -300,6 +321,9 @@ fn first_guess<P: Plant>(file: &ControlFile, plant: &mut P, held: Option<&[f64]>
             Ok(Motion { states, inputs })
         }
         _ => rolled.map_err(|error| {
+            if error == ControlError::Stopped {
+                return Failure { code: INTERRUPTED, ..Failure::from_error(&error) };
+            }
             Failure::caused_by("the first guess can't be rolled out", &error)
                 .help("give a shorter `step`, or other inputs in `guess`")
         }),

@@ -89,10 +89,11 @@ pub fn drive(
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            tell(&seen);
+            // Whoever is told may set it.
             if stop.load(Ordering::Relaxed) {
                 own_stop.store(true, Ordering::Relaxed);
             }
-            tell(&seen);
         }
     });
     if let Some(failure) = trouble {

@@ -66,7 +66,7 @@ impl Backward {
         &self.gains[k * size..(k + 1) * size]
     }
 
-    /// Sweeps; false if the shifted curvature by an input is not positive somewhere.
+    /// Sweeps; false if the shifted curvature by an input is not positive somewhere, or if the caller wants no more.
     pub(crate) fn sweep(
         &mut self,
         slopes: &[Vec<f64>],
@@ -76,6 +76,7 @@ impl Backward {
         inputs: &[f64],
         (lower, upper): (&[f64], &[f64]),
         shift: f64,
+        stopped: &dyn Fn() -> bool,
     ) -> bool {
         let (nx, nu) = (self.nx, self.nu);
         let w = nx + nu;
@@ -97,7 +98,9 @@ impl Backward {
                 self.lower[i] = lower[i] - inputs[k * nu + i];
                 self.upper[i] = upper[i] - inputs[k * nu + i];
             }
-            if self.qp.solve(&self.shifted_uu, &self.linear[nx..], &self.lower, &self.upper).is_err() {
+            if stopped()
+                || self.qp.solve(&self.shifted_uu, &self.linear[nx..], &self.lower, &self.upper).is_err()
+            {
                 return false;
             }
             self.feedforward[k * nu..(k + 1) * nu].copy_from_slice(&self.qp.x);

@@ -104,7 +104,8 @@ const BARRIER_END: f64 = 1e-7;
 
 /// Finds the best inputs from a first guess: a path whose states need not follow from its inputs.
 ///
-/// `observe` sees every iteration and may stop the search; the best motion so far is then returned.
+/// `observe` sees every iteration and may stop the search, a [`Stoppable`](super::Stoppable) plant stops it at any step; the
+/// best motion so far is then returned.
 ///
 /// # Errors
 /// If sizes do not fit, limits are empty, or the first guess cannot be expanded.
@@ -117,18 +118,50 @@ pub fn solve_control<P: Plant, O: Objective>(
     observe: &mut dyn FnMut(&ControlProgress) -> Wish,
 ) -> Result<ControlSolution, ControlError> {
     let mut sweeper = Sweeper::new(plant, objective, problem, guess)?;
+    let mut history: Vec<ControlProgress> = Vec::new();
+    let status = match search(&mut sweeper, options, &mut history, observe) {
+        // In the middle of a sweep: the path is the last one taken, and what is known of it is what it costs.
+        Err(ControlError::Stopped) => {
+            sweeper.expand_costs();
+            SolveStatus::Interrupted
+        }
+        other => other?,
+    };
+    let unknown =
+        ControlProgress { residual: f64::INFINITY, gap: f64::INFINITY, ..ControlProgress::default() };
+    let last = history.last().copied().unwrap_or(unknown);
+    Ok(ControlSolution {
+        status,
+        path: std::mem::take(&mut sweeper.path),
+        objective: sweeper.cost,
+        residual: last.residual,
+        gap: last.gap,
+        iterations: last.iteration,
+        history,
+    })
+}
+
+/// Iterates until nothing is left to be gained, or somebody wants no more.
+fn search<P: Plant, O: Objective>(
+    sweeper: &mut Sweeper<'_, P, O>,
+    options: &IlqrOptions,
+    history: &mut Vec<ControlProgress>,
+    observe: &mut dyn FnMut(&ControlProgress) -> Wish,
+) -> Result<SolveStatus, ControlError> {
     sweeper.linearize()?;
     sweeper.raise_barrier();
     sweeper.linearize()?;
     sweeper.expand_costs();
     let mut shift = Shift::default();
-    let mut history: Vec<ControlProgress> = Vec::new();
     let (mut iteration, mut step, mut penalty) = (0, 0.0, 0.0f64);
     let mut residual = f64::INFINITY;
-    let status = loop {
+    loop {
         let near = options.curvature && residual < 0.03 && sweeper.gap() == 0.0;
         sweeper.expand_curvature(near);
         let model = sweeper.sweep_shifted(&mut shift);
+        if sweeper.stopped() {
+            return Err(ControlError::Stopped);
+        }
         let cost = sweeper.cost;
         residual =
             model.map_or(f64::INFINITY, |m| (-m.slope).max(0.0).sqrt() / cost.abs().max(1e-300).sqrt());
@@ -138,7 +171,7 @@ pub fn solve_control<P: Plant, O: Objective>(
             ControlProgress { iteration, objective: cost, residual, gap, step, shift: shift.value, barrier };
         history.push(progress);
         if observe(&progress) == Wish::Stop {
-            break SolveStatus::Interrupted;
+            return Ok(SolveStatus::Interrupted);
         }
         let honest = shift.value <= SHIFT_HONEST;
         let promised = residual * residual * cost.abs();
@@ -153,15 +186,16 @@ pub fn solve_control<P: Plant, O: Objective>(
                 continue;
             }
         } else if honest && residual <= options.tolerance && gap <= options.gap {
-            break SolveStatus::Solved;
+            return Ok(SolveStatus::Solved);
         }
         if iteration >= options.max_iterations {
-            break SolveStatus::MaxIterations;
+            return Ok(SolveStatus::MaxIterations);
         }
         // Where next to nothing is promised and nothing is seen, rounding has the word: no use in trying harder.
         let patient = residual > 1e2 * options.tolerance;
-        match improve(&mut sweeper, model, &mut shift, &mut penalty, patient) {
+        match improve(sweeper, model, &mut shift, &mut penalty, patient) {
             Some(taken) => step = taken,
+            None if sweeper.stopped() => return Err(ControlError::Stopped),
             None if sweeper.barrier_gap().is_some() => {
                 sweeper.drop_barrier();
                 sweeper.expand_costs();
@@ -169,24 +203,14 @@ pub fn solve_control<P: Plant, O: Objective>(
                 continue;
             }
             None if residual <= 1e3 * options.tolerance && gap <= 1e3 * options.gap => {
-                break SolveStatus::AlmostSolved;
+                return Ok(SolveStatus::AlmostSolved);
             }
-            None => break SolveStatus::Stalled,
+            None => return Ok(SolveStatus::Stalled),
         }
         sweeper.linearize()?;
         sweeper.expand_costs();
         iteration += 1;
-    };
-    let last = history.last().copied().unwrap_or_default();
-    Ok(ControlSolution {
-        status,
-        path: std::mem::take(&mut sweeper.path),
-        objective: sweeper.cost,
-        residual: last.residual,
-        gap: last.gap,
-        iterations: iteration,
-        history,
-    })
+    }
 }
 
 /// The shift of the backward sweep: grows faster and faster while steps fail, falls likewise while they succeed.

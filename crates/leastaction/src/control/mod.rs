@@ -49,6 +49,7 @@ mod maximal_plant;
 mod motion_gradient;
 mod plant;
 mod policy;
+mod stoppable;
 mod sweep;
 mod tracking;
 mod trajectory;
@@ -61,6 +62,7 @@ pub use maximal_plant::MaximalPlant;
 pub use motion_gradient::{MotionGradient, motion_gradient, motion_tangent, roll_out};
 pub use plant::{MinimalPlant, Plant, state_difference, state_retract};
 pub use policy::{Hold, POLICY_SCHEMA, Policy, PolicyEnd};
+pub use stoppable::Stoppable;
 pub use tracking::{TrackingWeights, track};
 pub use trajectory::Path;
 
@@ -119,6 +121,9 @@ pub enum ControlError {
         /// Relative residual.
         residual: f64,
     },
+    /// The caller wanted no more steps.
+    #[error("stopped by the caller")]
+    Stopped,
 }
 
 /// Refuses a vector of the wrong length.

@@ -1,7 +1,7 @@
 //! Derivatives of a motion of many steps: by its start, its inputs and parameters of the model, forward and backward.
 
+use super::ControlError;
 use super::plant::Plant;
-use crate::integrator::StepError;
 use crate::mechanism::State;
 
 /// How a function of a motion changes.
@@ -18,18 +18,21 @@ pub struct MotionGradient {
 /// Takes one step per row of `inputs`; `states` receives the start and the state after every step.
 ///
 /// # Errors
-/// If a step cannot be taken.
+/// If a step cannot be taken, or the plant was stopped.
 pub fn roll_out<P: Plant + ?Sized>(
     plant: &mut P,
     start: &State,
     steps: usize,
     inputs: &[f64],
     states: &mut Vec<State>,
-) -> Result<(), StepError> {
+) -> Result<(), ControlError> {
     let nu = plant.nu();
     states.clear();
     states.push(start.clone());
     for k in 0..steps {
+        if plant.stopped() {
+            return Err(ControlError::Stopped);
+        }
         let mut next = start.clone();
         plant.step(&states[k], &inputs[k * nu..(k + 1) * nu], &mut next)?;
         states.push(next);
@@ -58,13 +61,13 @@ pub fn roll_out<P: Plant + ?Sized>(
 /// ```
 ///
 /// # Errors
-/// If a step cannot be differentiated.
+/// If a step cannot be differentiated, or the plant was stopped.
 pub fn motion_gradient<P: Plant + ?Sized>(
     plant: &mut P,
     states: &[State],
     inputs: &[f64],
     mut gradient: impl FnMut(usize, &State, &mut [f64]),
-) -> Result<MotionGradient, StepError> {
+) -> Result<MotionGradient, ControlError> {
     let (nx, nu, np) = (plant.nx(), plant.nu(), plant.parameters());
     let steps = states.len().saturating_sub(1);
     let mut out =
@@ -74,6 +77,9 @@ pub fn motion_gradient<P: Plant + ?Sized>(
     gradient(steps, last, &mut out.start);
     let mut next = last.clone();
     for k in (0..steps).rev() {
+        if plant.stopped() {
+            return Err(ControlError::Stopped);
+        }
         let costate = &out.start;
         let mut given = |_: &State, g: &mut [f64]| g.copy_from_slice(costate);
         let u = &inputs[k * nu..(k + 1) * nu];
@@ -93,19 +99,22 @@ pub fn motion_gradient<P: Plant + ?Sized>(
 /// `each(k, tangent)` is told state by state.
 ///
 /// # Errors
-/// If a step cannot be differentiated.
+/// If a step cannot be differentiated, or the plant was stopped.
 pub fn motion_tangent<P: Plant + ?Sized>(
     plant: &mut P,
     states: &[State],
     inputs: &[f64],
     (start, by_inputs, by_parameters): (&[f64], &[f64], &[f64]),
     mut each: impl FnMut(usize, &[f64]),
-) -> Result<(), StepError> {
+) -> Result<(), ControlError> {
     let (nx, nu, np) = (plant.nx(), plant.nu(), plant.parameters());
     let (mut x, mut after, mut slope) = (start.to_vec(), vec![0.0; nx], Vec::new());
     each(0, &x);
     let Some(mut next) = states.first().cloned() else { return Ok(()) };
     for k in 0..states.len() - 1 {
+        if plant.stopped() {
+            return Err(ControlError::Stopped);
+        }
         let u = k * nu..(k + 1) * nu;
         plant.linearize(&states[k], &inputs[u.clone()], &mut next, &mut slope)?;
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

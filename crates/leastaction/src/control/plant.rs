@@ -102,6 +102,11 @@ pub trait Plant {
 
     /// Moves `x` by a tangent at it.
     fn retract(&self, x: &State, tangent: &[f64], out: &mut State);
+
+    /// True once the caller wants no more: whatever goes through many steps looks at each, and ends with what it has.
+    fn stopped(&self) -> bool {
+        false
+    }
 }
 
 /// The tangent at `from` that leads to `to`: difference of positions, then of velocities.

@@ -144,6 +144,11 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
         self.barrier = None;
     }
 
+    /// True once the caller wants no more; whatever is under way then comes to nothing.
+    pub(crate) fn stopped(&self) -> bool {
+        self.plant.stopped()
+    }
+
     /// Largest gap.
     pub(crate) fn gap(&self) -> f64 {
         largest(&self.gaps)
@@ -158,6 +163,9 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
     pub(crate) fn linearize(&mut self) -> Result<(), ControlError> {
         let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
         for k in 0..n {
+            if self.plant.stopped() {
+                return Err(ControlError::Stopped);
+            }
             let (x, u) = (&self.path.states[k], &self.path.inputs[k * nu..(k + 1) * nu]);
             self.plant.linearize(x, u, &mut self.reached, &mut self.slopes[k])?;
             let gap = &mut self.gaps[k * nx..(k + 1) * nx];
@@ -207,6 +215,9 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
         self.curved.clone_from(&self.hessians);
         self.costate.copy_from_slice(&self.gradients[n][..nx]);
         for k in (0..n).rev() {
+            if self.plant.stopped() {
+                return Err(ControlError::Stopped);
+            }
             self.curvature.add(
                 self.plant,
                 &self.path,
@@ -223,7 +234,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
         Ok(())
     }
 
-    /// A backward sweep; what its step promises, or `None` if it has no minimum.
+    /// A backward sweep; what its step promises, or `None` if it has no minimum or was stopped.
     pub(crate) fn sweep(&mut self, shift: f64) -> Option<Model> {
         let limits = match &self.barrier {
             // Behind the barrier the small programs have no bounds.
@@ -239,6 +250,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             &self.path.inputs,
             limits,
             shift,
+            &|| self.plant.stopped(),
         );
         solved.then(|| self.predict())
     }
@@ -316,6 +328,9 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
         let (mut cost, mut walls) = (0.0, 0.0);
         copy_state(&mut self.trial.states[0], &self.problem.start);
         for k in 0..n {
+            if self.plant.stopped() {
+                return None;
+            }
             self.plant.difference(&self.path.states[k], &self.trial.states[k], &mut self.moved);
             let u = &mut self.trial.inputs[k * nu..(k + 1) * nu];
             u.copy_from_slice(&self.path.inputs[k * nu..(k + 1) * nu]);

@@ -20,7 +20,7 @@ pub struct TrackingWeights {
 /// Gains `nu × nx` of every step of a path, for the cost `½ xᵀ P x` (`end`, `nx × nx`) of deviations at its end.
 ///
 /// # Errors
-/// If sizes do not fit, or a step cannot be taken.
+/// If sizes do not fit, a step cannot be taken, or the plant was stopped.
 pub fn track<P: Plant>(
     plant: &mut P,
     path: &Path,
@@ -37,6 +37,9 @@ pub fn track<P: Plant>(
     let (mut slope, mut next) = (Vec::new(), path.states.first().cloned().unwrap_or_default());
     let (mut product, mut square) = (vec![0.0; nx * w], vec![0.0; w * w]);
     for k in (0..n).rev() {
+        if plant.stopped() {
+            return Err(ControlError::Stopped);
+        }
         plant.linearize(&path.states[k], path.u(k), &mut next, &mut slope)?;
         mul(&p, &slope, &mut product, nx, nx, w);
         square.fill(0.0);

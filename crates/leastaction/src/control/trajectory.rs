@@ -1,7 +1,7 @@
 //! States and inputs of a controlled motion, and what belongs to them.
 
+use super::ControlError;
 use super::plant::Plant;
-use crate::integrator::StepError;
 use crate::mechanism::State;
 
 /// `N + 1` states and `N` inputs.
@@ -38,12 +38,15 @@ impl Path {
     /// The motion that inputs make from a start.
     ///
     /// # Errors
-    /// If a step cannot be taken.
-    pub fn roll_out<P: Plant>(plant: &mut P, start: &State, inputs: Vec<f64>) -> Result<Self, StepError> {
+    /// If a step cannot be taken, or the plant was stopped.
+    pub fn roll_out<P: Plant>(plant: &mut P, start: &State, inputs: Vec<f64>) -> Result<Self, ControlError> {
         let nu = plant.nu();
         let steps = inputs.len() / nu.max(1);
         let mut states = vec![start.clone()];
         for k in 0..steps {
+            if plant.stopped() {
+                return Err(ControlError::Stopped);
+            }
             let mut next = start.clone();
             plant.step(&states[k], &inputs[k * nu..(k + 1) * nu], &mut next)?;
             next.t = start.t + (k + 1) as f64 * plant.h();

@@ -1,9 +1,11 @@
 //! Optimal control: costs, small programs, Riccati equations, searches, policies.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use leastaction::control::{
     BoxQp, ControlError, ControlProblem, ControlTerm, ControlTermKind, Costs, IlqrOptions, MinimalPlant,
-    Objective, Path, Plant, TrackingWeights, When, equilibrium_input, regulate, riccati, solve_control,
-    state_retract, track,
+    Objective, Path, Plant, Stoppable, TrackingWeights, When, equilibrium_input, regulate, riccati,
+    solve_control, state_retract, track,
 };
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
@@ -550,6 +552,97 @@ fn a_search_that_is_stopped_returns_the_best_motion_so_far() {
     assert_eq!((found.status, found.iterations), (SolveStatus::Interrupted, 2));
     assert!(found.objective < found.history[0].objective);
     assert!(found.path.inputs.iter().all(|u| u.abs() <= 3.0));
+}
+
+#[test]
+fn a_search_that_is_stopped_in_the_middle_of_a_sweep_returns_the_last_motion() {
+    let mechanism = driven(samples::chain(1), &[0]);
+    let start = mechanism.neutral_state();
+    let problem = ControlProblem { start: start.clone(), steps: 50, lower: vec![-3.0], upper: vec![3.0] };
+    let cost_of = |path: &Path| {
+        let mut costs = Costs::new(&mechanism, reach(&mechanism, &[2.5]), 0.02).unwrap();
+        (0..50).map(|k| costs.stage(k, &path.states[k], path.u(k))).sum::<f64>() + costs.end(&path.states[50])
+    };
+    // In the first expansion, in later ones, in roll-outs of trial inputs: wherever it comes, few further steps are taken.
+    for after in [0, 1, 49, 50, 77, 149, 160, 333, 1000] {
+        let stop = AtomicBool::new(false);
+        let mut plant = Counted {
+            plant: MinimalPlant::new(&mechanism, 2, 0.02).unwrap(),
+            left: u32::MAX,
+            over: 0,
+            stop: &stop,
+        };
+        let guess = Path::roll_out(&mut plant, &start, vec![0.0; 50]).unwrap();
+        let first = cost_of(&guess);
+        plant.left = after;
+        let mut costs = Costs::new(&mechanism, reach(&mechanism, &[2.5]), 0.02).unwrap();
+        let mut stoppable = Stoppable::new(&mut plant, &stop);
+        let options = IlqrOptions { curvature: true, ..IlqrOptions::default() };
+        let found =
+            solve_control(&mut stoppable, &mut costs, &problem, guess, &options, &mut |_| Wish::Continue)
+                .unwrap();
+        assert_eq!(found.status, SolveStatus::Interrupted, "after {after} steps");
+        // A step's curvature takes a linearization per direction.
+        assert!(plant.over <= 8, "{} steps were taken after the stop at {after}", plant.over);
+        assert_eq!(found.objective, cost_of(&found.path), "after {after} steps");
+        assert!(found.objective <= first * (1.0 + 1e-12), "after {after} steps");
+        assert!(found.history.iter().all(|line| line.residual.is_finite()), "after {after} steps");
+        assert_eq!(found.residual.is_finite(), !found.history.is_empty());
+    }
+    let stop = AtomicBool::new(true);
+    let mut plant = MinimalPlant::new(&mechanism, 2, 0.02).unwrap();
+    let mut plant = Stoppable::new(&mut plant, &stop);
+    assert_eq!(Path::roll_out(&mut plant, &start, vec![0.0; 50]).unwrap_err(), ControlError::Stopped);
+}
+
+/// A plant that sets the flag after some steps, and counts those that are taken all the same.
+struct Counted<'a, P> {
+    plant: P,
+    left: u32,
+    over: u32,
+    stop: &'a AtomicBool,
+}
+
+impl<P> Counted<'_, P> {
+    fn count(&mut self) {
+        self.over += u32::from(self.left == 0);
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<P: Plant> Plant for Counted<'_, P> {
+    fn nx(&self) -> usize {
+        self.plant.nx()
+    }
+    fn nu(&self) -> usize {
+        self.plant.nu()
+    }
+    fn h(&self) -> f64 {
+        self.plant.h()
+    }
+    fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
+        self.count();
+        self.plant.step(x, u, next)
+    }
+    fn linearize(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        self.count();
+        self.plant.linearize(x, u, next, slope)
+    }
+    fn difference(&self, from: &State, to: &State, out: &mut [f64]) {
+        self.plant.difference(from, to, out);
+    }
+    fn retract(&self, x: &State, tangent: &[f64], out: &mut State) {
+        self.plant.retract(x, tangent, out);
+    }
 }
 
 #[test]
