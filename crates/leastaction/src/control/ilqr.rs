@@ -7,8 +7,8 @@
 //!    shift that holds the motion near the old one;
 //! 3. forward: the nonlinear motion under that feedback, shortened until a merit function falls (`sweep.rs`).
 //!
-//! Limits of inputs act first as a barrier that is lowered step by step (`barrier.rs`), then exactly: the last iterations
-//! solve a small program between bounds at every step (`box_qp.rs`).
+//! Limits of inputs are left out of account until a step wants to go beyond one. From then on they act as a barrier that is lowered
+//! step by step (`barrier.rs`), then exactly: the last iterations solve a small program between bounds at every step (`box_qp.rs`).
 //!
 //! States may start anywhere (multiple shooting): a gap between a state and where the step before leads closes by the
 //! same fraction as the step taken, and is gone after the first full step.
@@ -118,8 +118,6 @@ pub fn solve_control<P: Plant, O: Objective>(
 ) -> Result<ControlSolution, ControlError> {
     let mut sweeper = Sweeper::new(plant, objective, problem, guess)?;
     sweeper.linearize()?;
-    sweeper.raise_barrier();
-    sweeper.linearize()?;
     sweeper.expand_costs();
     let mut shift = Shift::default();
     let mut history: Vec<ControlProgress> = Vec::new();
@@ -129,6 +127,11 @@ pub fn solve_control<P: Plant, O: Objective>(
         let near = options.curvature && residual < 0.03 && sweeper.gap() == 0.0;
         sweeper.expand_curvature(near);
         let model = sweeper.sweep_shifted(&mut shift);
+        if sweeper.meets_limits() {
+            sweeper.raise_barrier()?;
+            shift = Shift::default();
+            continue;
+        }
         let cost = sweeper.cost;
         residual =
             model.map_or(f64::INFINITY, |m| (-m.slope).max(0.0).sqrt() / cost.abs().max(1e-300).sqrt());
@@ -173,7 +176,13 @@ pub fn solve_control<P: Plant, O: Objective>(
             }
             None => break SolveStatus::Stalled,
         }
-        sweeper.linearize()?;
+        if sweeper.linearize().is_err() {
+            // A motion without derivatives leads nowhere: nearer to the old one there may be another.
+            sweeper.step_back()?;
+            if !shift.grow() {
+                break SolveStatus::Stalled;
+            }
+        }
         sweeper.expand_costs();
         iteration += 1;
     };
