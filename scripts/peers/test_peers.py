@@ -9,12 +9,34 @@ import tempfile
 import unittest
 
 import bars
+import control
 import environment
 import models
 import tables
 from motion import Tree
 
 LEASTACTION = pathlib.Path(os.environ.get("LEASTACTION", "target/release/leastaction")).resolve()
+
+
+class Control(unittest.TestCase):
+    def test_paths_with_gaps_do_not_count(self):
+        costs = [math.inf, 5.0, 1.0 + 1e-5, 1.0 + 1e-7, 1.0]
+        self.assertEqual(control.first_within(costs, costs[-1]), 3)
+        self.assertIsNone(control.first_within([math.inf], 1.0))
+
+    def judged(self, mine, other, seconds=(1.0, 1.0)):
+        return control.judge("a", False, 2, "Euler", 1.0, [((mine, seconds[0]), (other, seconds[1]))])
+
+    def test_verdicts_can_fail(self):
+        self.assertEqual(self.judged([2.0, 1.0], [2.0, 1.0])["iteration_verdict"], "pass")
+        self.assertEqual(self.judged([2.0, 1.5, 1.2, 1.0], [2.0, 1.0])["iteration_verdict"], "loss")
+        self.assertEqual(self.judged([2.0, 1.0], [2.0, 1.0], (1.1, 1.0))["time_verdict"], "loss")
+
+    def test_a_better_optimum_of_the_peer_is_a_loss_and_a_worse_one_is_said(self):
+        self.assertEqual(self.judged([2.0, 1.0], [2.0, 0.5])["iteration_verdict"], "loss")
+        worse = self.judged([2.0, 1.5, 1.2, 1.0], [3.0, 2.0])
+        self.assertEqual((worse["iteration_verdict"], worse["solved"]), ("pass", False))
+        self.assertIn("not solved", control.row(worse))
 
 
 class Models(unittest.TestCase):

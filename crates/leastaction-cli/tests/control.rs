@@ -283,7 +283,6 @@ fn last_row(path: &Path) -> Vec<(String, f64)> {
 }
 
 #[test]
-#[ignore = "the search ends in a step whose relaxed problem is not solved"]
 fn a_hopper_lands_and_jumps() {
     let (solution, summary) = through_contact("hopper", "hopper.json");
     assert!(number(&solution["end"]["position"]) < 0.1, "{}", solution["end"]);

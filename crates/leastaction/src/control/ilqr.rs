@@ -7,8 +7,8 @@
 //!    shift that holds the motion near the old one;
 //! 3. forward: the nonlinear motion under that feedback, shortened until a merit function falls (`sweep.rs`).
 //!
-//! Limits of inputs act first as a barrier that is lowered step by step (`barrier.rs`), then exactly: the last iterations
-//! solve a small program between bounds at every step (`box_qp.rs`).
+//! Limits of inputs are left out of account until a step wants to go beyond one. From then on they act as a barrier that is lowered
+//! step by step (`barrier.rs`), then exactly: the last iterations solve a small program between bounds at every step (`box_qp.rs`).
 //!
 //! States may start anywhere (multiple shooting): a gap between a state and where the step before leads closes by the
 //! same fraction as the step taken, and is gone after the first full step.
@@ -149,8 +149,6 @@ fn search<P: Plant, O: Objective>(
     observe: &mut dyn FnMut(&ControlProgress) -> Wish,
 ) -> Result<SolveStatus, ControlError> {
     sweeper.linearize()?;
-    sweeper.raise_barrier();
-    sweeper.linearize()?;
     sweeper.expand_costs();
     let mut shift = Shift::default();
     let (mut iteration, mut step, mut penalty) = (0, 0.0, 0.0f64);
@@ -161,6 +159,11 @@ fn search<P: Plant, O: Objective>(
         let model = sweeper.sweep_shifted(&mut shift);
         if sweeper.stopped() {
             return Err(ControlError::Stopped);
+        }
+        if sweeper.meets_limits() {
+            sweeper.raise_barrier()?;
+            shift = Shift::default();
+            continue;
         }
         let cost = sweeper.cost;
         residual =
@@ -207,7 +210,17 @@ fn search<P: Plant, O: Objective>(
             }
             None => return Ok(SolveStatus::Stalled),
         }
-        sweeper.linearize()?;
+        match sweeper.linearize() {
+            Err(ControlError::Stopped) => return Err(ControlError::Stopped),
+            // A motion without derivatives leads nowhere: nearer to the old one there may be another.
+            Err(_) => {
+                sweeper.step_back()?;
+                if !shift.grow() {
+                    return Ok(SolveStatus::Stalled);
+                }
+            }
+            Ok(()) => {}
+        }
         sweeper.expand_costs();
         iteration += 1;
     }

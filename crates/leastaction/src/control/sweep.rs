@@ -33,6 +33,10 @@ pub(crate) struct Sweeper<'a, P, O> {
     /// Cost of the path, without the barrier.
     pub(crate) cost: f64,
     barrier: Option<Barrier>,
+    /// True while no step wanted an input beyond its limits: they are left out of account.
+    carefree: bool,
+    /// True if the step of the last sweep wants an input beyond its limits.
+    beyond: bool,
     trial: Path,
     /// `[A B]` of every step.
     slopes: Vec<Vec<f64>>,
@@ -86,6 +90,8 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             path,
             cost: 0.0,
             barrier: None,
+            carefree: true,
+            beyond: false,
             slopes: vec![vec![0.0; nx * w]; n],
             gradients: vec![vec![0.0; w]; n + 1],
             hessians: vec![vec![0.0; w * w]; n + 1],
@@ -107,10 +113,15 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
         })
     }
 
-    /// Puts a barrier before the limits, if there are any, and rolls a path without gaps anew.
-    pub(crate) fn raise_barrier(&mut self) {
+    /// True if the step of the last sweep is the first that does not stay within the limits.
+    pub(crate) fn meets_limits(&self) -> bool {
+        self.carefree && self.beyond
+    }
+
+    /// Puts a barrier before the limits and rolls a path without gaps anew.
+    pub(crate) fn raise_barrier(&mut self) -> Result<(), ControlError> {
         let (nx, nu) = (self.plant.nx(), self.plant.nu());
-        self.expand_costs();
+        self.carefree = false;
         let w = nx + nu;
         let prices: Vec<f64> = (0..nu).map(|i| self.hessians[0][(nx + i) * (w + 1)]).collect();
         let had_gaps = self.gaps() > 0.0;
@@ -122,6 +133,9 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                 self.path = rolled;
             }
         }
+        self.linearize()?;
+        self.expand_costs();
+        Ok(())
     }
 
     pub(crate) fn barrier_height(&self) -> f64 {
@@ -236,10 +250,11 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
 
     /// A backward sweep; what its step promises, or `None` if it has no minimum or was stopped.
     pub(crate) fn sweep(&mut self, shift: f64) -> Option<Model> {
-        let limits = match &self.barrier {
-            // Behind the barrier the small programs have no bounds.
-            Some(_) => (self.open.0.as_slice(), self.open.1.as_slice()),
-            None => (self.problem.lower.as_slice(), self.problem.upper.as_slice()),
+        // Behind the barrier the small programs have no bounds.
+        let limits = if self.carefree || self.barrier.is_some() {
+            (self.open.0.as_slice(), self.open.1.as_slice())
+        } else {
+            (self.problem.lower.as_slice(), self.problem.upper.as_slice())
         };
         let hessians = if self.use_curved { &self.curved } else { &self.hessians };
         let solved = self.backward.sweep(
@@ -273,11 +288,16 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
         let (nx, n) = (self.plant.nx(), self.problem.steps);
         let hessians = if self.use_curved { &self.curved } else { &self.hessians };
         let (mut slope, mut curvature) = (0.0, 0.0);
+        let ControlProblem { lower, upper, .. } = self.problem;
+        self.beyond = false;
         self.change.fill(0.0);
         for k in 0..n {
             let (dx, du) = self.change.split_at_mut(nx);
             du.copy_from_slice(self.backward.feedforward(k));
             add_mul_vector(self.backward.gain(k), dx, du);
+            for (i, (u, du)) in self.path.u(k).iter().zip(&*du).enumerate() {
+                self.beyond |= u + du < lower[i] || u + du > upper[i];
+            }
             slope += dot(&self.gradients[k], &self.change);
             curvature += quadratic(&hessians[k], &self.change);
             self.scratch[..nx].copy_from_slice(&self.gaps[k * nx..(k + 1) * nx]);
@@ -309,13 +329,19 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                     if let Some(barrier) = &mut self.barrier {
                         barrier.follow(&self.path.inputs, &self.trial.inputs);
                     }
-                    self.path.copy_from(&self.trial);
+                    std::mem::swap(&mut self.path, &mut self.trial);
                     return Some(alpha);
                 }
             }
             alpha *= 0.5;
         }
         None
+    }
+
+    /// Goes back to where the last step came from.
+    pub(crate) fn step_back(&mut self) -> Result<(), ControlError> {
+        std::mem::swap(&mut self.path, &mut self.trial);
+        self.linearize()
     }
 
     fn barrier_value(&self, u: &[f64]) -> f64 {

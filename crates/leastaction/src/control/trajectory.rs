@@ -27,14 +27,6 @@ impl Path {
         &self.inputs[k * nu..(k + 1) * nu]
     }
 
-    /// Takes over another path of the same size without allocating.
-    pub(crate) fn copy_from(&mut self, other: &Self) {
-        for (own, other) in self.states.iter_mut().zip(&other.states) {
-            copy_state(own, other);
-        }
-        self.inputs.copy_from_slice(&other.inputs);
-    }
-
     /// The motion that inputs make from a start.
     ///
     /// # Errors

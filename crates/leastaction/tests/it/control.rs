@@ -483,6 +483,90 @@ fn with_limits_the_gradient_vanishes_on_free_inputs_and_pushes_outward_on_the_ot
     }
 }
 
+#[test]
+fn limits_that_no_step_wants_to_pass_cost_no_iteration_and_change_no_bit() {
+    let (mut plant, start, mut problem) = linear();
+    let mut solve = |problem: &ControlProblem| {
+        let guess = Path::roll_out(&mut plant, &start, vec![0.0; 60]).unwrap();
+        let options = IlqrOptions { tolerance: 1e-9, ..IlqrOptions::default() };
+        solve_control(&mut plant, &mut Squares, problem, guess, &options, &mut |_| Wish::Continue).unwrap()
+    };
+    let free = solve(&problem);
+    let most = free.path.inputs.iter().fold(0.0f64, |m, u| m.max(u.abs()));
+    (problem.lower, problem.upper) = (vec![-1.1 * most; 2], vec![1.1 * most; 2]);
+    let wide = solve(&problem);
+    assert_eq!((wide.status, wide.iterations), (SolveStatus::Solved, 1));
+    assert_eq!(wide.path.inputs, free.path.inputs);
+    // A little narrower they are met, and kept.
+    (problem.lower, problem.upper) = (vec![-0.9 * most; 2], vec![0.9 * most; 2]);
+    let narrow = solve(&problem);
+    assert_eq!(narrow.status, SolveStatus::Solved);
+    assert!(narrow.objective > free.objective);
+    assert!(narrow.path.inputs.iter().all(|u| u.abs() <= 0.9 * most));
+}
+
+/// A plant that can't be linearized where a search comes first.
+struct Blind {
+    seeing: Linear,
+    calls: usize,
+    blind: usize,
+}
+
+impl Plant for Blind {
+    fn nx(&self) -> usize {
+        4
+    }
+    fn nu(&self) -> usize {
+        2
+    }
+    fn h(&self) -> f64 {
+        1.0
+    }
+    fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
+        self.seeing.step(x, u, next)
+    }
+    fn linearize(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        self.calls += 1;
+        if self.calls == self.blind {
+            return Err(StepError::NotFinite { time: 0.0, what: "derivative" });
+        }
+        self.seeing.linearize(x, u, next, slope)
+    }
+    fn difference(&self, from: &State, to: &State, out: &mut [f64]) {
+        self.seeing.difference(from, to, out);
+    }
+    fn retract(&self, x: &State, tangent: &[f64], out: &mut State) {
+        self.seeing.retract(x, tangent, out);
+    }
+}
+
+#[test]
+fn a_search_goes_around_motions_without_derivatives() {
+    let (seeing, start, problem) = linear();
+    let mut plant = Blind { seeing, calls: 0, blind: usize::MAX };
+    let mut objectives = Vec::new();
+    // Within the first motion that a step leads to, and never.
+    for blind in [usize::MAX, 31, 45, 60] {
+        (plant.calls, plant.blind) = (0, blind);
+        let guess = Path::roll_out(&mut plant, &start, vec![0.0; 60]).unwrap();
+        let options = IlqrOptions { tolerance: 1e-9, ..IlqrOptions::default() };
+        let found =
+            solve_control(&mut plant, &mut Squares, &problem, guess, &options, &mut |_| Wish::Continue)
+                .unwrap();
+        assert_eq!(found.status, SolveStatus::Solved, "{blind}: {:?}", found.history);
+        objectives.push(found.objective);
+    }
+    for other in &objectives[1..] {
+        assert!((other - objectives[0]).abs() < 1e-12 * objectives[0], "{objectives:?}");
+    }
+}
+
 fn reach(mechanism: &Mechanism, goal: &[f64]) -> Vec<ControlTerm> {
     let n = mechanism.nv();
     let term = |when, kind| ControlTerm { when, kind };
