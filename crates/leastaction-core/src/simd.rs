@@ -4,9 +4,12 @@
 //! processor has them (asked once per call, a cached flag) and with plain arrays elsewhere; the two differ by rounding
 //! only. Everything a kernel calls must be `#[inline(always)]`, or it is compiled without those instructions.
 //! Why here and nowhere else: `docs/decisions/0004-simd-dispatch.md`.
-#![expect(
-    unsafe_code,
-    reason = "processor-specific instructions behind a run-time check; nothing else in the crate"
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(
+        unsafe_code,
+        reason = "processor-specific instructions behind a run-time check; nothing else in the crate"
+    )
 )]
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
