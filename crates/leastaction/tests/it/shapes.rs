@@ -4,9 +4,11 @@ use std::path::Path;
 
 use leastaction::io::mjcf::write_mjcf;
 use leastaction::io::{
-    LoadOptions, UrdfOptions, read_model, read_urdf, write_model_json, write_sdf, write_urdf,
+    LoadOptions, UrdfOptions, View, read_model, read_urdf, write_model_json, write_sdf, write_urdf,
 };
-use leastaction::mechanism::{ModelDescription, Placement, Shape, Visual, samples};
+use leastaction::mechanism::{
+    JointDescription, JointRole, ModelDescription, PerCoordinate, Placement, Shape, Visual, samples,
+};
 
 /// A pendulum whose rod is drawn as `shape`, out of the way and turned.
 fn drawn(shape: &Shape) -> ModelDescription {
@@ -89,4 +91,45 @@ fn collisions_of_a_urdf_touch_and_weigh_where_they_are_asked_to() {
     assert_eq!(touching.surfaces.len(), 1);
     assert!((touching.bodies[0].mass - 100.0 * volume).abs() < 1e-9);
     assert_eq!(touching.bodies[0].visuals.len(), 1);
+}
+
+/// MJCF: what collides is not drawn over meshes that are there to be seen, and each view shows its own.
+#[test]
+fn geoms_of_an_mjcf_are_drawn_as_the_view_asks() {
+    let text = "<mujoco><asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1'/></asset><worldbody><body name='b'><freejoint/>\
+        <geom type='sphere' size='1'/><geom type='mesh' mesh='m' contype='0' conaffinity='0'/>\
+        <geom type='box' size='1 1 1' group='4'/></body></worldbody></mujoco>";
+    let drawn = |view: View| {
+        let urdf = UrdfOptions { view, ..UrdfOptions::default() };
+        let options = LoadOptions { urdf, ..LoadOptions::default() };
+        let reading = read_model(text, Path::new("m.xml"), &options).unwrap();
+        let model = reading.description.unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
+        let kinds = model.bodies[0].visuals.iter().map(|visual| match visual.shape {
+            Shape::Sphere { .. } => 's',
+            Shape::Box { .. } => 'b',
+            Shape::Mesh { .. } => 'm',
+            _ => '?',
+        });
+        kinds.collect::<String>()
+    };
+    assert_eq!([View::Visual, View::Collision, View::Both].map(drawn), ["m", "sb", "smb"]);
+}
+
+/// Elements on a loop joint are told when they are left out, and nothing is told where there are none.
+#[test]
+fn what_an_mjcf_cannot_say_of_a_loop_joint_is_told() {
+    let said = |change: fn(&mut JointDescription)| {
+        let mut model = samples::four_bar();
+        let joint = model.joints.iter_mut().find(|joint| joint.role == Some(JointRole::Loop)).unwrap();
+        change(joint);
+        write_mjcf(&model)
+            .1
+            .iter()
+            .filter(|said| said.message.contains("of loop joints are left out"))
+            .count()
+    };
+    assert_eq!(said(|_| {}), 0);
+    assert_eq!(said(|joint| joint.damping = PerCoordinate::One(1.0)), 1);
+    assert_eq!(said(|joint| joint.friction = PerCoordinate::One(1.0)), 1);
+    assert_eq!(said(|joint| joint.armature = PerCoordinate::One(1.0)), 1);
 }
