@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The packages as a registry would hold them: whole (licences, README, no reference data), and their archives compile by themselves.
+# The packages as a registry would hold them: whole (licences, README, no reference data), their archives compile by themselves, and
+# what they stand on may be used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -41,4 +42,5 @@ done
 cp Cargo.lock "$work/unpacked/"
 (cd "$work/unpacked" && LEASTACTION_NO_NPM=1 cargo check --quiet --package leastaction-cli --package leastaction \
     --target-dir "${CARGO_TARGET_DIR:-$root/target}/package-check")
+scripts/supply_chain.py
 echo "packages: ${#names[@]} whole and compiled from their archives"

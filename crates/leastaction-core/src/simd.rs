@@ -1,12 +1,15 @@
 //! Four numbers at once: the lane type of batches and of the torque Jacobian, chosen when the program runs.
 //!
 //! A [`Kernel`] is written once over a lane type. [`dispatch`] runs it with AVX2 and fused multiply-add where the
-//! processor has them (asked once per call, a cached flag) and with plain arrays elsewhere; the two differ by rounding
-//! only. Everything a kernel calls must be `#[inline(always)]`, or it is compiled without those instructions.
+//! processor has them (asked once per call, a cached flag) and with plain arrays elsewhere; the two have the same bits.
+//! Everything a kernel calls must be `#[inline(always)]`, or it is compiled without those instructions.
 //! Why here and nowhere else: `docs/decisions/0004-simd-dispatch.md`.
-#![expect(
-    unsafe_code,
-    reason = "processor-specific instructions behind a run-time check; nothing else in the crate"
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(
+        unsafe_code,
+        reason = "processor-specific instructions behind a run-time check; nothing else in the crate"
+    )
 )]
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -28,9 +31,9 @@ pub trait Simd: Real {
     fn load(x: &[f64]) -> Self;
     /// Writes into the first four places of a slice.
     fn store(self, out: &mut [f64]);
-    /// `self * b + c`, rounded once where the processor can.
+    /// `self * b + c`, rounded once on every processor.
     fn fma(self, b: Self, c: Self) -> Self;
-    /// `self * b − c`, rounded once where the processor can.
+    /// `self * b − c`, rounded once on every processor.
     fn fms(self, b: Self, c: Self) -> Self;
     /// The first three lanes turned by one place: `y, z, x`; the last one stays.
     fn yzx(self) -> Self;
@@ -156,6 +159,13 @@ pub use exact::Exact;
 #[repr(C, align(32))]
 pub struct Portable([f64; LANES]);
 
+/// `a * b + c`, rounded once: an instruction or, where there is none, a function with the same bits.
+#[inline(always)]
+#[expect(clippy::disallowed_methods, reason = "its one right answer does not depend on the processor")]
+fn fused(a: f64, b: f64, c: f64) -> f64 {
+    a.mul_add(b, c)
+}
+
 impl Simd for Portable {
     #[inline(always)]
     fn from_lanes(x: [f64; LANES]) -> Self {
@@ -179,11 +189,11 @@ impl Simd for Portable {
     }
     #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
-        self * b + c
+        Self(by_entry(|i| fused(self.0[i], b.0[i], c.0[i])))
     }
     #[inline(always)]
     fn fms(self, b: Self, c: Self) -> Self {
-        self * b - c
+        Self(by_entry(|i| fused(self.0[i], b.0[i], -c.0[i])))
     }
     #[inline(always)]
     fn yzx(self) -> Self {

@@ -20,7 +20,7 @@ pub use corpus::Seed;
 pub use files::FILES;
 pub use laws::{LAWS, Law};
 pub use models::MODELS;
-pub use random_model::random_model;
+pub use random_model::{RandomModel, random_model};
 
 use leastaction::mechanism::samples::Random;
 

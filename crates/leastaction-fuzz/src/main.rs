@@ -1,7 +1,7 @@
 //! `leastaction-fuzz [--minutes M | --runs N] [--seed S] [TARGET…]`: damaged files and random mechanisms until the time is over.
 //!
 //! Prints a line per target and one for every finding; ends with 1 if there was one. `--one INDEX TARGET` makes one
-//! execution again and writes its bytes to standard output.
+//! execution again and writes its bytes to standard output; `--one NUMBER laws` writes that mechanism with its start.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for developers")]
 
@@ -10,7 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use leastaction_fuzz::{LAWS, Seed, Target, input, judged, keep_panics, random_model, targets};
+use leastaction::io::write_model_json;
+use leastaction::mechanism::MechanismBuilder;
+use leastaction_fuzz::{LAWS, RandomModel, Seed, Target, input, judged, keep_panics, random_model, targets};
 
 struct Wishes {
     until: Option<Instant>,
@@ -121,6 +123,15 @@ fn laws(number: u64) -> u64 {
 }
 
 fn one(wishes: &Wishes, index: u64) -> ExitCode {
+    if wishes.names.iter().any(|name| name == "laws") {
+        laws(index);
+        let RandomModel { mut description, start, .. } = random_model(index);
+        if let Ok(mechanism) = MechanismBuilder::from(description.clone()).build() {
+            description.states.insert("start".into(), mechanism.describe_state(&start));
+        }
+        println!("{}", write_model_json(&description));
+        return ExitCode::SUCCESS;
+    }
     let Some(target) = targets().find(|target| wishes.names.iter().any(|name| name == target.name)) else {
         eprintln!("--one needs the name of a target: {}", names().join(", "));
         return ExitCode::from(2);

@@ -27,6 +27,8 @@ pub struct RandomModel {
     pub description: ModelDescription,
     /// Where it starts.
     pub start: State,
+    /// About the length of a link.
+    pub length: f64,
     /// √(length / gravity).
     pub time: f64,
 }
@@ -64,11 +66,11 @@ pub fn random_model(number: u64) -> RandomModel {
     } else {
         start.v = units.iter().map(|unit| unit / time * random.range(-0.3, 0.3)).collect();
     }
-    RandomModel { description: model, start, time }
+    RandomModel { description: model, start, length, time }
 }
 
 /// What is large for each velocity coordinate: a radian, or the length of a link.
-fn units(mechanism: &Mechanism, length: f64) -> Vec<f64> {
+pub(crate) fn units(mechanism: &Mechanism, length: f64) -> Vec<f64> {
     let slides = |kind: JointType, part: usize| match kind {
         JointType::Prismatic => true,
         JointType::Cylindrical => part == 1,

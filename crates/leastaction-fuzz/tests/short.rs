@@ -33,7 +33,8 @@ fn whole_files_are_taken_by_their_readers() {
 #[test]
 fn random_mechanisms_obey_the_laws() {
     let mut findings = Vec::new();
-    for number in 0..150 {
+    // The last one was found by a longer walk: a row of its loop that nearly follows from others was dropped by some and kept by others.
+    for number in (0..150).chain([20_261_178_799_802]) {
         let model = random_model(number);
         for law in LAWS {
             if let Err(wrong) = judged(|| (law.holds)(&model)) {

@@ -197,6 +197,8 @@ pub(crate) struct Layout {
     pub(crate) inputs: usize,
     /// Pivot of a closure's row, against its own size, below which it follows from others: by the precision of the data. (3.20)
     pub(crate) row_tolerance: f64,
+    /// True if a guess of a pose is enough to tell which rows follow from others: none is near to it at the start of the model.
+    pub(crate) foreseeable: bool,
     /// How far frames of joints were moved to align loops, zero where they were not; a length. (8.25)
     pub(crate) aligned_by: f64,
     /// Rows over several joints.
@@ -485,6 +487,7 @@ impl Layout {
             held: 0,
             inputs: mechanism.nu(),
             row_tolerance: super::ldu::RANK_TOLERANCE,
+            foreseeable: true,
             aligned_by: 0.0,
             ties: Vec::new(),
             tendons: Vec::new(),

@@ -56,9 +56,10 @@ fn refusal(folder: &Path, whose: &str) -> Failure {
 /// # Errors
 /// If there are any.
 pub fn expect_verb(folder: &Path, verb: &str) -> Result<(), Failure> {
-    match MARKS.iter().find(|(name, _)| folder.join(name).exists()) {
-        Some((_, other)) if *other != verb => Err(refusal(folder, &format!("`{other}`"))),
-        _ => Ok(()),
+    let mark = MARKS.iter().find(|(name, _)| folder.join(name).exists());
+    match mark.filter(|(_, other)| *other != verb) {
+        Some((_, other)) => Err(refusal(folder, &format!("`{other}`"))),
+        None => Ok(()),
     }
 }
 

@@ -141,6 +141,8 @@ of_libm! {
     exp_m1(x) = expm1;
     /// Natural logarithm.
     ln(x) = log;
+    /// Logarithm to the base ten.
+    log10(x) = log10;
     /// `x` to the power of `y`.
     powf(x, y) = pow;
     /// `√(x² + y²)`.

@@ -179,7 +179,63 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::decode;
+    use super::{decode, read};
+
+    /// Two corners apart in memory, faces by numbers of two bytes behind them, placed by a node within a node.
+    #[test]
+    fn corners_faces_and_nodes_are_where_the_file_says() {
+        let corners: [[f32; 3]; 4] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]];
+        let mut data = vec![0xff; 8];
+        for corner in corners {
+            corner.iter().for_each(|x| data.extend(x.to_le_bytes()));
+            data.extend([0xaa; 4]);
+        }
+        for corner in [0u16, 2, 1, 0, 1, 3, 0x0102] {
+            data.extend(corner.to_le_bytes());
+        }
+        let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut text = String::new();
+        for three in data.chunks(3) {
+            let bits =
+                three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+            (0..=three.len())
+                .for_each(|k| text.push(char::from(digits[(bits >> (18 - 6 * k)) as usize & 63])));
+        }
+        // A turn about y by 90 degrees takes z to x; then what is inside is twice as large and shifted.
+        let half = std::f64::consts::FRAC_1_SQRT_2;
+        let file = format!(
+            r#"{{"scene":0,"scenes":[{{"nodes":[0]}}],"nodes":[{{"children":[1],"rotation":[0,{half},0,{half}]}},
+            {{"mesh":0,"translation":[10,20,30],"scale":[2,2,2]}}],
+            "meshes":[{{"primitives":[{{"attributes":{{"POSITION":0}},"indices":1}},{{"attributes":{{"POSITION":2}}}}]}}],
+            "accessors":[{{"bufferView":0,"componentType":5126,"count":4,"byteOffset":4}},
+            {{"bufferView":1,"componentType":5123,"count":6}},{{"bufferView":0,"componentType":5126,"count":3,"byteOffset":4}}],
+            "bufferViews":[{{"buffer":0,"byteOffset":4,"byteStride":16}},{{"buffer":0,"byteOffset":72}}],
+            "buffers":[{{"uri":"data:application/octet-stream;base64,{text}"}}]}}"#
+        );
+        let mesh = read(file.as_bytes()).unwrap();
+        // Without numbers of its own the second part takes its three corners in their order.
+        assert_eq!(mesh.faces, [[0, 2, 1], [0, 1, 3], [4, 5, 6]]);
+        for (found, corner) in mesh.vertices.iter().zip(corners) {
+            let [x, y, z] = corner.map(|x| 2.0 * f64::from(x));
+            let (x, y, z) = (x + 10.0, y + 20.0, z + 30.0);
+            let turned = [z, y, -x];
+            let wanted = [turned[0], -turned[2], turned[1]];
+            assert!(found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} {wanted:?}");
+        }
+    }
+
+    /// A turn whose quaternion is any length, about no special axis.
+    #[test]
+    fn turns_are_those_of_their_quaternions() {
+        let [w, x, y, z] = [0.4, -0.2, 0.8, 0.4].map(|x: f64| 3.0 * x);
+        let turn = super::turn([w, x, y, z]);
+        let spatial = leastaction_core::spatial::Quat::new(w, x, y, z).normalized().to_matrix();
+        for (i, row) in turn.iter().enumerate() {
+            for (j, entry) in row[..3].iter().enumerate() {
+                assert!((entry - spatial.0[i][j]).abs() < 1e-14, "{i} {j}");
+            }
+        }
+    }
 
     #[test]
     fn base64_is_that_of_its_standard() {

@@ -48,7 +48,7 @@ pub(crate) fn aligned(mechanism: &Mechanism, layout: Layout) -> Layout {
     }
     let mut search = Search::new(mechanism, layout.clone());
     if search.place(0.0) && open_by(&search.ws, &search.made) <= CLOSED {
-        return layout;
+        return Layout { foreseeable: search.is_clear_cut(), ..layout };
     }
     // What was not brought to close is left as it was given.
     let Some(open) = search.close(0.0) else { return layout };
@@ -105,6 +105,13 @@ impl Search {
         normalise(&self.ws.layout, &mut self.made.q);
         set_row_tolerance(&mut self.ws, open);
         close_loops(&mut self.ws, &mut self.made).is_ok()
+    }
+
+    /// True if every row of a closure either follows from others or is far from doing so, in the pose at hand.
+    fn is_clear_cut(&mut self) -> bool {
+        assemble_node(&mut self.ws, &self.made);
+        choose_rows(&mut self.ws, &self.made);
+        self.ws.ldu.clear_cut
     }
 
     /// Moves frames until all rows close in all poses, and folds that are missed by less than `reach` are reached. Returns what was
@@ -193,14 +200,20 @@ impl Search {
     }
 }
 
+/// Factors the assembled node with a choice of the rows in use.
+fn choose_rows(ws: &mut MaximalWorkspace, made: &MaximalState) {
+    let MaximalWorkspace { layout, graph, ldu, .. } = ws;
+    ldu.rank = Rank::Choosing;
+    ldu.factor(layout, graph, &made.side, &made.side);
+    ldu.rank = Rank::Dropping;
+}
+
 /// Adds the equations of one pose; none where rows are in use, or not, by a narrow margin.
 fn take_pose(ws: &mut MaximalWorkspace, made: &MaximalState, out: &mut Equations) {
     assemble_node(ws, made);
+    choose_rows(ws, made);
     let MaximalWorkspace { layout, graph, ldu, system, step, .. } = ws;
     let (side, n, length) = (&made.side, layout.links.len(), layout.length);
-    ldu.rank = Rank::Choosing;
-    ldu.factor(layout, graph, side, side);
-    ldu.rank = Rank::Dropping;
     if !ldu.clear_cut {
         return;
     }

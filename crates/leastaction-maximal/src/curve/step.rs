@@ -160,8 +160,10 @@ impl Maximal {
             }
             // A guess that continues the motion shows the rows as well as the start does, unless it is a close call.
             let continued = rung == Rung::Continued || (stiff && state.curve.h != 0.0);
-            memory.foresees =
-                rung == Rung::Continued && !ws.step.driven && ws.layout.row_tolerance <= RANK_TOLERANCE;
+            memory.foresees = rung == Rung::Continued
+                && !ws.step.driven
+                && ws.layout.foreseeable
+                && ws.layout.row_tolerance <= RANK_TOLERANCE;
             if !chosen && !memory.foresees {
                 Self::choose_rows(ws, memory, state);
                 chosen = true;

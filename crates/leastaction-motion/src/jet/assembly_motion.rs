@@ -5,6 +5,7 @@
 
 use super::assembly::{PADDED, TorqueJacobian};
 use super::stage::{Stage, StageKind};
+use crate::scalar::elementary;
 use crate::simd::{LANES, Simd};
 use crate::spatial::{Mat3, Quat, Vec3};
 
@@ -89,7 +90,7 @@ fn twisted<V: Simd>(a: V, b: V, sum: V) -> V {
 fn place<V: Simd>(stage: &Stage, mut frame: Frame<V>, q: &[f64]) -> Frame<V> {
     match stage.kind {
         StageKind::Turn(axis) => {
-            let (sin, cos) = q[stage.q].sin_cos();
+            let (sin, cos) = elementary::sin_cos(q[stage.q]);
             let (sin, cos) = (V::splat(sin), V::splat(cos));
             let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
             let (x, y) = (frame.columns[a], frame.columns[b]);

@@ -22,6 +22,7 @@ use super::status::{Progress, SolveStatus, Wish};
 use super::task::TaskMode;
 use super::transcription::{ControlPoints, Point, Transcription};
 use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};
+use crate::scalar::elementary;
 
 /// Options of the constrained solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -234,7 +235,7 @@ impl State {
         goals + self.c.iter().zip(&self.s).map(|(c, s)| (c - s).abs()).sum::<f64>()
     }
     fn barrier(&self, mu: f64) -> f64 {
-        self.f - mu * self.s.iter().map(|s| s.ln()).sum::<f64>()
+        self.f - mu * self.s.iter().map(|s| elementary::ln(*s)).sum::<f64>()
     }
 }
 
@@ -287,7 +288,7 @@ impl Solver<'_> {
             }
             let end = 0.1 * self.options.tolerance;
             while self.mu > end && error(self.mu) <= 10.0 * self.mu {
-                self.mu = end.max((0.2 * self.mu).min(self.mu.powf(1.5)));
+                self.mu = end.max((0.2 * self.mu).min(elementary::powf(self.mu, 1.5)));
                 self.filter.clear();
             }
             self.iteration += 1;
@@ -428,7 +429,8 @@ impl Solver<'_> {
     fn trial(&mut self, d: &[f64], ds: &[f64], alpha: f64) -> State {
         let unknowns = self.tr.unknowns();
         let theta = moved(self.tr, &self.at.theta, &d[..unknowns], alpha);
-        let duration = d.get(unknowns).map_or(self.at.duration, |tau| self.at.duration * (alpha * tau).exp());
+        let duration =
+            d.get(unknowns).map_or(self.at.duration, |tau| self.at.duration * elementary::exp(alpha * tau));
         self.tr.set_duration(duration);
         let mut point = Point::default();
         self.tr.evaluate(&theta, &mut point);
@@ -486,7 +488,8 @@ impl Solver<'_> {
                     continue;
                 }
                 let armijo = slope < 0.0 && trial.barrier(self.mu) <= phi + 1e-4 * used * slope + noise;
-                let switching = slope < 0.0 && used * (-slope).powf(2.3) > h.powf(1.1);
+                let switching =
+                    slope < 0.0 && used * elementary::powf(-slope, 2.3) > elementary::powf(h, 1.1);
                 if !(armijo && switching) {
                     self.filter.push(((1.0 - 1e-5) * h, phi - 1e-5 * h));
                 }
@@ -519,7 +522,7 @@ impl Solver<'_> {
         if self.in_filter(th, tphi) {
             return false;
         }
-        let switching = slope < 0.0 && alpha * (-slope).powf(2.3) > h.powf(1.1);
+        let switching = slope < 0.0 && alpha * elementary::powf(-slope, 2.3) > elementary::powf(h, 1.1);
         if h <= h_small && switching {
             tphi <= phi + 1e-4 * alpha * slope + noise
         } else {

@@ -12,6 +12,7 @@ use super::kkt::Kkt;
 use super::status::{Progress, SolveStatus, Wish};
 use super::transcription::{ControlPoints, Point, Transcription};
 use crate::linalg::{Banded, cholesky, cholesky_solve, dot, largest};
+use crate::scalar::elementary;
 
 /// Part of what its samples could push below which a gradient is no push.
 const NEGLIGIBLE: f64 = 1e-6;
@@ -351,7 +352,7 @@ impl<'a> Search<'a> {
             return false;
         }
         // Inverse iteration in the scaled variables y = √D x.
-        let mut y: Vec<f64> = (0..size).map(|i| 1.0 + 0.3 * (i as f64).sin()).collect();
+        let mut y: Vec<f64> = (0..size).map(|i| 1.0 + 0.3 * elementary::sin(i as f64)).collect();
         for _ in 0..30 {
             let mut x: Vec<f64> = y.iter().zip(&root).map(|(y, r)| y * r).collect();
             self.kkt_system.solve(&mut x, &vec![0.0; self.tr.equalities.len()], &self.tr.equalities);

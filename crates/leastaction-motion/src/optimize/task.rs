@@ -17,6 +17,7 @@ use std::ops::Range;
 use super::transcription::{Point, Transcription};
 use super::{Quantity, Target};
 use crate::linalg::dot;
+use crate::scalar::elementary;
 use crate::spatial::{Mat3, Vec3};
 
 /// What a frame has to do.
@@ -97,7 +98,7 @@ impl TaskConstraint {
             TaskKind::Position { at } => (place - at).norm(),
             TaskKind::Orientation { at } => {
                 let turn = at.transpose() * *rotation;
-                (0.5 * (turn.trace() - 1.0)).clamp(-1.0, 1.0).acos()
+                elementary::acos((0.5 * (turn.trace() - 1.0)).clamp(-1.0, 1.0))
             }
             TaskKind::KeepOut { centre, radius } => (place - centre).norm() - radius,
             TaskKind::HalfSpace { normal, offset } => normal.dot(place) - offset,

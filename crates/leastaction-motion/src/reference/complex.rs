@@ -3,6 +3,7 @@
 //! For an analytic function `f(x + i h) = f(x) + i h f'(x) + O(h²)`: the imaginary part over `h` is the derivative, and
 //! nothing is subtracted. With `h = 1e-40` the error `h²` is far below rounding. Duals carry the derivative itself and
 //! need no step; that two different arithmetics agree to rounding is what this type is for.
+#![allow(clippy::disallowed_methods, reason = "a twin, which may differ in its last digit")]
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 

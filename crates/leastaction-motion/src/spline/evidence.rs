@@ -17,6 +17,7 @@ use super::fit::{Samples, Space};
 use super::smoothing::penalty;
 use super::{BSpline, SplineError};
 use crate::linalg::triangular_factor;
+use crate::scalar::elementary;
 
 /// What does not depend on λ: `log det(C_I)² − log det Ω_SS − log det(XᵀX)`; infinite, so never chosen, where samples
 /// are too few for the polynomials.
@@ -34,7 +35,7 @@ fn log_bending(spline: &BSpline, order: usize) -> Result<f64, SplineError> {
     if squares.factor().is_err() {
         return Ok(f64::NAN);
     }
-    let factor = |c: usize, d: usize| ((p - d + 1) as f64 / (knots[c + p + 1] - knots[c + d])).ln();
+    let factor = |c: usize, d: usize| elementary::ln((p - d + 1) as f64 / (knots[c + p + 1] - knots[c + d]));
     let differences: f64 = (0..n - order).map(|c| (1..=order).map(|d| factor(c, d)).sum::<f64>()).sum();
     Ok(squares.log_determinant() + 2.0 * differences)
 }
@@ -45,7 +46,7 @@ fn log_control_points(space: &Space, order: usize) -> f64 {
     let of_power = |k: usize| -> f64 {
         let steps = (1..=k).map(|e| {
             let width = (knots[k - e + p + 1] - knots[k]) / duration;
-            (e as f64 * width / (p - e + 1) as f64).ln()
+            elementary::ln(e as f64 * width / (p - e + 1) as f64)
         });
         steps.sum()
     };
@@ -66,7 +67,7 @@ fn log_powers(samples: &Samples<'_>, order: usize, space: &Space) -> f64 {
         })
         .collect();
     let factor = triangular_factor(&columns);
-    2.0 * (0..order).map(|k| factor[k * order + k].abs().ln()).sum::<f64>()
+    2.0 * (0..order).map(|k| elementary::ln(factor[k * order + k].abs())).sum::<f64>()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::fit::{Samples, Space};
 use super::table::gauss_points;
 use super::{BSpline, SplineError, SplineTable};
 use crate::linalg::{Banded, dot};
+use crate::scalar::elementary;
 
 /// What smoothing found.
 #[derive(Clone, Debug)]
@@ -125,13 +126,14 @@ impl Search<'_> {
     }
 
     fn at(&self, log: f64) -> Option<Trial> {
-        let lambda = 10f64.powf(log);
+        let lambda = elementary::powf(10.0, log);
         let factor = self.factor(lambda)?;
         let theta = self.space.solve(self.samples, &factor, Some((&self.bend, lambda)), 2);
         let energy = self.misfit(&theta) + lambda * dot(&theta, &self.bending(&theta)).max(0.0) + self.floor;
         let (n, m, dim) = (self.samples.count() as f64, self.order as f64, self.samples.dim as f64);
         let free = self.bend.size() as f64 - m;
-        let score = (n - m) * dim * energy.ln() + dim * (factor.log_determinant() - free * lambda.ln());
+        let score = (n - m) * dim * elementary::ln(energy)
+            + dim * (factor.log_determinant() - free * elementary::ln(lambda));
         score.is_finite().then_some(Trial { score, factor, theta })
     }
 }
@@ -148,12 +150,15 @@ pub(super) fn choose(
         let Some(choice) = weight_of(space, samples, order)? else { continue };
         let numbers = (samples.count() as f64 - order as f64) * samples.dim as f64;
         let free = free_part(space, samples, order)?;
-        choices.push((choice.trial.score - numbers * numbers.ln() + samples.dim as f64 * free, choice));
+        choices.push((
+            choice.trial.score - numbers * elementary::ln(numbers) + samples.dim as f64 * free,
+            choice,
+        ));
     }
     let least = choices.iter().fold(f64::INFINITY, |m, (surprise, _)| m.min(*surprise));
     let parts = choices
         .into_iter()
-        .map(|(surprise, choice)| ((-0.5 * (surprise - least)).exp(), choice))
+        .map(|(surprise, choice)| (elementary::exp(-0.5 * (surprise - least)), choice))
         .filter(|(likely, _)| *likely > UNLIKELY)
         .map(|(likely, choice)| {
             let (theta, smoothed) = choice.describe();
@@ -220,7 +225,7 @@ fn weight_of<'a>(
     let bend = penalty(&space.spline, order)?;
     let trace = |a: &Banded| (0..a.size()).map(|i| a.diagonal(i)).sum::<f64>();
     // Weight one: samples and smoothness pull alike at the highest frequency.
-    let even = (trace(&space.normal) / trace(&bend).max(f64::MIN_POSITIVE)).log10();
+    let even = elementary::log10(trace(&space.normal) / trace(&bend).max(f64::MIN_POSITIVE));
     let size = samples.q.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-150);
     // A joint that stays at zero has neither.
     let floor =
@@ -259,7 +264,7 @@ impl Choice<'_> {
     fn describe(self) -> (Vec<f64>, Smoothed) {
         let Self { search, log, trial } = self;
         let (space, samples) = (search.space, search.samples);
-        let lambda = 10f64.powf(log);
+        let lambda = elementary::powf(10.0, log);
         let inverse = trial.factor.inverse_band();
         let n = search.bend.size();
         let freedom: f64 = (0..n)
@@ -273,7 +278,7 @@ impl Choice<'_> {
         let noise = (search.misfit(&trial.theta) / left).sqrt();
         // A⁻¹ N A⁻¹ = A⁻¹ + dA⁻¹/d ln λ.
         let step = 0.02f64;
-        let nearby = |f: f64| search.factor(lambda * f.exp()).map(|a| a.inverse_band());
+        let nearby = |f: f64| search.factor(lambda * elementary::exp(f)).map(|a| a.inverse_band());
         let mut covariance = inverse.clone();
         if let (Some(up), Some(down)) = (nearby(step), nearby(-step)) {
             for j in 0..n {

@@ -9,6 +9,7 @@
 //! like `60/h³` for the jerk, is used only where a relative error of 1e-10 is harmless: in Hessians.
 
 use super::{BSpline, SplineError};
+use crate::scalar::elementary;
 
 /// Where a problem is sampled, with the weights of the mean `1/T ∫ dt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ fn gauss(points: usize) -> Vec<(f64, f64)> {
     let n = points as f64;
     (0..points)
         .map(|i| {
-            let mut x = -(std::f64::consts::PI * (i as f64 + 0.75) / (n + 0.5)).cos();
+            let mut x = -elementary::cos(std::f64::consts::PI * (i as f64 + 0.75) / (n + 0.5));
             let mut slope = 1.0;
             for _ in 0..20 {
                 let (mut p0, mut p1) = (1.0, x);

@@ -12,19 +12,11 @@ use super::chunk::Parts;
 use super::load::Sweep;
 use super::parquet;
 use crate::failure::Failure;
-use crate::output::{cannot_write, make_folder};
+use crate::output::{cannot_write, expect_verb, make_folder};
 
 /// What a sweep writes besides its parts.
 const SWEEP: &str = "sweep.json";
 const LOCK: &str = ".lock";
-/// Files that other verbs leave.
-const FOREIGN: [(&str, &str); 4] = [
-    ("trajectory.csv", "simulate"),
-    ("policy.json", "control"),
-    ("solution.json", "optimize"),
-    ("weights.json", "infer"),
-];
-
 /// The folder of a sweep, held by one process.
 #[derive(Debug)]
 pub struct Folder {
@@ -44,12 +36,8 @@ impl Folder {
     /// # Errors
     /// If another process holds it, it holds something else, or it can't be written.
     pub fn open(path: &Path, sweep: &Sweep, fresh: bool) -> Result<Self, Failure> {
-        for (name, verb) in FOREIGN {
-            if path.join(name).exists() {
-                return Err(Failure::new(format!("`{}` holds results of `{verb}`", path.display()))
-                    .help("name another folder with `--out DIR`"));
-            }
-        }
+        // `--force` is for folders of single runs; parts of a sweep are never mixed with something else.
+        expect_verb(path, "sweep").map_err(|refused| refused.help("name another folder with `--out DIR`"))?;
         make_folder(path)?;
         let lock = lock(path)?;
         let known = path.join(SWEEP);

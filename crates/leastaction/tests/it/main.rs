@@ -59,5 +59,6 @@ mod rows;
 mod sdf;
 mod servos;
 mod several;
+mod shapes;
 mod support;
 mod urdf;

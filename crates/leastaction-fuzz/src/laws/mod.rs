@@ -1,11 +1,16 @@
 //! [`LAWS`]: what holds for every mechanism.
 
+mod derivative;
+mod momentum;
+
 use std::path::Path;
 
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::io::mjcf::{MjcfOptions, read_mjcf, write_mjcf};
-use leastaction::io::{UrdfOptions, read_model_json, read_urdf, write_model_json, write_urdf};
+use leastaction::io::{
+    UrdfOptions, read_model_json, read_sdf, read_urdf, write_model_json, write_sdf, write_urdf,
+};
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, ModelDescription, State};
 
@@ -27,7 +32,10 @@ pub const LAWS: &[Law] = &[
     Law { name: "other formats keep the mechanics", holds: formats_keep_the_mechanics },
     Law { name: "engines agree", holds: engines_agree },
     Law { name: "a checkpoint changes nothing", holds: checkpoints_change_nothing },
+    Law { name: "a warm start saves work, not accuracy", holds: warm_starts_only_save_work },
     Law { name: "energy stays", holds: energy_stays },
+    Law { name: "momentum stays", holds: momentum::momentum_stays },
+    Law { name: "a step's derivative is its slope", holds: derivative::derivative_is_the_slope },
 ];
 
 fn built(model: &ModelDescription) -> Result<Mechanism, String> {
@@ -77,9 +85,11 @@ fn formats_keep_the_mechanics(model: &RandomModel) -> Result<(), String> {
     let mechanism = built(&model.description)?;
     let (urdf, lost_in_urdf) = write_urdf(&model.description);
     let (mjcf, lost_in_mjcf) = write_mjcf(&model.description);
+    let (sdf, lost_in_sdf) = write_sdf(&model.description);
     let files = [
         (lost_in_urdf.is_empty(), "URDF", read_urdf(&urdf, Path::new("m.urdf"), &UrdfOptions::default())),
         (lost_in_mjcf.is_empty(), "MJCF", read_mjcf(&mjcf, Path::new("m.xml"), &MjcfOptions::default())),
+        (lost_in_sdf.is_empty(), "SDF", read_sdf(&sdf, Path::new("m.sdf"), &UrdfOptions::default())),
     ];
     for (whole, format, mut reading) in files {
         // What a format can't say was told; what remains is another model.
@@ -166,6 +176,34 @@ fn checkpoints_change_nothing(model: &RandomModel) -> Result<(), String> {
         if a.q != b.q || a.v != b.v {
             return Err(format!("{}: positions differ by {:e}", method.name(), gap(&b.q, &a.q)));
         }
+    }
+    Ok(())
+}
+
+/// A run that goes on from public positions and velocities alone ends where the one with the engine's own memory does.
+fn warm_starts_only_save_work(model: &RandomModel) -> Result<(), String> {
+    let mechanism = built(&model.description)?;
+    let h = 2e-3 * model.time;
+    for (method, order) in
+        [(Method::Minimal, 2), (Method::Minimal, 6), (Method::Maximal, 2), (Method::Maximal, 4)]
+    {
+        let options = MethodOptions { order: Some(order), ..MethodOptions::default() };
+        let Ok(mut first) = Simulator::new(&mechanism, method, &options, &model.start) else { continue };
+        let named = |error: StepError| format!("{} {order}: {error}", method.name());
+        for _ in 0..3 {
+            first.step(&[], h).map_err(named)?;
+        }
+        let warm = first.checkpoint();
+        let cold = State { warm: None, ..warm.clone() };
+        let end = |start: &State| -> Result<State, StepError> {
+            let mut simulator = Simulator::new(&mechanism, method, &options, start)?;
+            (0..3).try_for_each(|_| simulator.step(&[], h).map(|_| ()))?;
+            Ok(simulator.state().clone())
+        };
+        let (warm, cold) = (end(&warm).map_err(named)?, end(&cold).map_err(named)?);
+        let what = format!("{} {order}", method.name());
+        within(&format!("{what}: positions"), gap(&cold.q, &warm.q), 1e-9)?;
+        within(&format!("{what}: velocities"), gap(&cold.v, &warm.v), 1e-7)?;
     }
     Ok(())
 }
