@@ -6,13 +6,14 @@ use super::super::start::{add_armature, carry_momentum};
 use super::broad::Near;
 use super::interval::impulse_scale;
 use super::item::Kind;
+use super::memory::{ContactMemory, link_at};
 use super::node::Node;
 use super::output::impulses_on_links;
-use super::rows::{node_rows, touch};
-use super::solve::{Solved, newton, solve};
+use super::rows::{gap, node_rows, touch};
+use super::solve::{Problem, Solved, newton, solve};
 use super::state::ASIDE;
 use super::step::Driver;
-use super::tied::touch_at;
+use super::tied::{gap_at, touch_at};
 use crate::contact_law::{Against, Impacts, Law, Tip, Touch, frame_of};
 use crate::spatial::Vec3;
 
@@ -91,7 +92,8 @@ impl Driver<'_> {
         if !node.first() {
             return Solved::default();
         }
-        let mut solved = newton(&mut node, 7);
+        let merit = node.evaluate();
+        let mut solved = newton(&mut node, merit, 7);
         if !solved.converged {
             let more = solve(&mut node);
             solved = Solved { iterations: solved.iterations + more.iterations, path: true, ..more };
@@ -298,14 +300,15 @@ impl Driver<'_> {
         mem.end_gap.fill(f64::INFINITY);
         mem.end_poses.clear();
         mem.end_poses.extend_from_slice(&state.poses);
-        for m in 0..mem.always.len() {
-            let k = mem.always[m];
-            let item = &mem.items[k];
-            let now = touch_at(item, &mut mem.tied, &mem.layout, state);
-            mem.end_gap[k] = now.gap;
-            if item.is_always() || now.gap <= closed_gap / item.arm {
-                mem.probes[k].end = now;
-                mem.live.push(k);
+        for group in mem.groups.iter().filter(|group| !group.is_beyond(closed_gap, &state.poses)) {
+            for k in group.items.clone() {
+                let item = &mem.items[k];
+                let gap = gap_at(item, &mut mem.tied, &mem.layout, state);
+                mem.end_gap[k] = gap;
+                if item.is_always() || gap <= closed_gap / item.arm {
+                    mem.probes[k].end = touch_at(item, &mut mem.tied, &mem.layout, state);
+                    mem.live.push(k);
+                }
             }
         }
         mem.broad.find(&state.side, &state.poses, |_| closed_gap);
@@ -319,8 +322,8 @@ impl Driver<'_> {
                     let now = touch(&mem.items[k], &state.side, &state.poses, &state.q);
                     mem.end_gap[k] = now.gap;
                     if state.contact.muted[k] == 0.0 && now.gap <= closed_gap {
-                        let before = touch(&mem.items[k], &mem.backup.side, &mem.backup.poses, &mem.backup.q);
-                        mem.probes[k].was_open = before.gap > closed_gap;
+                        let before = gap(&mem.items[k], &mem.backup.side, &mem.backup.poses, &mem.backup.q);
+                        mem.probes[k].was_open = before > closed_gap;
                         mem.probes[k].end = now;
                         mem.live.push(k);
                     }
@@ -329,9 +332,10 @@ impl Driver<'_> {
                     if state.contact.muted[mem.clusters[c].first] != 0.0 {
                         continue;
                     }
-                    let (side, poses) = (&state.side, &state.poses);
-                    let made = mem.clusters[c].manifold(side, poses, closed_gap, closed_gap, false);
-                    mem.arrange(c, made.features(), true, &mut state.contact);
+                    let ContactMemory { clusters, manifold, items, probes, .. } = &mut **mem;
+                    let (cluster, closed) = (&clusters[c], closed_gap);
+                    cluster.find(&state.side, &state.poses, closed, closed, false, manifold);
+                    cluster.arrange(manifold.features(), true, items, probes, &mut state.contact);
                     for k in mem.clusters[c].places() {
                         if state.contact.feature[k] == 0.0 {
                             continue;
@@ -342,8 +346,8 @@ impl Driver<'_> {
                         if beyond_its_edges(item, &now) {
                             continue;
                         }
-                        let before = touch(item, &mem.backup.side, &mem.backup.poses, &mem.backup.q);
-                        mem.probes[k].was_open = before.gap > closed_gap;
+                        let before = gap(item, &mem.backup.side, &mem.backup.poses, &mem.backup.q);
+                        mem.probes[k].was_open = before > closed_gap;
                         mem.probes[k].end = now;
                         mem.live.push(k);
                     }
@@ -379,19 +383,20 @@ impl Driver<'_> {
     fn set_aside(&mut self) {
         let Self { mem, state, .. } = self;
         let deep = -INSIDE * mem.options.length;
-        for m in 0..mem.always.len() {
-            let k = mem.always[m];
-            let gap = touch_at(&mem.items[k], &mut mem.tied, &mem.layout, state).gap;
+        for k in mem.groups.iter().flat_map(|group| group.items.clone()) {
+            let gap = gap_at(&mem.items[k], &mut mem.tied, &mem.layout, state);
             mem.counts.inside += u64::from(gap < deep);
         }
         mem.broad.find(&state.side, &state.poses, |_| 0.0);
         for m in 0..mem.broad.found.len() {
             let (k, gap) = match mem.broad.found[m] {
-                Near::Item(k) => (k, touch(&mem.items[k], &state.side, &state.poses, &state.q).gap),
+                Near::Item(k) => (k, gap(&mem.items[k], &state.side, &state.poses, &state.q)),
                 Near::Cluster(c) => {
                     let (side, poses, cluster) = (&state.side, &state.poses, &mem.clusters[c]);
-                    let closed = mem.options.closed_gap;
-                    (cluster.first, cluster.manifold(side, poses, f64::NEG_INFINITY, closed, false).gap())
+                    (
+                        cluster.first,
+                        cluster.separation(|link| link_at(side, poses, link), mem.options.closed_gap),
+                    )
                 }
             };
             if gap < deep {

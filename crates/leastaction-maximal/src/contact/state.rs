@@ -22,6 +22,12 @@ pub(crate) struct ContactState {
     pub(crate) feature: Vec<f64>,
 }
 
+/// As `clone_from`, whole arrays at once.
+fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) {
+    to.clear();
+    to.extend_from_slice(from);
+}
+
 pub(super) const ASIDE: f64 = 1.0;
 pub(super) const WEDGED: f64 = 2.0;
 
@@ -62,14 +68,14 @@ impl ContactState {
 
     /// Copies another one of the same sizes, or of none. Does not allocate once sizes agree.
     pub(crate) fn copy_from(&mut self, o: &Self) {
-        self.w.clone_from(&o.w);
-        self.rate.clone_from(&o.rate);
-        self.start.clone_from(&o.start);
-        self.end.clone_from(&o.end);
-        self.wrench.clone_from(&o.wrench);
-        self.lam.clone_from(&o.lam);
-        self.muted.clone_from(&o.muted);
-        self.feature.clone_from(&o.feature);
+        copy(&mut self.w, &o.w);
+        copy(&mut self.rate, &o.rate);
+        copy(&mut self.start, &o.start);
+        copy(&mut self.end, &o.end);
+        copy(&mut self.wrench, &o.wrench);
+        copy(&mut self.lam, &o.lam);
+        copy(&mut self.muted, &o.muted);
+        copy(&mut self.feature, &o.feature);
     }
 
     pub(crate) fn write(&self, out: &mut Vec<f64>) {
