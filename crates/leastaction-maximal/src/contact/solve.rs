@@ -105,6 +105,7 @@ const INNER: u32 = 30;
 /// Newton's method for the motion with the whole contact problem solved at every step of it, in the impulses alone. (9.25)
 fn by_impulses(problem: &mut impl Problem) -> Solved {
     problem.memory().smoothing = 0.0;
+    problem.memory().reduced.usual();
     problem.restart();
     zero_impulses(problem.memory(), 0.0);
     let mut out = Solved { path: true, ..Solved::default() };
@@ -147,7 +148,12 @@ fn by_impulses(problem: &mut impl Problem) -> Solved {
         }
         problem.take(best.1);
         let next = problem.evaluate();
-        stalled = if next > 0.5 * merit { stalled + 1 } else { 0 };
+        if next > 0.5 * merit {
+            stalled += 1;
+            problem.memory().reduced.harden();
+        } else {
+            stalled = 0;
+        }
         merit = next;
         out.residual = merit;
     }
