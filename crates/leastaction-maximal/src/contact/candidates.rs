@@ -339,7 +339,7 @@ fn end_gap(
 /// Bodies that started inside each other do not touch until they have parted.
 pub(super) fn stays_muted(state: &mut MaximalState, k: usize, gap: f64, closed: f64) -> bool {
     if state.contact.muted[k] != 0.0 && gap > closed {
-        state.contact.muted[k] = 0.0;
+        state.contact.muted.set(k, 0.0);
     }
     state.contact.muted[k] != 0.0
 }

@@ -92,7 +92,7 @@ impl Cluster {
             let Some(k) = mine.or_else(|| places.find(|k| state.feature[*k] == 0.0)) else { return false };
             if mine.is_none() {
                 state.clear(k);
-                state.feature[k] = f64::from(feature.id);
+                state.feature.set(k, f64::from(feature.id));
                 probes[k] = Probe::default();
             }
             items[k] = self.item(feature, &items[k]);

@@ -428,10 +428,12 @@ pub(crate) fn add_pair(
     }
     for x in 0..2 {
         let Some(slot) = graph.ends[c][x] else { continue };
+        let (rates, forces) = (&probe.rate_rows[x], &probe.force_rows[x]);
         for k in 0..3 {
+            let (to_a, to_b) = (&mut ldu.a[slot][first + k], &mut ldu.b[slot][first + k]);
             for m in 0..6 {
-                ldu.a[slot][first + k][m] = (0..3).map(|n| a[k][n] * probe.rate_rows[x][n][m]).sum();
-                ldu.b[slot][first + k][m] = -probe.force_rows[x][k][m];
+                to_a[m] = a[k][0] * rates[0][m] + a[k][1] * rates[1][m] + a[k][2] * rates[2][m];
+                to_b[m] = -forces[k][m];
             }
         }
     }

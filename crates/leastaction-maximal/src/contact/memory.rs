@@ -144,6 +144,12 @@ pub(crate) struct ContactMemory {
     /// Normal forces and slips there.
     pub(crate) normal: Vec<f64>,
     pub(crate) slip: Vec<f64>,
+    /// Items that have such numbers, impulses at the end node, and distances there.
+    pub(crate) told: Vec<usize>,
+    pub(crate) ended: Vec<usize>,
+    pub(crate) seen: Vec<usize>,
+    /// Closed contacts by the links that they are between.
+    pub(crate) between: Vec<([usize; 2], usize)>,
     pub(crate) counts: ContactCounts,
 }
 
@@ -256,9 +262,13 @@ impl ContactMemory {
             end_poses: Vec::with_capacity(n),
             force: vec![[0.0; 3]; count],
             point: vec![[0.0; 3]; count],
-            gap: vec![f64::INFINITY; count],
+            gap: vec![f64::NAN; count],
             normal: vec![0.0; count],
             slip: vec![0.0; count],
+            told: Vec::with_capacity(count),
+            ended: Vec::with_capacity(count),
+            seen: Vec::with_capacity(count),
+            between: Vec::with_capacity(count),
             counts: ContactCounts::default(),
             items,
             layout: layout.clone(),

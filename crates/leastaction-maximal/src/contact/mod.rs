@@ -23,6 +23,7 @@ mod rows;
 mod settle;
 mod sliding;
 mod solve;
+mod sparse;
 mod state;
 mod step;
 mod tied;

@@ -40,7 +40,10 @@ impl Driver<'_> {
             mem.node.momentum[i] = super::super::forces::about_point(&state.momentum[i], state.side.arm[i]);
         }
         mem.node.before.copy_from_slice(&state.contact.w);
-        mem.end_impulse.fill([0.0; 3]);
+        for k in mem.ended.drain(..) {
+            mem.end_impulse[k] = [0.0; 3];
+        }
+        mem.ended.extend_from_slice(&mem.live);
         #[cfg(feature = "sabotage")]
         let any_new = any_new && !crate::sabotage::chosen(crate::sabotage::Fault::OneStage);
         let solved = if any_new {
@@ -208,7 +211,10 @@ impl Driver<'_> {
         state.contact.rate.copy_from_slice(&mem.node.rate);
         state.contact.wrench.copy_from_slice(&mem.node.wrench);
         state.contact.lam.copy_from_slice(&mem.node.lam);
-        state.contact.end.copy_from_slice(&mem.end_impulse);
+        state.contact.end.clear();
+        for &k in &mem.live {
+            state.contact.end.set(k, mem.end_impulse[k]);
+        }
         impulses_on_links(ws, mem, state, false);
         for m in 0..mem.live.len() {
             let k = mem.live[m];
@@ -297,7 +303,9 @@ impl Driver<'_> {
         let Self { ws, mem, state, .. } = self;
         let closed_gap = mem.options.closed_gap;
         mem.rest();
-        mem.end_gap.fill(f64::INFINITY);
+        for k in mem.seen.drain(..) {
+            mem.end_gap[k] = f64::INFINITY;
+        }
         mem.end_poses.clear();
         mem.end_poses.extend_from_slice(&state.poses);
         for group in mem.groups.iter().filter(|group| !group.is_beyond(closed_gap, &state.poses)) {
@@ -305,6 +313,7 @@ impl Driver<'_> {
                 let item = &mem.items[k];
                 let gap = gap_at(item, &mut mem.tied, &mem.layout, state);
                 mem.end_gap[k] = gap;
+                mem.seen.push(k);
                 if item.is_always() || gap <= closed_gap / item.arm {
                     mem.probes[k].end = touch_at(item, &mut mem.tied, &mem.layout, state);
                     mem.live.push(k);
@@ -321,6 +330,7 @@ impl Driver<'_> {
                 Near::Item(k) => {
                     let now = touch(&mem.items[k], &state.side, &state.poses, &state.q);
                     mem.end_gap[k] = now.gap;
+                    mem.seen.push(k);
                     if state.contact.muted[k] == 0.0 && now.gap <= closed_gap {
                         let before = gap(&mem.items[k], &mem.backup.side, &mem.backup.poses, &mem.backup.q);
                         mem.probes[k].was_open = before > closed_gap;
@@ -343,6 +353,7 @@ impl Driver<'_> {
                         let item = &mem.items[k];
                         let now = touch(item, &state.side, &state.poses, &state.q);
                         mem.end_gap[k] = now.gap;
+                        mem.seen.push(k);
                         if beyond_its_edges(item, &now) {
                             continue;
                         }
@@ -400,7 +411,7 @@ impl Driver<'_> {
                 }
             };
             if gap < deep {
-                state.contact.muted[k] = ASIDE;
+                state.contact.muted.set(k, ASIDE);
                 mem.counts.left_out += 1;
             }
         }
