@@ -342,4 +342,41 @@ mod tests {
         let crossed = of(&rod(0.2), &rod(0.2), &at(about([0.0, 0.0, 1.0], 1.0), [0.05, 0.0, 0.04]));
         assert_eq!(crossed.features().len(), 1, "{crossed:?}");
     }
+
+    #[test]
+    fn shapes_out_of_reach_have_no_features_and_a_bound_below_their_distance() {
+        let capsule = |half: [f64; 3]| Solid::Capsule {
+            center: Vec3([0.01, 0.0, 0.02]),
+            half: Vec3(half),
+            radius: 0.03,
+        };
+        let block = Solid::Box { pose: Pose::identity(), half: Vec3([0.1, 0.06, 0.04]) };
+        let pairs = [
+            [capsule([0.1, 0.0, 0.0]), capsule([0.0, 0.08, 0.02])],
+            [capsule([0.1, 0.02, 0.0]), block],
+            [block, capsule([0.0, 0.05, 0.05])],
+            [block, cube(0.1)],
+        ];
+        let (mut far, mut near) = (0, 0);
+        for (k, [a, b]) in pairs.iter().enumerate() {
+            for m in 0..200 {
+                let turn = 0.37 * f64::from(m);
+                let axis = [turn.sin(), (1.3 * turn).cos(), (0.7 * turn).sin()];
+                let away = 0.1 + 0.0015 * f64::from(m);
+                let x = [away * (2.1 * turn).cos(), away * (2.1 * turn).sin(), 0.1 * (3.0 * turn).sin()];
+                let (link, ground) = (at(about(axis, turn), x), Link::ground());
+                let (solids, links) = ([a, b], [&link, &ground]);
+                let (made, distance) = (found(solids, links, 0.02), Manifold::distance(solids, links, 1e-9));
+                if made.gap() > 0.02 {
+                    far += 1;
+                    assert!(made.features().is_empty(), "{k} {m}");
+                    assert!(made.gap() <= distance + 1e-12, "{k} {m}: {} {distance}", made.gap());
+                } else {
+                    near += 1;
+                    assert!((made.gap() - distance).abs() < 1e-12, "{k} {m}: {} {distance}", made.gap());
+                }
+            }
+        }
+        assert!(far > 100 && near > 100, "{far} far, {near} near");
+    }
 }

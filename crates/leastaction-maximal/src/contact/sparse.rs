@@ -79,3 +79,27 @@ impl<T> std::ops::Index<usize> for Sparse<T> {
         &self.values[k]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_and_clears_are_those_of_all_values() {
+        let (mut a, mut b) = (Sparse::new(5), Sparse::new(5));
+        a.set(3, 1.0);
+        a.set(1, 2.0);
+        b.set(4, 7.0);
+        b.copy_from(&a);
+        assert_eq!(b.values(), [0.0, 2.0, 0.0, 1.0, 0.0]);
+        b.set(3, 0.0);
+        b.tidy();
+        b.set(3, 5.0);
+        assert_eq!(b.clone().values(), [0.0, 2.0, 0.0, 5.0, 0.0]);
+        b.clear();
+        assert_eq!(b.values(), [0.0; 5]);
+        let mut none = Sparse::default();
+        none.copy_from(&a);
+        assert_eq!(none.values(), a.values());
+    }
+}
