@@ -25,6 +25,7 @@ pub(crate) fn assemble_node(ws: &mut MaximalWorkspace, state: &MaximalState) {
 }
 
 /// As [`assemble_node`], with the closures' rows in place; the inertias are the model's unless given.
+#[inline(always)]
 pub(crate) fn assemble_node_at(ws: &mut MaximalWorkspace, side: &Side, inertia: Option<&[Mat3]>) {
     let MaximalWorkspace { layout, graph, ldu, system, step, .. } = ws;
     for (i, link) in layout.links.iter().enumerate() {

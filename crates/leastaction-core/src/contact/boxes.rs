@@ -4,7 +4,7 @@
 //! other's face) or crossings of two edges. What is named does not depend on which face was cut.
 
 use super::geometry::{Link, Touch};
-use super::manifold::{AXES, Axes, Feature, Manifold, Placed, Solid, corner, edge};
+use super::manifold::{AXES, Axes, Feature, Limits, Manifold, Placed, Solid, corner, edge};
 use super::{Against, Tip};
 use crate::spatial::{Mat3, Pose, Vec3};
 
@@ -32,7 +32,7 @@ struct Pair<'a> {
 /// Features of two boxes within `reach`, and the distances that separate them.
 pub(super) fn features(
     [(a, link_a), (b, link_b)]: [(&Solid, &Link); 2],
-    reach: f64,
+    Limits { reach, far }: Limits,
     closed: f64,
     before: Option<&Axes>,
     out: &mut Manifold,
@@ -44,6 +44,10 @@ pub(super) fn features(
     let at = [Placed::new(pose_a, *half_a, link_a), Placed::new(pose_b, *half_b, link_b)];
     let pair = Pair { pose: [pose_a, pose_b], link: [link_a, link_b], at };
     out.axes = separations(&pair.at);
+    let gap = out.axes.gap();
+    if gap > far {
+        return;
+    }
     // Distances to choose by: with an earlier pose those along directions that separated there, on the side of then.
     let mut choice = out.axes;
     if let Some(before) = before {
@@ -67,7 +71,7 @@ pub(super) fn features(
     };
     let (face, of_face) = largest(0..6);
     let (line, of_line) = largest(6..AXES);
-    let apart = out.axes.gap() >= -closed;
+    let apart = gap >= -closed;
     let crossed = of_line > of_face + 0.1 * closed;
     let size = half_a.norm() + half_b.norm();
     let mut found = Found { pair: &pair, reach, least: if apart { -closed } else { f64::NEG_INFINITY }, out };

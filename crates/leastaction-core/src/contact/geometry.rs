@@ -23,7 +23,7 @@ impl<T: Real> Link<T> {
         Self { rot: Mat3::identity(), pos: Vec3::zero() }
     }
 
-    fn point(&self, p: Vec3<T>) -> Vec3<T> {
+    pub(super) fn point(&self, p: Vec3<T>) -> Vec3<T> {
         self.pos + self.rot * p
     }
 }
@@ -59,25 +59,7 @@ impl<T: Real> Touch<T> {
         let zero = Vec3::zero();
         if let Against::HalfSpace { normal, offset } = *against {
             let n = Vec3::<T>::constant(normal);
-            let arm = match *tip {
-                Tip::Sphere { radius } => n * T::from_f64(-radius),
-                Tip::Rim { axis, radius } => {
-                    // The lowest point of the disc: against the part of the normal in its plane.
-                    let axis = a.rot * Vec3::constant(axis);
-                    let across = n - axis * axis.dot(n);
-                    let size = (across.norm2() + T::from_f64(FLAT * FLAT)).sqrt();
-                    across * (T::from_f64(-radius) / size)
-                }
-                Tip::Ellipsoid { axes } => {
-                    // Support point -A A^T n/|A^T n|.
-                    let axes = a.rot * Mat3::constant(axes);
-                    let along = axes.tr_mul(n);
-                    (axes * along) * (-T::one() / along.norm())
-                }
-                // Shapes of more than one point meet the ground point by point.
-                Tip::Edge { .. } | Tip::Capsule { .. } | Tip::Box { .. } => zero,
-            };
-            let gap = n.dot(a.point(core)) + n.dot(arm) - T::from_f64(offset);
+            let (gap, arm) = above(tip, center, (normal, offset), a);
             return Self { gap, normal: n, core: [core, zero], arm: [arm, zero] };
         }
         if let (Tip::Edge { half, radius }, Against::Edge { center, half: other, radius: r_b }) =
@@ -184,6 +166,32 @@ impl<T: Real> Touch<T> {
         };
         Self { gap: length - r_a - r_b, normal: n, core: [core_a, core_b], arm: [n * -r_a, n * r_b] }
     }
+}
+
+/// Gap of a tip above a half-space `n·x = offset`, and its arm.
+#[inline]
+#[must_use]
+pub fn above<T: Real>(tip: &Tip, center: Vec3, (normal, offset): (Vec3, f64), a: &Link<T>) -> (T, Vec3<T>) {
+    let (n, core) = (Vec3::<T>::constant(normal), Vec3::constant(center));
+    let arm = match *tip {
+        Tip::Sphere { radius } => n * T::from_f64(-radius),
+        Tip::Rim { axis, radius } => {
+            // The lowest point of the disc: against the part of the normal in its plane.
+            let axis = a.rot * Vec3::constant(axis);
+            let across = n - axis * axis.dot(n);
+            let size = (across.norm2() + T::from_f64(FLAT * FLAT)).sqrt();
+            across * (T::from_f64(-radius) / size)
+        }
+        Tip::Ellipsoid { axes } => {
+            // Support point -A A^T n/|A^T n|.
+            let axes = a.rot * Mat3::constant(axes);
+            let along = axes.tr_mul(n);
+            (axes * along) * (-T::one() / along.norm())
+        }
+        // Shapes of more than one point meet the ground point by point.
+        Tip::Edge { .. } | Tip::Capsule { .. } | Tip::Box { .. } => Vec3::zero(),
+    };
+    (n.dot(a.point(core)) + n.dot(arm) - T::from_f64(offset), arm)
 }
 
 fn clamped<T: Real>(x: T) -> T {

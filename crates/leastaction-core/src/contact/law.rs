@@ -52,6 +52,7 @@ impl Law {
     }
 
     /// Residual and slopes at velocity `u` and impulse `g`.
+    #[inline]
     #[must_use]
     pub fn response(&self, u: &[f64; 3], g: &[f64; 3]) -> Response {
         let Self { mu, rho, .. } = *self;
@@ -103,6 +104,7 @@ impl Law {
 
 /// Dry friction with a fixed bound `F` on one scalar: `p = min(F, max(-F, g - rho u))`. Returns residual, `dr/du` and `dr/dg`;
 /// with a given sign of the sliding the impulse is `-F sign`. (9.9)
+#[inline]
 #[must_use]
 pub fn box_law(bound: f64, rho: f64, smoothing: f64, sign: Option<f64>, u: f64, g: f64) -> [f64; 3] {
     if let Some(sign) = sign {
@@ -115,6 +117,7 @@ pub fn box_law(bound: f64, rho: f64, smoothing: f64, sign: Option<f64>, u: f64, 
 }
 
 /// `max(0, z)` or its smoothing `(z + sqrt(z^2 + 4k))/2`, and the slope.
+#[inline]
 fn positive_part(z: f64, k: f64) -> (f64, f64) {
     if k == 0.0 {
         return if z > 0.0 { (z, 1.0) } else { (0.0, 0.0) };
@@ -132,6 +135,7 @@ struct Cut {
 }
 
 /// `min(t, R)`, or its smoothing `s + 2 k s/(R^2 - s^2) = t`.
+#[inline]
 fn cut_at(t: f64, bound: f64, k: f64) -> Cut {
     if k == 0.0 {
         return if t <= bound {

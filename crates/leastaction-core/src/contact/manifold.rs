@@ -116,33 +116,49 @@ pub struct Manifold {
     pub axes: Axes,
 }
 
+impl Default for Manifold {
+    fn default() -> Self {
+        Self { features: [NONE; MOST], count: 0, axes: Axes::default() }
+    }
+}
+
 impl Manifold {
-    /// Features of the two shapes at a pose with a gap of at most `reach`. `closed` is the gap up to which shapes touch. With
-    /// `before`, the distances at an earlier pose, only directions that separated the two there are taken.
-    #[must_use]
-    pub fn new(
+    /// Finds the features of the two shapes at a pose with a gap of at most `reach`. `closed` is the gap up to which shapes touch.
+    /// With `before`, the distances at an earlier pose, only directions that separated the two there are taken. Shapes farther apart
+    /// than a finite `reach` have no features, and a lower bound as their distance.
+    pub fn find(
+        &mut self,
         [a, b]: [&Solid; 2],
         [link_a, link_b]: [&Link; 2],
         reach: f64,
         closed: f64,
         before: Option<&Axes>,
-    ) -> Self {
-        let mut out = Self { features: [NONE; MOST], count: 0, axes: Axes::default() };
-        match (*a, *b) {
+    ) {
+        (self.count, self.axes) = (0, Axes::default());
+        let far = if reach.is_finite() { reach.max(closed) } else { f64::INFINITY };
+        let limits = Limits { reach, far };
+        match (a, b) {
             (Solid::Box { .. }, Solid::Box { .. }) => {
-                super::boxes::features([(a, link_a), (b, link_b)], reach, closed, before, &mut out);
+                super::boxes::features([(a, link_a), (b, link_b)], limits, closed, before, self);
             }
             (Solid::Capsule { .. }, Solid::Capsule { .. }) => {
-                super::rounded::capsules([(a, link_a), (b, link_b)], reach, &mut out);
+                super::rounded::capsules([(a, link_a), (b, link_b)], limits, self);
             }
             (Solid::Capsule { .. }, Solid::Box { .. }) => {
-                super::rounded::capsule_and_box([(a, link_a), (b, link_b)], false, reach, &mut out);
+                super::rounded::capsule_and_box([(a, link_a), (b, link_b)], false, limits, self);
             }
             (Solid::Box { .. }, Solid::Capsule { .. }) => {
-                super::rounded::capsule_and_box([(b, link_b), (a, link_a)], true, reach, &mut out);
+                super::rounded::capsule_and_box([(b, link_b), (a, link_a)], true, limits, self);
             }
         }
-        out
+    }
+
+    /// Distance between two shapes at a pose, negative where they overlap.
+    #[must_use]
+    pub fn distance(solids: [&Solid; 2], links: [&Link; 2], closed: f64) -> f64 {
+        let mut out = Self::default();
+        out.find(solids, links, f64::NEG_INFINITY, closed, None);
+        out.gap()
     }
 
     /// Distance between the shapes, negative where they overlap.
@@ -164,6 +180,13 @@ impl Manifold {
             self.count += 1;
         }
     }
+}
+
+/// Gap of the features that are asked for, and distance from which on there are none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) reach: f64,
+    pub(super) far: f64,
 }
 
 const NONE: Feature = Feature {
@@ -236,8 +259,14 @@ mod tests {
         Quat::about(axis * (1.0 / axis.norm()), angle)
     }
 
+    fn found(solids: [&Solid; 2], links: [&Link; 2], reach: f64) -> Manifold {
+        let mut out = Manifold::default();
+        out.find(solids, links, reach, 1e-9, None);
+        out
+    }
+
     fn of(a: &Solid, b: &Solid, to: &Link) -> Manifold {
-        Manifold::new([a, b], [to, &Link::ground()], 1e-3, 1e-9, None)
+        found([a, b], [to, &Link::ground()], 1e-3)
     }
 
     #[test]
@@ -266,7 +295,7 @@ mod tests {
         let tilt = std::f64::consts::FRAC_PI_4;
         let lower = at(about([0.0, 1.0, 0.0], tilt), [0.0; 3]);
         let upper = at(about([1.0, 0.0, 0.0], tilt), [0.01, 0.02, 0.2 * 2f64.sqrt() + 0.0005]);
-        let made = Manifold::new([&a, &b], [&upper, &lower], 1e-3, 1e-9, None);
+        let made = found([&a, &b], [&upper, &lower], 1e-3);
         assert_eq!(made.features().len(), 1, "{made:?}");
         assert!((made.gap() - 0.0005).abs() < 1e-12 && (made.features()[0].gap - 0.0005).abs() < 1e-12);
     }
@@ -283,8 +312,8 @@ mod tests {
         .enumerate()
         {
             let ground = Link::ground();
-            let one = Manifold::new([&a, &b], [link, &ground], 0.5, 1e-9, None);
-            let two = Manifold::new([&b, &a], [&ground, link], 0.5, 1e-9, None);
+            let one = found([&a, &b], [link, &ground], 0.5);
+            let two = found([&b, &a], [&ground, link], 0.5);
             assert!((one.gap() - two.gap()).abs() < 1e-14, "{k}");
             assert_eq!(one.features().len(), two.features().len(), "{k}");
             for f in one.features() {
@@ -312,5 +341,42 @@ mod tests {
         assert_eq!(made.features().len(), 2, "{made:?}");
         let crossed = of(&rod(0.2), &rod(0.2), &at(about([0.0, 0.0, 1.0], 1.0), [0.05, 0.0, 0.04]));
         assert_eq!(crossed.features().len(), 1, "{crossed:?}");
+    }
+
+    #[test]
+    fn shapes_out_of_reach_have_no_features_and_a_bound_below_their_distance() {
+        let capsule = |half: [f64; 3]| Solid::Capsule {
+            center: Vec3([0.01, 0.0, 0.02]),
+            half: Vec3(half),
+            radius: 0.03,
+        };
+        let block = Solid::Box { pose: Pose::identity(), half: Vec3([0.1, 0.06, 0.04]) };
+        let pairs = [
+            [capsule([0.1, 0.0, 0.0]), capsule([0.0, 0.08, 0.02])],
+            [capsule([0.1, 0.02, 0.0]), block],
+            [block, capsule([0.0, 0.05, 0.05])],
+            [block, cube(0.1)],
+        ];
+        let (mut far, mut near) = (0, 0);
+        for (k, [a, b]) in pairs.iter().enumerate() {
+            for m in 0..200 {
+                let turn = 0.37 * f64::from(m);
+                let axis = [turn.sin(), (1.3 * turn).cos(), (0.7 * turn).sin()];
+                let away = 0.1 + 0.0015 * f64::from(m);
+                let x = [away * (2.1 * turn).cos(), away * (2.1 * turn).sin(), 0.1 * (3.0 * turn).sin()];
+                let (link, ground) = (at(about(axis, turn), x), Link::ground());
+                let (solids, links) = ([a, b], [&link, &ground]);
+                let (made, distance) = (found(solids, links, 0.02), Manifold::distance(solids, links, 1e-9));
+                if made.gap() > 0.02 {
+                    far += 1;
+                    assert!(made.features().is_empty(), "{k} {m}");
+                    assert!(made.gap() <= distance + 1e-12, "{k} {m}: {} {distance}", made.gap());
+                } else {
+                    near += 1;
+                    assert!((made.gap() - distance).abs() < 1e-12, "{k} {m}: {} {distance}", made.gap());
+                }
+            }
+        }
+        assert!(far > 100 && near > 100, "{far} far, {near} near");
     }
 }

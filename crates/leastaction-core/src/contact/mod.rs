@@ -16,7 +16,7 @@ mod manifold;
 mod rounded;
 mod settings;
 
-pub use geometry::{Link, Motion, Touch, frame_of, slip};
+pub use geometry::{Link, Motion, Touch, above, frame_of, slip};
 pub use law::{Law, Response, box_law};
 pub use manifold::{AXES, Axes, Feature, Manifold, Solid};
 pub use settings::{ContactSettings, Impacts, Sliding, Turns};

@@ -3,8 +3,8 @@
 //! Every gap here is a true distance of parts of the two bodies, so each of them may be asked for at any time; those are named that
 //! can be the nearest.
 
-use super::geometry::{Link, nearest_on_lines};
-use super::manifold::{Feature, Manifold, Solid, corner, edge};
+use super::geometry::{Link, nearest_on_lines, nearest_on_segments};
+use super::manifold::{Feature, Limits, Manifold, Solid, corner, edge};
 use super::{Against, Tip};
 use crate::spatial::Vec3;
 
@@ -54,7 +54,11 @@ impl Found<'_> {
 }
 
 /// Features of two capsules: ends of each against the other's axis, and the crossing of the axes.
-pub(super) fn capsules([(a, link_a), (b, link_b)]: [(&Solid, &Link); 2], reach: f64, out: &mut Manifold) {
+pub(super) fn capsules(
+    [(a, link_a), (b, link_b)]: [(&Solid, &Link); 2],
+    Limits { reach, far }: Limits,
+    out: &mut Manifold,
+) {
     let (
         Solid::Capsule { center: c_a, half: half_a, radius: r_a },
         Solid::Capsule { center: c_b, half: half_b, radius: r_b },
@@ -62,6 +66,14 @@ pub(super) fn capsules([(a, link_a), (b, link_b)]: [(&Solid, &Link); 2], reach: 
     else {
         return;
     };
+    let (along_a, along_b) = (link_a.rot * half_a, link_b.rot * half_b);
+    let between = link_a.point(c_a) - link_b.point(c_b);
+    let [s, t] = nearest_on_segments(along_a, along_b, between);
+    let distance = (between + along_a * s - along_b * t).norm() - r_a - r_b;
+    if distance > far {
+        out.axes.distance[0] = distance;
+        return;
+    }
     let mut found = Found { reach, nearest: f64::INFINITY, out };
     let mine = |x: usize| if x == 0 { (c_a, half_a, r_a) } else { (c_b, half_b, r_b) };
     for x in 0..2 {
@@ -93,13 +105,23 @@ fn beyond_ends([own, other]: [&Link; 2], center: Vec3, (c, h): (Vec3, Vec3)) -> 
 pub(super) fn capsule_and_box(
     [(capsule, link_c), (block, link_b)]: [(&Solid, &Link); 2],
     swapped: bool,
-    reach: f64,
+    Limits { reach, far }: Limits,
     out: &mut Manifold,
 ) {
     let (Solid::Capsule { center, half, radius }, Solid::Box { pose, half: size }) = (*capsule, *block)
     else {
         return;
     };
+    // Along the axes of the box.
+    let axes = link_b.rot * pose.rot;
+    let between = axes.tr_mul(link_c.point(center) - link_b.point(pose.pos));
+    let along = axes.tr_mul(link_c.rot * half);
+    let apart = |k: usize| between[k].abs() - along[k].abs() - size[k] - radius;
+    let distance = apart(0).max(apart(1)).max(apart(2));
+    if distance > far {
+        out.axes.distance[0] = distance;
+        return;
+    }
     let mut found = Found { reach, nearest: f64::INFINITY, out };
     let against = Against::Box { pose, half: size, entered: None };
     for (k, s) in [-1.0, 1.0].into_iter().enumerate() {

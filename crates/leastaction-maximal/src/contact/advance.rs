@@ -14,6 +14,12 @@ impl Driver<'_> {
     pub(super) fn interval(&mut self, h: f64, located: bool, prescribed: &[usize]) -> Solved {
         self.begin_interval(h);
         let mut solved = self.solve_with_left_out(h, located);
+        for _ in 0..4 {
+            if !solved.converged || !self.free_stopping(prescribed) {
+                break;
+            }
+            solved = self.solve_with_left_out(h, located);
+        }
         if !solved.converged && self.free_all(prescribed) {
             // Strong friction against the slip of the start may leave no motion at all: the body jams within the step.
             let Self { ws, mem, .. } = self;
@@ -28,12 +34,6 @@ impl Driver<'_> {
             if solved.converged {
                 self.remember_wedged();
             }
-        }
-        for _ in 0..4 {
-            if !solved.converged || !self.free_stopping(prescribed) {
-                break;
-            }
-            solved = self.solve_with_left_out(h, located);
         }
         if solved.converged && self.soften() {
             solved = self.solve_interval();

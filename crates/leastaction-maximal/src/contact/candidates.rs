@@ -5,9 +5,9 @@ use super::super::state::MaximalState;
 use super::broad::Near;
 use super::item::{Item, Kind};
 use super::memory::{ContactMemory, link_at};
-use super::rows::touch;
+use super::rows::gap;
 use super::step::Driver;
-use super::tied::{TiedRow, touch_at};
+use super::tied::{TiedRow, gap_at, touch_at};
 use crate::contact_law::{Against, Law, Sliding, Touch};
 use leastaction_core::scalar::elementary;
 
@@ -23,7 +23,7 @@ impl ContactMemory {
     fn look(&mut self, k: usize, state: &MaximalState, h: f64, gravity: f64, located: bool) -> (f64, bool) {
         self.remember_face(k, state);
         let item = &self.items[k];
-        let gap = touch_at(item, &mut self.tied, &self.layout, state).gap;
+        let gap = gap_at(item, &mut self.tied, &self.layout, state);
         let closed = gap <= self.options.closed_gap / item.arm;
         self.probes[k].was_open = !closed && !item.is_always();
         let mut near = || match item.kind {
@@ -102,14 +102,27 @@ impl Driver<'_> {
         let (closed, gravity) = (mem.options.closed_gap, ws.layout.gravity.norm());
         mem.rest();
         mem.stamp += 1;
-        for m in 0..mem.always.len() {
-            let k = mem.always[m];
-            let (gap, near) = mem.look(k, state, h, gravity, located);
-            if gap * mem.items[k].arm > -closed {
-                state.contact.release(k);
+        for g in 0..mem.groups.len() {
+            let group = &mut mem.groups[g];
+            let comes = |(i, reach)| 2.0 * h * speed_of(state, i, reach) + h * h * gravity;
+            let margin = if located { closed } else { group.link().map_or(0.0, comes).max(closed) };
+            if group.is_beyond(margin, &state.poses) {
+                if !group.far {
+                    group.far = true;
+                    mem.probes[group.items.clone()].iter_mut().for_each(|probe| probe.was_open = true);
+                }
+                group.items.clone().for_each(|k| state.contact.release(k));
+                continue;
             }
-            if near {
-                mem.take_in(k, state, h, state.contact.start[k]);
+            group.far = false;
+            for k in group.items.clone() {
+                let (gap, near) = mem.look(k, state, h, gravity, located);
+                if gap * mem.items[k].arm > -closed {
+                    state.contact.release(k);
+                }
+                if near {
+                    mem.take_in(k, state, h, state.contact.start[k]);
+                }
             }
         }
         let reach = std::mem::take(&mut mem.link_reach);
@@ -127,13 +140,15 @@ impl Driver<'_> {
                 Near::Cluster(c) => {
                     let first = mem.clusters[c].first;
                     let reach = if located { closed } else { margin(&mem.items[first], state, h, gravity) };
-                    let made = mem.clusters[c].manifold(&state.side, &state.poses, reach, closed, false);
-                    (mem.clusters[c].axes, mem.clusters[c].stamp) = (made.axes, mem.stamp);
-                    if stays_muted(state, first, made.gap(), closed) {
+                    let ContactMemory { clusters, manifold, items, probes, stamp, .. } = &mut **mem;
+                    let cluster = &mut clusters[c];
+                    cluster.find(&state.side, &state.poses, reach, closed, false, manifold);
+                    (cluster.axes, cluster.stamp) = (manifold.axes, *stamp);
+                    if stays_muted(state, first, manifold.gap(), closed) {
                         continue;
                     }
                     // More than there is room for does not happen at a pose; if it did, the end would tell.
-                    mem.arrange(c, made.features(), true, &mut state.contact);
+                    cluster.arrange(manifold.features(), true, items, probes, &mut state.contact);
                     for k in mem.clusters[c].places() {
                         if state.contact.feature[k] != 0.0 {
                             mem.take_in(k, state, h, state.contact.start[k]);
@@ -168,12 +183,16 @@ impl Driver<'_> {
         let Self { ws, mem, state, .. } = self;
         let closed = mem.options.closed_gap;
         let before = mem.live.len();
-        for m in 0..mem.always.len() {
-            let k = mem.always[m];
-            if !mem.probes[k].active
-                && end_gap(&mem.items[k], &mut mem.tied, ws, state) < -closed / mem.items[k].arm
-            {
-                mem.take_in(k, state, h, [0.0; 3]);
+        for g in 0..mem.groups.len() {
+            if mem.groups[g].is_beyond(0.0, &ws.trial.poses) {
+                continue;
+            }
+            for k in mem.groups[g].items.clone() {
+                if !mem.probes[k].active
+                    && end_gap(&mem.items[k], &mut mem.tied, ws, state) < -closed / mem.items[k].arm
+                {
+                    mem.take_in(k, state, h, [0.0; 3]);
+                }
             }
         }
         mem.broad.find(&ws.trial.side, &ws.trial.poses, |_| closed);
@@ -183,7 +202,7 @@ impl Driver<'_> {
                     if state.contact.muted[k] != 0.0 || mem.probes[k].active {
                         continue;
                     }
-                    let start = touch(&mem.items[k], &state.side, &state.poses, &state.q).gap;
+                    let start = gap(&mem.items[k], &state.side, &state.poses, &state.q);
                     let least = (start + h * mem.options.recovery_speed).min(0.0) - closed;
                     if end_gap(&mem.items[k], &mut mem.tied, ws, state) < least {
                         mem.take_in(k, state, h, [0.0; 3]);
@@ -196,23 +215,30 @@ impl Driver<'_> {
                     mem.separate_at_start(c, state);
                     let start = mem.clusters[c].axes.gap();
                     let least = (start + h * mem.options.recovery_speed).min(0.0) - closed;
-                    let made = mem.clusters[c].manifold(&ws.trial.side, &ws.trial.poses, 0.0, closed, true);
-                    if made.gap() >= least {
+                    let (side, poses) = (&ws.trial.side, &ws.trial.poses);
+                    mem.clusters[c].find(side, poses, 0.0, closed, true, &mut mem.manifold);
+                    if mem.manifold.gap() >= least {
                         continue;
                     }
                     let mut any = false;
-                    for feature in made.features().iter().filter(|f| f.gap < least) {
-                        let number = f64::from(feature.id);
-                        let place = |state: &MaximalState, mem: &ContactMemory| {
-                            mem.clusters[c].places().find(|k| state.contact.feature[*k] == number)
-                        };
-                        if place(state, mem).is_some_and(|k| mem.probes[k].active) {
+                    for f in 0..mem.manifold.features().len() {
+                        let ContactMemory { clusters, manifold, items, probes, .. } = &mut **mem;
+                        let (cluster, feature) = (&clusters[c], &manifold.features()[f]);
+                        if feature.gap >= least {
                             continue;
                         }
-                        if !mem.arrange(c, std::slice::from_ref(feature), false, &mut state.contact) {
+                        let place = |state: &MaximalState| {
+                            let number = f64::from(feature.id);
+                            cluster.places().find(|k| state.contact.feature[*k] == number)
+                        };
+                        if place(state).is_some_and(|k| probes[k].active) {
+                            continue;
+                        }
+                        let alone = std::slice::from_ref(feature);
+                        if !cluster.arrange(alone, false, items, probes, &mut state.contact) {
                             return None;
                         }
-                        if let Some(k) = place(state, mem) {
+                        if let Some(k) = place(state) {
                             mem.take_in(k, state, h, [0.0; 3]);
                             any = true;
                         }
@@ -232,7 +258,7 @@ impl Driver<'_> {
         let Self { ws, mem, state, .. } = self;
         let closed = mem.options.closed_gap;
         let mut lowest = f64::INFINITY;
-        for &k in &mem.always {
+        for k in mem.groups.iter().flat_map(|group| group.items.clone()) {
             if mem.probes[k].was_open {
                 lowest = lowest.min(mem.items[k].arm * end_gap(&mem.items[k], &mut mem.tied, ws, state));
             }
@@ -242,7 +268,7 @@ impl Driver<'_> {
         for m in 0..mem.broad.found.len() {
             match mem.broad.found[m] {
                 Near::Item(k) => {
-                    let start = touch(&mem.items[k], &state.side, &state.poses, &state.q).gap;
+                    let start = gap(&mem.items[k], &state.side, &state.poses, &state.q);
                     if state.contact.muted[k] == 0.0 && start > closed {
                         lowest = lowest.min(end_gap(&mem.items[k], &mut mem.tied, ws, state));
                     }
@@ -252,13 +278,14 @@ impl Driver<'_> {
                         continue;
                     }
                     mem.separate_at_start(c, state);
-                    let cluster = &mem.clusters[c];
-                    let made = cluster.manifold(&ws.trial.side, &ws.trial.poses, near, closed, true);
+                    let ContactMemory { clusters, manifold, .. } = &mut **mem;
+                    let cluster = &clusters[c];
+                    cluster.find(&ws.trial.side, &ws.trial.poses, near, closed, true, manifold);
                     if cluster.axes.gap() > closed {
-                        lowest = lowest.min(made.gap());
+                        lowest = lowest.min(manifold.gap());
                         continue;
                     }
-                    for feature in made.features() {
+                    for feature in manifold.features() {
                         let links = if feature.flipped { [1, 0] } else { [0, 1] };
                         let [a, b] = links.map(|x| link_at(&state.side, &state.poses, cluster.links[x]));
                         let at = Touch::new(&feature.tip, feature.center, &feature.against, &a, &b);
@@ -278,8 +305,9 @@ impl ContactMemory {
     fn separate_at_start(&mut self, c: usize, state: &MaximalState) {
         if self.clusters[c].stamp != self.stamp {
             let closed = self.options.closed_gap;
-            let made = self.clusters[c].manifold(&state.side, &state.poses, f64::NEG_INFINITY, closed, false);
-            (self.clusters[c].axes, self.clusters[c].stamp) = (made.axes, self.stamp);
+            let (cluster, far) = (&mut self.clusters[c], f64::NEG_INFINITY);
+            cluster.find(&state.side, &state.poses, far, closed, false, &mut self.manifold);
+            (cluster.axes, cluster.stamp) = (self.manifold.axes, self.stamp);
         }
     }
 
@@ -299,7 +327,7 @@ fn end_gap(
     state: &MaximalState,
 ) -> f64 {
     match item.kind {
-        Kind::Pair { .. } => touch(item, &ws.trial.side, &ws.trial.poses, &state.q).gap,
+        Kind::Pair { .. } => gap(item, &ws.trial.side, &ws.trial.poses, &state.q),
         Kind::Limit { at, sign, value } => sign * (state.q[at.q] + ws.trial.dy[at.v] - value),
         Kind::Friction { .. } | Kind::Tied { value: None, .. } => f64::INFINITY,
         Kind::Tied { row, value: Some(value) } => {
@@ -311,7 +339,7 @@ fn end_gap(
 /// Bodies that started inside each other do not touch until they have parted.
 pub(super) fn stays_muted(state: &mut MaximalState, k: usize, gap: f64, closed: f64) -> bool {
     if state.contact.muted[k] != 0.0 && gap > closed {
-        state.contact.muted[k] = 0.0;
+        state.contact.muted.set(k, 0.0);
     }
     state.contact.muted[k] != 0.0
 }

@@ -4,7 +4,7 @@
 
 use super::super::geometry::{LinkPose, Side};
 use super::item::{Item, Kind};
-use super::memory::{ContactMemory, Probe, link_at};
+use super::memory::{Probe, link_at};
 use super::state::ContactState;
 use crate::contact_law::{Axes, Feature, Link, Manifold, Solid};
 
@@ -33,25 +33,26 @@ impl Cluster {
         self.first..self.first + self.count
     }
 
-    /// Features within `reach` at a pose; with `since_start` in directions that separated the two at the start.
-    pub(crate) fn manifold(
+    /// Finds features within `reach` at a pose; with `since_start` in directions that separated the two at the start.
+    pub(crate) fn find(
         &self,
         side: &Side,
         poses: &[LinkPose],
         reach: f64,
         closed: f64,
         since_start: bool,
-    ) -> Manifold {
+        out: &mut Manifold,
+    ) {
         let [a, b] = self.links.map(|link| link_at(side, poses, link));
         let before = since_start.then_some(&self.axes);
-        Manifold::new([&self.solids[0], &self.solids[1]], [&a, &b], reach, closed, before)
+        out.find([&self.solids[0], &self.solids[1]], [&a, &b], reach, closed, before);
     }
 
     /// How far the two are apart along the direction that separates them best.
     pub(crate) fn separation(&self, at: impl Fn(Option<usize>) -> Link, closed: f64) -> f64 {
         let [a, b] = self.links.map(at);
         let [first, second] = &self.solids;
-        Manifold::new([first, second], [&a, &b], f64::NEG_INFINITY, closed, None).axes.gap()
+        Manifold::distance([first, second], [&a, &b], closed)
     }
 
     /// The item of a feature.
@@ -66,35 +67,35 @@ impl Cluster {
     }
 }
 
-impl ContactMemory {
+impl Cluster {
     /// Gives features places, those they have if they have one. With `clear` all other places become free. False if there is no room.
     pub(crate) fn arrange(
-        &mut self,
-        c: usize,
+        &self,
         features: &[Feature],
         clear: bool,
+        items: &mut [Item],
+        probes: &mut [Probe],
         state: &mut ContactState,
     ) -> bool {
-        let cluster = self.clusters[c];
         if clear {
-            for k in cluster.places() {
+            for k in self.places() {
                 let number = state.feature[k];
                 if number != 0.0 && !features.iter().any(|f| f64::from(f.id) == number) {
                     state.clear(k);
-                    self.probes[k].active = false;
+                    probes[k].active = false;
                 }
             }
         }
         for feature in features {
-            let mut places = cluster.places();
+            let mut places = self.places();
             let mine = places.clone().find(|k| state.feature[*k] == f64::from(feature.id));
             let Some(k) = mine.or_else(|| places.find(|k| state.feature[*k] == 0.0)) else { return false };
             if mine.is_none() {
                 state.clear(k);
-                state.feature[k] = f64::from(feature.id);
-                self.probes[k] = Probe::default();
+                state.feature.set(k, f64::from(feature.id));
+                probes[k] = Probe::default();
             }
-            self.items[k] = cluster.item(feature, &self.items[k]);
+            items[k] = self.item(feature, &items[k]);
         }
         true
     }

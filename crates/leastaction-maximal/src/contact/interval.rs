@@ -14,6 +14,7 @@ use super::memory::ContactMemory;
 use super::rows::Between;
 use super::solve::Problem;
 use crate::mechanism::JointType;
+use leastaction_core::simd::{Task, run_widest};
 
 /// The problem with everything it works on.
 pub(crate) struct Interval<'a> {
@@ -25,6 +26,7 @@ pub(crate) struct Interval<'a> {
 
 impl Interval<'_> {
     /// Incoming momenta and coordinate rows with the contact impulses at hand.
+    #[inline(always)]
     fn load(&mut self) {
         let Self { ws, mem, .. } = self;
         ws.step.incoming_point.copy_from_slice(&mem.incoming);
@@ -48,6 +50,7 @@ impl Interval<'_> {
     }
 
     /// Velocities of the active contacts at the evaluated iterate.
+    #[inline(always)]
     fn measure(&mut self) {
         let Self { ws, mem, state, map } = self;
         let between = Between {
@@ -110,6 +113,7 @@ impl Interval<'_> {
     }
 
     /// The equations without contacts: matrix and right-hand side.
+    #[inline(always)]
     fn assemble_bare(&mut self) {
         let Self { ws, mem, state, map } = self;
         let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
@@ -133,6 +137,62 @@ impl Interval<'_> {
             system.closure[c] = [0.0; 6];
             for r in 0..6 {
                 ldu.cc[c][r][r] = 1.0;
+            }
+        }
+    }
+
+    /// Merit at the iterate.
+    #[inline(always)]
+    fn merit(&mut self) -> f64 {
+        self.load();
+        let Self { ws, state, map, .. } = self;
+        let fits = evaluate(*map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
+        if !fits {
+            self.mem.unbalanced = f64::INFINITY;
+            return f64::INFINITY;
+        }
+        self.mem.unbalanced = ws.trial.merit;
+        self.measure();
+        let merit = (self.mem.unbalanced.powi(2) + law_squares(self.mem)).sqrt();
+        if merit.is_finite() { merit } else { f64::INFINITY }
+    }
+
+    /// The equations with contacts.
+    #[inline(always)]
+    fn assemble(&mut self) {
+        self.assemble_bare();
+        let Self { ws, mem, state, map } = self;
+        let ContactMemory { items, probes, live, graph, ldu, system, smoothing, .. } = &mut **mem;
+        let between = Between {
+            map: *map,
+            h: ws.step.h,
+            start: &state.side,
+            end: &ws.trial.side,
+            poses: &ws.trial.poses,
+            w: &ws.iterate.w,
+        };
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &mut probes[k]);
+            if !probe.active {
+                continue;
+            }
+            match item.kind {
+                Kind::Pair { .. } => {
+                    between.slopes(item, probe);
+                    add_pair(item, probe, *smoothing, graph, ldu, system);
+                }
+                Kind::Limit { at, sign, .. } => {
+                    probe.eliminate(item, *smoothing);
+                    ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
+                    system.force[at.v] -= sign * probe.offset[0];
+                }
+                Kind::Friction { at, .. } => {
+                    probe.eliminate(item, *smoothing);
+                    ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
+                    system.force[at.v] -= probe.offset[0];
+                }
+                // Beside the factored matrix.
+                Kind::Tied { .. } => {}
             }
         }
     }
@@ -170,6 +230,24 @@ impl Interval<'_> {
     }
 }
 
+/// [`Interval::merit`] and [`Interval::assemble`], compiled for the widest vectors.
+struct Evaluate<'b, 'a>(&'b mut Interval<'a>);
+impl Task for Evaluate<'_, '_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        self.0.merit()
+    }
+}
+struct Assemble<'b, 'a>(&'b mut Interval<'a>);
+impl Task for Assemble<'_, '_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.assemble();
+    }
+}
+
 /// Largest momentum of a link, and a thousandth of what the heaviest has at the speed of the model.
 pub(crate) fn impulse_scale(momenta: &[Six], mem: &ContactMemory) -> f64 {
     let mut largest = 0.0f64;
@@ -182,6 +260,7 @@ pub(crate) fn impulse_scale(momenta: &[Six], mem: &ContactMemory) -> f64 {
 }
 
 /// Sum of the squares of the law's residuals, as speeds of the model.
+#[inline]
 pub(crate) fn law_squares(mem: &ContactMemory) -> f64 {
     let mut sum = 0.0;
     for (item, probe) in mem.taking_part() {
@@ -205,56 +284,14 @@ impl Problem for Interval<'_> {
     }
 
     fn evaluate(&mut self) -> f64 {
-        self.load();
-        let Self { ws, state, map, .. } = self;
-        let fits = evaluate(*map, &ws.layout, state, &ws.step, &ws.iterate, &mut ws.trial);
-        if !fits {
-            self.mem.unbalanced = f64::INFINITY;
-            return f64::INFINITY;
-        }
-        self.mem.unbalanced = ws.trial.merit;
-        self.measure();
-        let merit = (self.mem.unbalanced.powi(2) + law_squares(self.mem)).sqrt();
-        if merit.is_finite() { merit } else { f64::INFINITY }
+        run_widest(Evaluate(self))
     }
 
     fn direction(&mut self) -> bool {
-        self.assemble_bare();
-        let Self { ws, mem, state, map } = self;
-        let ContactMemory { items, probes, live, layout, graph, ldu, system, smoothing, .. } = &mut **mem;
+        run_widest(Assemble(self));
+        let Self { ws, mem, state, .. } = self;
         let base = ws.layout.closures.len();
-        let between = Between {
-            map: *map,
-            h: ws.step.h,
-            start: &state.side,
-            end: &ws.trial.side,
-            poses: &ws.trial.poses,
-            w: &ws.iterate.w,
-        };
-        for &k in live.iter() {
-            let (item, probe) = (&items[k], &mut probes[k]);
-            if !probe.active {
-                continue;
-            }
-            match item.kind {
-                Kind::Pair { .. } => {
-                    between.slopes(item, probe);
-                    add_pair(item, probe, *smoothing, graph, ldu, system);
-                }
-                Kind::Limit { at, sign, .. } => {
-                    probe.eliminate(item, *smoothing);
-                    ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
-                    system.force[at.v] -= sign * probe.offset[0];
-                }
-                Kind::Friction { at, .. } => {
-                    probe.eliminate(item, *smoothing);
-                    ldu.stiffness[at.v][at.part] += probe.stiffness[0][0];
-                    system.force[at.v] -= probe.offset[0];
-                }
-                // Beside the factored matrix.
-                Kind::Tied { .. } => {}
-            }
-        }
+        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
         ldu.factor(layout, graph, &state.side, &ws.trial.side);
         ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
         if layout.row_tolerance > super::super::ldu::RANK_TOLERANCE {
@@ -361,6 +398,7 @@ pub(crate) fn largest_speed(mem: &ContactMemory) -> f64 {
 }
 
 /// A contact in the matrix: into the block of its link, or as rows of a closure between two.
+#[inline]
 pub(crate) fn add_pair(
     item: &super::item::Item,
     probe: &mut super::memory::Probe,
@@ -390,10 +428,12 @@ pub(crate) fn add_pair(
     }
     for x in 0..2 {
         let Some(slot) = graph.ends[c][x] else { continue };
+        let (rates, forces) = (&probe.rate_rows[x], &probe.force_rows[x]);
         for k in 0..3 {
+            let (to_a, to_b) = (&mut ldu.a[slot][first + k], &mut ldu.b[slot][first + k]);
             for m in 0..6 {
-                ldu.a[slot][first + k][m] = (0..3).map(|n| a[k][n] * probe.rate_rows[x][n][m]).sum();
-                ldu.b[slot][first + k][m] = -probe.force_rows[x][k][m];
+                to_a[m] = a[k][0] * rates[0][m] + a[k][1] * rates[1][m] + a[k][2] * rates[2][m];
+                to_b[m] = -forces[k][m];
             }
         }
     }

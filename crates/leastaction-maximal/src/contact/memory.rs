@@ -8,11 +8,12 @@ use super::super::state::MaximalState;
 use super::super::workspace::Iterate;
 use super::broad::Broad;
 use super::cluster::Cluster;
+use super::ground::Group;
 use super::item::{Inventory, Item, Kind, items};
 use super::options::Options;
 use super::reduced::{Member, Reduced};
 use super::tied::{TiedRow, TiedSystem};
-use crate::contact_law::{ContactSettings, Law, Touch};
+use crate::contact_law::{ContactSettings, Law, Manifold, Touch};
 use crate::integrator::ContactCounts;
 use crate::mechanism::Mechanism;
 use crate::spatial::Mat3;
@@ -86,8 +87,8 @@ pub(crate) struct ContactMemory {
     /// By contact of the mechanism: its items.
     pub(crate) places: Vec<std::ops::Range<usize>>,
     pub(crate) probes: Vec<Probe>,
-    /// Items that are looked at in every step: the ground, limits, friction.
-    pub(crate) always: Vec<usize>,
+    /// Items that no sweep finds: the ground, limits, friction.
+    pub(crate) groups: Vec<Group>,
     /// Items near enough to take part, in their order; no other is active.
     pub(crate) live: Vec<usize>,
     /// Rows over several joints, and what solves for them.
@@ -96,6 +97,8 @@ pub(crate) struct ContactMemory {
     /// Pairs of shapes with edges, and which pairs are near.
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) broad: Broad,
+    /// The features of the pair that was looked at last.
+    pub(crate) manifold: Box<Manifold>,
     /// Number of the interval that was opened last.
     pub(crate) stamp: u64,
     /// By link: its farthest point that may touch another body.
@@ -141,6 +144,12 @@ pub(crate) struct ContactMemory {
     /// Normal forces and slips there.
     pub(crate) normal: Vec<f64>,
     pub(crate) slip: Vec<f64>,
+    /// Items that have such numbers, impulses at the end node, and distances there.
+    pub(crate) told: Vec<usize>,
+    pub(crate) ended: Vec<usize>,
+    pub(crate) seen: Vec<usize>,
+    /// Closed contacts by the links that they are between.
+    pub(crate) between: Vec<([usize; 2], usize)>,
     pub(crate) counts: ContactCounts,
 }
 
@@ -213,17 +222,17 @@ impl ContactMemory {
                 }
             }
         }
-        let always = (0..count).filter(|k| !items[*k].is_bounded_pair()).collect();
         Self {
             options,
             places,
             probes: vec![Probe::default(); count],
-            always,
+            groups: Group::all(&items),
             live: Vec::with_capacity(count),
             tied,
             tied_system: TiedSystem::default(),
             clusters,
             broad,
+            manifold: Box::default(),
             stamp: 0,
             link_reach,
             ldu: Ldu::new(layout, &graph, nv),
@@ -253,9 +262,13 @@ impl ContactMemory {
             end_poses: Vec::with_capacity(n),
             force: vec![[0.0; 3]; count],
             point: vec![[0.0; 3]; count],
-            gap: vec![f64::INFINITY; count],
+            gap: vec![f64::NAN; count],
             normal: vec![0.0; count],
             slip: vec![0.0; count],
+            told: Vec::with_capacity(count),
+            ended: Vec::with_capacity(count),
+            seen: Vec::with_capacity(count),
+            between: Vec::with_capacity(count),
             counts: ContactCounts::default(),
             items,
             layout: layout.clone(),

@@ -16,6 +16,7 @@ use super::interval::{add_pair, drop_free_parts, largest_speed, law_squares};
 use super::item::Kind;
 use super::memory::ContactMemory;
 use super::solve::Problem;
+use leastaction_core::simd::{Task, run_widest};
 
 /// The problem with everything it works on. The closures' rows of the workspace are those of the pose.
 pub(crate) struct Node<'a> {
@@ -29,6 +30,7 @@ pub(crate) struct Node<'a> {
 }
 
 /// Momentum about the joint point of a link that moves with `[Ω; v]` there.
+#[inline(always)]
 fn momentum_at_point(layout: &Layout, state: &MaximalState, i: usize, w: &Six) -> Six {
     let (ang, lin, arm) = (angular(w), linear(w), state.side.arm[i]);
     let p = momentum_of(&layout.links[i], &state.side.rot[i], &six(ang, lin - ang.cross(arm)));
@@ -37,6 +39,7 @@ fn momentum_at_point(layout: &Layout, state: &MaximalState, i: usize, w: &Six) -
 
 impl Node<'_> {
     /// Velocities of the contacts.
+    #[inline(always)]
     fn measure(&mut self) {
         let ContactMemory { items, probes, tied, live, node, smoothing, .. } = &mut *self.mem;
         for &k in live.iter() {
@@ -55,6 +58,7 @@ impl Node<'_> {
     }
 
     /// The equations without contacts: matrix and right-hand side, momenta with the impulses at hand not yet taken in.
+    #[inline(always)]
     fn assemble_bare(&mut self) {
         let Self { ws, mem, state, whole, .. } = self;
         // The assembly of the read-out, into the solver that has the contacts' closures.
@@ -112,61 +116,9 @@ impl Node<'_> {
         }
     }
 
-    /// Kinetic energy of the velocities, with armature.
-    pub(crate) fn kinetic(&self, w: &[Six], rate: &[f64]) -> f64 {
-        let layout = &self.ws.layout;
-        let mut sum = 0.0;
-        for (i, link) in layout.links.iter().enumerate() {
-            sum += 0.5 * dot(&momentum_at_point(layout, self.state, i, &w[i]), &w[i]);
-            for c in 0..link.joint.kind.nv() {
-                let a = link.joint.rows.armature[c];
-                if a != 0.0 {
-                    sum += 0.5 * a * rate[link.v + c] * rate[link.v + c];
-                }
-            }
-        }
-        sum
-    }
-
-    /// Velocities from momenta without contacts, into the node's memory.
-    pub(crate) fn project(&mut self) {
-        (self.whole, self.free) = (true, true);
-        self.mem.node.w.fill([0.0; 6]);
-        self.mem.node.rate.fill(0.0);
-        if self.direction() {
-            self.keep();
-            self.take(1.0);
-        }
-        (self.whole, self.free) = (false, false);
-    }
-
-    /// The first iteration: velocities themselves, with the law taken at a guess of them.
-    pub(crate) fn first(&mut self) -> bool {
-        self.measure();
-        (self.whole, self.free) = (true, false);
-        let done = self.direction();
-        if done {
-            self.mem.node.w.fill([0.0; 6]);
-            self.mem.node.rate.fill(0.0);
-            self.keep();
-            self.take(1.0);
-        }
-        self.whole = false;
-        done
-    }
-}
-
-impl Problem for Node<'_> {
-    fn memory(&mut self) -> &mut ContactMemory {
-        self.mem
-    }
-
-    fn rounding(&self) -> f64 {
-        // Velocities are sums over the levers of the chain.
-        16.0 * f64::EPSILON
-    }
-
-    fn evaluate(&mut self) -> f64 {
+    /// Merit at the iterate.
+    #[inline(always)]
+    fn merit(&mut self) -> f64 {
         self.measure();
         let (layout, state, step) = (&self.ws.layout, self.state, &self.ws.step);
         let squares = law_squares(self.mem);
@@ -235,11 +187,12 @@ impl Problem for Node<'_> {
         if merit.is_finite() { merit } else { f64::INFINITY }
     }
 
-    fn direction(&mut self) -> bool {
+    /// The equations with contacts.
+    #[inline(always)]
+    fn assemble(&mut self) {
         self.assemble_bare();
-        let Self { mem, state, whole, free, .. } = self;
-        let ContactMemory { items, probes, tied, live, layout, graph, ldu, system, smoothing, .. } =
-            &mut **mem;
+        let Self { mem, whole, free, .. } = self;
+        let ContactMemory { items, probes, tied, live, graph, ldu, system, smoothing, .. } = &mut **mem;
         for &k in live.iter() {
             let (item, probe) = (&items[k], &mut probes[k]);
             if !probe.active || *free {
@@ -270,6 +223,88 @@ impl Problem for Node<'_> {
                 Kind::Tied { row, .. } => tied[row].push(probe.gam[0], &mut system.body),
             }
         }
+    }
+
+    /// Kinetic energy of the velocities, with armature.
+    pub(crate) fn kinetic(&self, w: &[Six], rate: &[f64]) -> f64 {
+        let layout = &self.ws.layout;
+        let mut sum = 0.0;
+        for (i, link) in layout.links.iter().enumerate() {
+            sum += 0.5 * dot(&momentum_at_point(layout, self.state, i, &w[i]), &w[i]);
+            for c in 0..link.joint.kind.nv() {
+                let a = link.joint.rows.armature[c];
+                if a != 0.0 {
+                    sum += 0.5 * a * rate[link.v + c] * rate[link.v + c];
+                }
+            }
+        }
+        sum
+    }
+
+    /// Velocities from momenta without contacts, into the node's memory.
+    pub(crate) fn project(&mut self) {
+        (self.whole, self.free) = (true, true);
+        self.mem.node.w.fill([0.0; 6]);
+        self.mem.node.rate.fill(0.0);
+        if self.direction() {
+            self.keep();
+            self.take(1.0);
+        }
+        (self.whole, self.free) = (false, false);
+    }
+
+    /// The first iteration: velocities themselves, with the law taken at a guess of them.
+    pub(crate) fn first(&mut self) -> bool {
+        self.measure();
+        (self.whole, self.free) = (true, false);
+        let done = self.direction();
+        if done {
+            self.mem.node.w.fill([0.0; 6]);
+            self.mem.node.rate.fill(0.0);
+            self.keep();
+            self.take(1.0);
+        }
+        self.whole = false;
+        done
+    }
+}
+
+/// [`Node::merit`] and [`Node::assemble`], compiled for the widest vectors.
+struct Evaluate<'b, 'a>(&'b mut Node<'a>);
+impl Task for Evaluate<'_, '_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        self.0.merit()
+    }
+}
+struct Assemble<'b, 'a>(&'b mut Node<'a>);
+impl Task for Assemble<'_, '_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.assemble();
+    }
+}
+
+impl Problem for Node<'_> {
+    fn memory(&mut self) -> &mut ContactMemory {
+        self.mem
+    }
+
+    fn rounding(&self) -> f64 {
+        // Velocities are sums over the levers of the chain.
+        16.0 * f64::EPSILON
+    }
+
+    fn evaluate(&mut self) -> f64 {
+        run_widest(Evaluate(self))
+    }
+
+    fn direction(&mut self) -> bool {
+        run_widest(Assemble(self));
+        let Self { mem, state, whole, free, .. } = self;
+        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
         ldu.factor(layout, graph, &state.side, &state.side);
         ldu.solve(layout, graph, &state.side, &state.side, system);
         let tied = *free || mem.tie(&state.side, &state.side, *whole);

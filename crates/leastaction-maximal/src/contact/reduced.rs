@@ -8,6 +8,7 @@ use super::rows::PROXIMAL;
 use crate::contact_law::{Law, box_law};
 use crate::spatial::{Mat3, Vec3};
 use leastaction_core::scalar::elementary;
+use leastaction_core::simd::{Task, run_widest};
 
 /// One contact of the problem.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,12 @@ pub(crate) struct Reduced {
     u: Vec<f64>,
     /// Velocity per change of the impulse over the contact mass, and where changes are counted from: proximal steps.
     soft: f64,
+    /// The softness that counts as hard.
+    least: f64,
     center: Vec<f64>,
+    /// The impulses before a line search; a change of the impulses or what it does to the velocities.
+    base: Vec<f64>,
+    push: Vec<f64>,
     kept: Vec<f64>,
     best: Vec<f64>,
     step: Vec<f64>,
@@ -51,8 +57,10 @@ pub(crate) struct Reduced {
 }
 
 /// Softness about the impulses that the problem was set up at. Two corners of a body that stick leave no way for the second order of
-/// a turn: without it their impulses would grow until rounding ended it. It vanishes as the motion converges.
+/// a turn: without it their impulses would grow until rounding ended it. It vanishes as the motion converges. Where strong friction
+/// holds them against each other the impulses are to grow until one slips, and softness only keeps them from it.
 const HARD: f64 = 1e-6;
+const HARDEST: f64 = 1e-12;
 /// Proximal steps, and how many of them may fail.
 const STAGES: u32 = 16;
 const MOST_FAILED: u32 = 2;
@@ -65,6 +73,16 @@ const NEWTON: u32 = 25;
 const SOLVED: f64 = 2e-14;
 
 impl Reduced {
+    /// At the start of a solve, the usual softness counts as hard.
+    pub(crate) fn usual(&mut self) {
+        self.least = HARD;
+    }
+
+    /// Less of it.
+    pub(crate) fn harden(&mut self) {
+        self.least = (1e-2 * self.least).max(HARDEST);
+    }
+
     /// Room for `n` rows.
     pub(crate) fn resize(&mut self, n: usize) {
         self.n = n;
@@ -74,6 +92,8 @@ impl Reduced {
             &mut self.g,
             &mut self.u,
             &mut self.center,
+            &mut self.base,
+            &mut self.push,
             &mut self.kept,
             &mut self.best,
             &mut self.step,
@@ -147,6 +167,7 @@ impl Reduced {
     /// One island as a problem of its own.
     fn cut_out(&self, island: usize, part: &mut Self) {
         part.members.clear();
+        part.least = self.least;
         let mut n = 0;
         for (member, of) in self.members.iter().zip(&self.island) {
             if *of == island {
@@ -242,7 +263,7 @@ impl Reduced {
     /// The problem itself from the impulses at hand. Slips far below the speeds of the model, as of four corners that come to rest at
     /// slightly different times, are told from sticking by a law that weighs velocities more.
     fn hard(&mut self) -> (f64, u32) {
-        self.soft = HARD;
+        self.soft = self.least;
         self.center.copy_from_slice(&self.g0);
         let (mut left, mut iterations) = self.newton();
         for weight in [1e2, 1e4, 1e6] {
@@ -274,15 +295,11 @@ impl Reduced {
 
     /// Velocities from the impulses.
     fn refresh(&mut self) {
-        let n = self.n;
-        for i in 0..n {
-            let row = &self.w[i * n..(i + 1) * n];
-            let mut sum = self.u0[i];
-            for ((w, g), g0) in row.iter().zip(&self.g).zip(&self.g0) {
-                sum += w * (g - g0);
-            }
-            self.u[i] = sum;
+        for ((push, g), g0) in self.push.iter_mut().zip(&self.g).zip(&self.g0) {
+            *push = g - g0;
         }
+        run_widest(Product { w: &self.w, x: &self.push, out: &mut self.u });
+        self.u.iter_mut().zip(&self.u0).for_each(|(u, u0)| *u += u0);
     }
 
     fn local(&self, member: &Member) -> ([f64; 3], [f64; 3]) {
@@ -349,6 +366,7 @@ impl Reduced {
     /// Newton's method on all laws at once, with halving; the residual left and the iterations.
     fn newton(&mut self) -> (f64, u32) {
         let n = self.n;
+        let proximal = PROXIMAL.min(0.1 * self.soft);
         self.refresh();
         let mut merit = self.merit();
         for iteration in 0..NEWTON {
@@ -379,9 +397,9 @@ impl Reduced {
                         }
                     }
                     for k in 0..member.rows {
-                        let own = f64::from(u8::from(i == k)) * PROXIMAL;
+                        let own = f64::from(u8::from(i == k)) * proximal;
                         target[f + k] +=
-                            scale * ((1.0 - PROXIMAL) * b[i][k] + own + a[i][k] * self.soft * scale);
+                            scale * ((1.0 - proximal) * b[i][k] + own + a[i][k] * self.soft * scale);
                     }
                     self.step[f + i] = -scale * r[i];
                 }
@@ -389,28 +407,62 @@ impl Reduced {
             if !solve_in_place(n, &mut self.matrix, &mut self.step) {
                 return (merit, iteration + 1);
             }
+            // Velocities are linear in the impulses: one product for all lengths.
+            self.base.copy_from_slice(&self.g);
+            run_widest(Product { w: &self.w, x: &self.step, out: &mut self.push });
             let (mut length, mut accepted) = (1.0, false);
             for _ in 0..12 {
                 for i in 0..n {
-                    self.g[i] += length * self.step[i];
+                    self.g[i] = self.base[i] + length * self.step[i];
+                    self.u[i] += length * self.push[i];
                 }
-                self.refresh();
                 let next = self.merit();
                 if next <= merit * (1.0 - 1e-4 * length) {
-                    (merit, accepted) = (next, true);
+                    accepted = true;
                     break;
                 }
                 for i in 0..n {
-                    self.g[i] -= length * self.step[i];
+                    self.u[i] -= length * self.push[i];
                 }
                 length *= 0.5;
             }
             if !accepted {
-                self.refresh();
+                self.g.copy_from_slice(&self.base);
+            }
+            self.refresh();
+            if !accepted {
                 return (merit, iteration + 1);
             }
+            merit = self.merit();
         }
         (merit, NEWTON)
+    }
+}
+
+/// A square matrix, row by row, times a vector.
+struct Product<'a> {
+    w: &'a [f64],
+    x: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Task for Product<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        const LANES: usize = 8;
+        for (row, out) in self.w.chunks_exact(self.x.len()).zip(self.out) {
+            let mut sums = [0.0; LANES];
+            let (rows, rest) = row.as_chunks::<LANES>();
+            let (xs, rest_x) = self.x.as_chunks::<LANES>();
+            for (w, x) in rows.iter().zip(xs) {
+                for k in 0..LANES {
+                    sums[k] += w[k] * x[k];
+                }
+            }
+            let tail: f64 = rest.iter().zip(rest_x).map(|(w, x)| w * x).sum();
+            *out = sums.iter().sum::<f64>() + tail;
+        }
     }
 }
 
@@ -511,6 +563,25 @@ fn one_contact(law: &Law, rows: usize, w: &[[f64; 3]; 3], u: &[f64; 3], g: &[f64
 
 /// Gaussian elimination with partial pivoting, in place; false if a pivot is zero or not finite.
 pub(super) fn solve_in_place(n: usize, a: &mut [f64], b: &mut [f64]) -> bool {
+    run_widest(Gauss { n, a, b })
+}
+
+struct Gauss<'a> {
+    n: usize,
+    a: &'a mut [f64],
+    b: &'a mut [f64],
+}
+
+impl Task for Gauss<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        eliminate(self.n, self.a, self.b)
+    }
+}
+
+#[inline(always)]
+fn eliminate(n: usize, a: &mut [f64], b: &mut [f64]) -> bool {
     for k in 0..n {
         let pivot = (k..n).fold(k, |m, i| if a[i * n + k].abs() > a[m * n + k].abs() { i } else { m });
         let value = a[pivot * n + k];
@@ -551,6 +622,7 @@ mod tests {
     fn bar(mu: f64, push: f64, sink: f64) -> Reduced {
         let (mass, inertia, half) = (2.0, 0.1, 0.5);
         let mut out = Reduced::default();
+        out.usual();
         for (k, _) in [-half, half].into_iter().enumerate() {
             let law = Law::new(mu, mass);
             out.members.push(Member { item: k, first: 3 * k, rows: 3, law, bound: None, scale: 1.0 / mass });

@@ -157,7 +157,8 @@ fn follow(problem: &mut impl Problem, speed: f64) -> Solved {
         loop {
             problem.memory().smoothing = smoothing;
             let last = smoothing <= speed;
-            let solved = newton(problem, if last { 50 } else { most });
+            let merit = problem.evaluate();
+            let solved = newton(problem, merit, if last { 50 } else { most });
             out.iterations += solved.iterations;
             out.residual = solved.residual;
             if last || !solved.residual.is_finite() {

@@ -5,7 +5,7 @@ use super::super::ldu::{Block, Six, angular, dot, linear};
 use super::super::rotation_map::RotationMap;
 use super::item::{Item, Kind};
 use super::memory::{Probe, link_at};
-use crate::contact_law::{Against, Link, Motion, Tip, Touch, box_law, frame_of, slip};
+use crate::contact_law::{Against, Link, Motion, Tip, Touch, above, box_law, frame_of, slip};
 use crate::scalar::Dual;
 use crate::spatial::{Mat3, Vec3};
 
@@ -16,8 +16,21 @@ pub(crate) fn touch(item: &Item, side: &Side, poses: &[LinkPose], q: &[f64]) -> 
             let [a, b] = item.links.map(|link| link_at(side, poses, link));
             Touch::new(tip, *center, against, &a, &b)
         }
-        Kind::Limit { at, sign, value } => Touch { gap: sign * (q[at.q] - value), ..Touch::default() },
-        Kind::Friction { .. } | Kind::Tied { .. } => Touch::default(),
+        _ => Touch { gap: gap(item, side, poses, q), ..Touch::default() },
+    }
+}
+
+/// Its gap alone.
+#[inline]
+pub(crate) fn gap(item: &Item, side: &Side, poses: &[LinkPose], q: &[f64]) -> f64 {
+    match (&item.kind, item.links[0]) {
+        (Kind::Pair { tip, center, against: Against::HalfSpace { normal, offset } }, Some(i)) => {
+            let link = Link { rot: side.rot[i], pos: poses[i].x };
+            above(tip, *center, (*normal, *offset), &link).0
+        }
+        (Kind::Limit { at, sign, value }, _) => sign * (q[at.q] - value),
+        (Kind::Friction { .. } | Kind::Tied { .. }, _) => 0.0,
+        _ => touch(item, side, poses, q).gap,
     }
 }
 
@@ -48,11 +61,13 @@ impl Probe {
     }
 
     /// `H W` at velocities `[Ω; v]` of the joint points.
+    #[inline]
     pub(crate) fn rates(&self, item: &Item, w: &[Six]) -> [f64; 3] {
         self.rates_by(item, &self.force_rows, w)
     }
 
     /// The same by given rows.
+    #[inline]
     pub(crate) fn rates_by(&self, item: &Item, rows: &[[Six; 3]; 2], w: &[Six]) -> [f64; 3] {
         let mut u = [0.0; 3];
         for x in 0..2 {
@@ -96,6 +111,7 @@ impl Between<'_> {
     }
 
     /// Velocity `u` of a pair over the interval, the contact at its end in `probe.end`. (9.2)
+    #[inline]
     pub(crate) fn measure(&self, item: &Item, probe: &mut Probe) {
         let Kind::Pair { tip, center, against } = &item.kind else { return };
         let [a, b] = item.links.map(|link| link_at(self.end, self.poses, link));
@@ -112,6 +128,7 @@ impl Between<'_> {
     }
 
     /// Slopes of [`measure`](Self::measure) by the velocities of the joint points at the end.
+    #[inline]
     pub(crate) fn slopes(&self, item: &Item, probe: &mut Probe) {
         let Kind::Pair { tip, center, against } = &item.kind else { return };
         match (tip, against, item.links[0]) {
@@ -190,6 +207,7 @@ pub(crate) const PROXIMAL: f64 = 1e-7;
 
 impl Probe {
     /// Residual of the law at the velocity and impulse at hand.
+    #[inline]
     pub(crate) fn judge(&mut self, item: &Item, smoothing: f64) {
         self.residual = if let Kind::Pair { .. } = item.kind {
             let law = crate::contact_law::Law { smoothing: smoothing / item.arm, ..self.law };

@@ -6,13 +6,14 @@ use super::super::start::{add_armature, carry_momentum};
 use super::broad::Near;
 use super::interval::impulse_scale;
 use super::item::Kind;
+use super::memory::{ContactMemory, link_at};
 use super::node::Node;
 use super::output::impulses_on_links;
-use super::rows::{node_rows, touch};
-use super::solve::{Solved, newton, solve};
+use super::rows::{gap, node_rows, touch};
+use super::solve::{Problem, Solved, newton, solve};
 use super::state::ASIDE;
 use super::step::Driver;
-use super::tied::touch_at;
+use super::tied::{gap_at, touch_at};
 use crate::contact_law::{Against, Impacts, Law, Tip, Touch, frame_of};
 use crate::spatial::Vec3;
 
@@ -39,7 +40,10 @@ impl Driver<'_> {
             mem.node.momentum[i] = super::super::forces::about_point(&state.momentum[i], state.side.arm[i]);
         }
         mem.node.before.copy_from_slice(&state.contact.w);
-        mem.end_impulse.fill([0.0; 3]);
+        for k in mem.ended.drain(..) {
+            mem.end_impulse[k] = [0.0; 3];
+        }
+        mem.ended.extend_from_slice(&mem.live);
         #[cfg(feature = "sabotage")]
         let any_new = any_new && !crate::sabotage::chosen(crate::sabotage::Fault::OneStage);
         let solved = if any_new {
@@ -91,7 +95,8 @@ impl Driver<'_> {
         if !node.first() {
             return Solved::default();
         }
-        let mut solved = newton(&mut node, 7);
+        let merit = node.evaluate();
+        let mut solved = newton(&mut node, merit, 7);
         if !solved.converged {
             let more = solve(&mut node);
             solved = Solved { iterations: solved.iterations + more.iterations, path: true, ..more };
@@ -206,7 +211,10 @@ impl Driver<'_> {
         state.contact.rate.copy_from_slice(&mem.node.rate);
         state.contact.wrench.copy_from_slice(&mem.node.wrench);
         state.contact.lam.copy_from_slice(&mem.node.lam);
-        state.contact.end.copy_from_slice(&mem.end_impulse);
+        state.contact.end.clear();
+        for &k in &mem.live {
+            state.contact.end.set(k, mem.end_impulse[k]);
+        }
         impulses_on_links(ws, mem, state, false);
         for m in 0..mem.live.len() {
             let k = mem.live[m];
@@ -295,17 +303,21 @@ impl Driver<'_> {
         let Self { ws, mem, state, .. } = self;
         let closed_gap = mem.options.closed_gap;
         mem.rest();
-        mem.end_gap.fill(f64::INFINITY);
+        for k in mem.seen.drain(..) {
+            mem.end_gap[k] = f64::INFINITY;
+        }
         mem.end_poses.clear();
         mem.end_poses.extend_from_slice(&state.poses);
-        for m in 0..mem.always.len() {
-            let k = mem.always[m];
-            let item = &mem.items[k];
-            let now = touch_at(item, &mut mem.tied, &mem.layout, state);
-            mem.end_gap[k] = now.gap;
-            if item.is_always() || now.gap <= closed_gap / item.arm {
-                mem.probes[k].end = now;
-                mem.live.push(k);
+        for group in mem.groups.iter().filter(|group| !group.is_beyond(closed_gap, &state.poses)) {
+            for k in group.items.clone() {
+                let item = &mem.items[k];
+                let gap = gap_at(item, &mut mem.tied, &mem.layout, state);
+                mem.end_gap[k] = gap;
+                mem.seen.push(k);
+                if item.is_always() || gap <= closed_gap / item.arm {
+                    mem.probes[k].end = touch_at(item, &mut mem.tied, &mem.layout, state);
+                    mem.live.push(k);
+                }
             }
         }
         mem.broad.find(&state.side, &state.poses, |_| closed_gap);
@@ -318,9 +330,10 @@ impl Driver<'_> {
                 Near::Item(k) => {
                     let now = touch(&mem.items[k], &state.side, &state.poses, &state.q);
                     mem.end_gap[k] = now.gap;
+                    mem.seen.push(k);
                     if state.contact.muted[k] == 0.0 && now.gap <= closed_gap {
-                        let before = touch(&mem.items[k], &mem.backup.side, &mem.backup.poses, &mem.backup.q);
-                        mem.probes[k].was_open = before.gap > closed_gap;
+                        let before = gap(&mem.items[k], &mem.backup.side, &mem.backup.poses, &mem.backup.q);
+                        mem.probes[k].was_open = before > closed_gap;
                         mem.probes[k].end = now;
                         mem.live.push(k);
                     }
@@ -329,9 +342,10 @@ impl Driver<'_> {
                     if state.contact.muted[mem.clusters[c].first] != 0.0 {
                         continue;
                     }
-                    let (side, poses) = (&state.side, &state.poses);
-                    let made = mem.clusters[c].manifold(side, poses, closed_gap, closed_gap, false);
-                    mem.arrange(c, made.features(), true, &mut state.contact);
+                    let ContactMemory { clusters, manifold, items, probes, .. } = &mut **mem;
+                    let (cluster, closed) = (&clusters[c], closed_gap);
+                    cluster.find(&state.side, &state.poses, closed, closed, false, manifold);
+                    cluster.arrange(manifold.features(), true, items, probes, &mut state.contact);
                     for k in mem.clusters[c].places() {
                         if state.contact.feature[k] == 0.0 {
                             continue;
@@ -339,11 +353,12 @@ impl Driver<'_> {
                         let item = &mem.items[k];
                         let now = touch(item, &state.side, &state.poses, &state.q);
                         mem.end_gap[k] = now.gap;
+                        mem.seen.push(k);
                         if beyond_its_edges(item, &now) {
                             continue;
                         }
-                        let before = touch(item, &mem.backup.side, &mem.backup.poses, &mem.backup.q);
-                        mem.probes[k].was_open = before.gap > closed_gap;
+                        let before = gap(item, &mem.backup.side, &mem.backup.poses, &mem.backup.q);
+                        mem.probes[k].was_open = before > closed_gap;
                         mem.probes[k].end = now;
                         mem.live.push(k);
                     }
@@ -379,23 +394,24 @@ impl Driver<'_> {
     fn set_aside(&mut self) {
         let Self { mem, state, .. } = self;
         let deep = -INSIDE * mem.options.length;
-        for m in 0..mem.always.len() {
-            let k = mem.always[m];
-            let gap = touch_at(&mem.items[k], &mut mem.tied, &mem.layout, state).gap;
+        for k in mem.groups.iter().flat_map(|group| group.items.clone()) {
+            let gap = gap_at(&mem.items[k], &mut mem.tied, &mem.layout, state);
             mem.counts.inside += u64::from(gap < deep);
         }
         mem.broad.find(&state.side, &state.poses, |_| 0.0);
         for m in 0..mem.broad.found.len() {
             let (k, gap) = match mem.broad.found[m] {
-                Near::Item(k) => (k, touch(&mem.items[k], &state.side, &state.poses, &state.q).gap),
+                Near::Item(k) => (k, gap(&mem.items[k], &state.side, &state.poses, &state.q)),
                 Near::Cluster(c) => {
                     let (side, poses, cluster) = (&state.side, &state.poses, &mem.clusters[c]);
-                    let closed = mem.options.closed_gap;
-                    (cluster.first, cluster.manifold(side, poses, f64::NEG_INFINITY, closed, false).gap())
+                    (
+                        cluster.first,
+                        cluster.separation(|link| link_at(side, poses, link), mem.options.closed_gap),
+                    )
                 }
             };
             if gap < deep {
-                state.contact.muted[k] = ASIDE;
+                state.contact.muted.set(k, ASIDE);
                 mem.counts.left_out += 1;
             }
         }

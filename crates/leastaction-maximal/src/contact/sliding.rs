@@ -46,40 +46,27 @@ impl Driver<'_> {
     pub(super) fn soften(&mut self) -> bool {
         let mem = &mut *self.mem;
         let (still, slides) = (STILL * mem.options.speed, mem.options.slide_speed);
-        let closed = |k: usize, mem: &ContactMemory| {
-            let (item, probe) = (&mem.items[k], &mem.probes[k]);
-            probe.active && item.rows() == 3 && probe.u[0].abs() < still
-        };
-        let live = std::mem::take(&mut mem.live);
+        let ContactMemory { items, probes, live, between, .. } = mem;
+        between.clear();
+        for &k in live.iter() {
+            let (item, probe) = (&items[k], &probes[k]);
+            if probe.active && item.rows() == 3 && probe.u[0].abs() < still {
+                let mut links = item.links.map(|link| link.unwrap_or(usize::MAX));
+                links.sort_unstable();
+                between.push((links, k));
+            }
+        }
+        between.sort_unstable();
         let mut any = false;
-        for (m, &k) in live.iter().enumerate() {
-            if !closed(k, mem) || mem.probes[k].law.compliance > 0.0 {
-                continue;
-            }
-            let links = mem.items[k].links;
-            let [a, b] = links;
-            let same = |j: usize, mem: &ContactMemory| {
-                let other = mem.items[j].links;
-                (other == links || other == [b, a]) && closed(j, mem)
-            };
-            let slips = |j: usize, mem: &ContactMemory| {
-                elementary::hypot(mem.probes[j].u[1], mem.probes[j].u[2]) > slides
-            };
-            let (mut number, mut sliding) = (0, false);
-            for &j in live[m..].iter().filter(|j| same(**j, mem)) {
-                number += 1;
-                sliding |= slips(j, mem);
-            }
-            if number > 3 && sliding {
+        for same in between.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 3) {
+            let slips = |k: usize| elementary::hypot(probes[k].u[1], probes[k].u[2]) > slides;
+            if same.iter().any(|(_, k)| slips(*k)) {
                 any = true;
-                for &j in &live[m..] {
-                    if same(j, mem) {
-                        mem.probes[j].law.compliance = COMPLIANCE;
-                    }
+                for &(_, k) in same {
+                    probes[k].law.compliance = COMPLIANCE;
                 }
             }
         }
-        mem.live = live;
         any
     }
 }

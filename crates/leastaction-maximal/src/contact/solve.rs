@@ -58,11 +58,13 @@ const LEAST_SMOOTHING: f64 = 1e-13;
 
 /// Solves from the iterate at hand; by the smoothing path if Newton's method does not get there.
 pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
-    if problem.evaluate() > ASTRAY {
+    let mut merit = problem.evaluate();
+    if merit > ASTRAY {
         // Impulses of an impact before, or of bodies that jammed, are no guess for what comes.
         zero_impulses(problem.memory(), 0.0);
+        merit = problem.evaluate();
     }
-    let first = newton(problem, NEWTON);
+    let first = newton(problem, merit, NEWTON);
     if first.converged {
         return first;
     }
@@ -103,6 +105,7 @@ const INNER: u32 = 30;
 /// Newton's method for the motion with the whole contact problem solved at every step of it, in the impulses alone. (9.25)
 fn by_impulses(problem: &mut impl Problem) -> Solved {
     problem.memory().smoothing = 0.0;
+    problem.memory().reduced.usual();
     problem.restart();
     zero_impulses(problem.memory(), 0.0);
     let mut out = Solved { path: true, ..Solved::default() };
@@ -145,7 +148,12 @@ fn by_impulses(problem: &mut impl Problem) -> Solved {
         }
         problem.take(best.1);
         let next = problem.evaluate();
-        stalled = if next > 0.5 * merit { stalled + 1 } else { 0 };
+        if next > 0.5 * merit {
+            stalled += 1;
+            problem.memory().reduced.harden();
+        } else {
+            stalled = 0;
+        }
         merit = next;
         out.residual = merit;
     }
@@ -168,9 +176,8 @@ fn set_up(problem: &mut impl Problem) {
     }
 }
 
-/// Newton's method with halving. (9.13)
-pub(crate) fn newton(problem: &mut impl Problem, most: u32) -> Solved {
-    let mut merit = problem.evaluate();
+/// Newton's method with halving, from the iterate that was evaluated to `merit`. (9.13)
+pub(crate) fn newton(problem: &mut impl Problem, mut merit: f64, most: u32) -> Solved {
     let rounding = problem.rounding();
     let (target, floor, near) = (TARGET + rounding, FLOOR + 10.0 * rounding, NEAR + 10.0 * rounding);
     let mut stalled = 0;
@@ -261,7 +268,8 @@ fn path(
         let at_end = smoothing < LEAST_SMOOTHING * speed;
         if at_end || (smoothing < 1e-5 * speed && !tried) {
             problem.memory().smoothing = 0.0;
-            let last = newton(problem, 15);
+            let merit = problem.evaluate();
+            let last = newton(problem, merit, 15);
             out.iterations += last.iterations;
             // At the end of the path smoothing is rounding, and what is left is that of stiff contacts between unlike bodies.
             let rounded = at_end && last.residual <= STIFF_FLOOR;

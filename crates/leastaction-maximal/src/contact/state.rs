@@ -1,6 +1,7 @@
 //! [`ContactState`]: what a step with contact takes from the one before.
 
 use super::super::ldu::Six;
+use super::sparse::Sparse;
 
 /// Node velocities, and impulses as guesses and for output. Empty without contact.
 #[derive(Clone, Debug, Default)]
@@ -10,16 +11,22 @@ pub(crate) struct ContactState {
     /// Rates of the coordinates at the node, engine's basis.
     pub(crate) rate: Vec<f64>,
     /// Impulses of the last interval (start) and of the last node problem, by item, in the contact's frame.
-    pub(crate) start: Vec<[f64; 3]>,
-    pub(crate) end: Vec<[f64; 3]>,
+    pub(crate) start: Sparse<[f64; 3]>,
+    pub(crate) end: Sparse<[f64; 3]>,
     /// Joint wrenches and multipliers of the last node problem.
     pub(crate) wrench: Vec<Six>,
     pub(crate) lam: Vec<Six>,
     /// By item: [`ASIDE`] where two bodies start inside each other: they do not touch until they have parted; [`WEDGED`] where
     /// something is inside the ground or past a limit and can't leave: it keeps its depth until it is out.
-    pub(crate) muted: Vec<f64>,
+    pub(crate) muted: Sparse<f64>,
     /// By item: the feature of two shapes with edges that has this place, 0 if it is free.
-    pub(crate) feature: Vec<f64>,
+    pub(crate) feature: Sparse<f64>,
+}
+
+/// As `clone_from`, whole arrays at once.
+fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) {
+    to.clear();
+    to.extend_from_slice(from);
 }
 
 pub(super) const ASIDE: f64 = 1.0;
@@ -32,13 +39,13 @@ impl ContactState {
     }
 
     pub(super) fn wedge(&mut self, k: usize) {
-        self.muted[k] = WEDGED;
+        self.muted.set(k, WEDGED);
     }
 
     /// An item that is out is not wedged any more.
     pub(super) fn release(&mut self, k: usize) {
         if self.is_wedged(k) {
-            self.muted[k] = 0.0;
+            self.muted.set(k, 0.0);
         }
     }
 
@@ -46,39 +53,49 @@ impl ContactState {
         Self {
             w: vec![[0.0; 6]; n],
             rate: vec![0.0; nv],
-            start: vec![[0.0; 3]; items],
-            end: vec![[0.0; 3]; items],
+            start: Sparse::new(items),
+            end: Sparse::new(items),
             wrench: vec![[0.0; 6]; n],
             lam: vec![[0.0; 6]; nc],
-            muted: vec![0.0; items],
-            feature: vec![0.0; items],
+            muted: Sparse::new(items),
+            feature: Sparse::new(items),
         }
     }
 
     /// Makes the place of a feature free.
     pub(crate) fn clear(&mut self, k: usize) {
-        (self.start[k], self.end[k], self.feature[k]) = ([0.0; 3], [0.0; 3], 0.0);
+        self.start.set(k, [0.0; 3]);
+        self.end.set(k, [0.0; 3]);
+        self.feature.set(k, 0.0);
     }
 
     /// Copies another one of the same sizes, or of none. Does not allocate once sizes agree.
     pub(crate) fn copy_from(&mut self, o: &Self) {
-        self.w.clone_from(&o.w);
-        self.rate.clone_from(&o.rate);
-        self.start.clone_from(&o.start);
-        self.end.clone_from(&o.end);
-        self.wrench.clone_from(&o.wrench);
-        self.lam.clone_from(&o.lam);
-        self.muted.clone_from(&o.muted);
-        self.feature.clone_from(&o.feature);
+        copy(&mut self.w, &o.w);
+        copy(&mut self.rate, &o.rate);
+        self.start.copy_from(&o.start);
+        self.end.copy_from(&o.end);
+        copy(&mut self.wrench, &o.wrench);
+        copy(&mut self.lam, &o.lam);
+        self.muted.copy_from(&o.muted);
+        self.feature.copy_from(&o.feature);
+    }
+
+    /// Forgets which items are as they were at first.
+    pub(crate) fn tidy(&mut self) {
+        self.start.tidy();
+        self.end.tidy();
+        self.muted.tidy();
+        self.feature.tidy();
     }
 
     pub(crate) fn write(&self, out: &mut Vec<f64>) {
         out.extend(self.w.iter().flatten());
         out.extend(&self.rate);
-        out.extend(self.start.iter().chain(&self.end).flatten());
+        out.extend(self.start.values().iter().chain(self.end.values()).flatten());
         out.extend(self.wrench.iter().chain(&self.lam).flatten());
-        out.extend(&self.muted);
-        out.extend(&self.feature);
+        out.extend(self.muted.values());
+        out.extend(self.feature.values());
     }
 
     pub(crate) fn numbers(&self) -> usize {
@@ -98,10 +115,24 @@ impl ContactState {
         let mut next = |x: &mut f64| *x = numbers.next().unwrap_or(0.0);
         self.w.iter_mut().flatten().for_each(&mut next);
         self.rate.iter_mut().for_each(&mut next);
-        self.start.iter_mut().chain(&mut self.end).flatten().for_each(&mut next);
+        for impulses in [&mut self.start, &mut self.end] {
+            impulses.clear();
+            for k in 0..impulses.len() {
+                let mut impulse = [0.0; 3];
+                impulse.iter_mut().for_each(&mut next);
+                impulses.set(k, impulse);
+            }
+        }
         self.wrench.iter_mut().chain(&mut self.lam).flatten().for_each(&mut next);
-        self.muted.iter_mut().for_each(&mut next);
-        self.feature.iter_mut().for_each(&mut next);
+        for numbers in [&mut self.muted, &mut self.feature] {
+            numbers.clear();
+            for k in 0..numbers.len() {
+                let mut number = 0.0;
+                next(&mut number);
+                numbers.set(k, number);
+            }
+        }
+        self.tidy();
         true
     }
 }

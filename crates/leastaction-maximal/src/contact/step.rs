@@ -68,6 +68,7 @@ impl Maximal {
         ws.actuation.fill(0.0);
         ws.work = 0.0;
         ws.saved = false;
+        state.contact.tidy();
         ws.save(state);
         ws.accepted = 0;
         let time = state.t;
@@ -246,7 +247,7 @@ impl Driver<'_> {
         }
         self.report.splits += 1;
         self.mem.counts.splits += 1;
-        self.state.contact.start.fill([0.0; 3]);
+        self.state.contact.start.clear();
         self.stretch(0.5 * h, depth + 1)?;
         self.stretch(0.5 * h, depth + 1)?;
         Ok(h)
@@ -273,11 +274,11 @@ impl Driver<'_> {
         // Impulses and forces at the start node.
         let before = state.interval;
         if first {
-            mem.start_impulse.fill([0.0; 3]);
-            mem.force.fill([0.0; 3]);
-            mem.normal.fill(0.0);
-            mem.slip.fill(0.0);
-            mem.gap.fill(f64::NAN);
+            for k in mem.told.drain(..) {
+                (mem.start_impulse[k], mem.force[k]) = ([0.0; 3], [0.0; 3]);
+                (mem.normal[k], mem.slip[k], mem.gap[k]) = (0.0, 0.0, f64::NAN);
+            }
+            mem.told.extend_from_slice(&mem.live);
         }
         for m in 0..mem.live.len() {
             let k = mem.live[m];
@@ -302,7 +303,7 @@ impl Driver<'_> {
                     mem.point[k] = at.0;
                 }
             }
-            state.contact.start[k] = gam;
+            state.contact.start.set(k, gam);
         }
         if first {
             impulses_on_links(ws, mem, state, true);

@@ -19,7 +19,7 @@ use super::super::ties::{Coordinates, JointAt, Part, Still};
 use super::item::{Item, Kind};
 use super::memory::{ContactMemory, Probe};
 use super::reduced::solve_in_place;
-use super::rows::touch;
+use super::rows::{gap, touch};
 use crate::contact_law::Touch;
 
 /// A row over several joints with its gradients.
@@ -144,11 +144,17 @@ fn gradient(
 /// An item at a node; rows over several joints have their distance as the gap.
 pub(super) fn touch_at(item: &Item, tied: &mut [TiedRow], layout: &Layout, state: &MaximalState) -> Touch {
     match item.kind {
-        Kind::Tied { row, value: Some(value) } => {
-            let gap = tied[row].sign * (tied[row].value(layout, state) - value);
-            Touch { gap, ..Touch::default() }
-        }
-        _ => touch(item, &state.side, &state.poses, &state.q),
+        Kind::Pair { .. } => touch(item, &state.side, &state.poses, &state.q),
+        _ => Touch { gap: gap_at(item, tied, layout, state), ..Touch::default() },
+    }
+}
+
+/// Its gap alone.
+#[inline]
+pub(super) fn gap_at(item: &Item, tied: &mut [TiedRow], layout: &Layout, state: &MaximalState) -> f64 {
+    match item.kind {
+        Kind::Tied { row, value: Some(value) } => tied[row].sign * (tied[row].value(layout, state) - value),
+        _ => gap(item, &state.side, &state.poses, &state.q),
     }
 }
 

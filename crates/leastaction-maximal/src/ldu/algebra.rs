@@ -2,6 +2,7 @@
 
 use crate::scalar::by_entry;
 use crate::spatial::Vec3;
+use leastaction_core::simd::{Task, run_widest};
 
 pub(crate) type Six = [f64; 6];
 pub(crate) type Block = [[f64; 6]; 6];
@@ -141,9 +142,9 @@ impl Elimination {
             let (mut best, mut at) = (tolerance * tolerance, None);
             for r in k..n {
                 let w = weight_of_row[r];
-                for c in (0..n).filter(|c| !this.used[*c]) {
+                for c in 0..n {
                     let square = (a[r][c] * w) * (a[r][c] * weight[c]);
-                    if square > best {
+                    if square > best && !this.used[c] {
                         best = square;
                         at = Some((r, c));
                     }
@@ -159,18 +160,23 @@ impl Elimination {
             this.column[k] = c;
             this.rank += 1;
             let p = 1.0 / a[k][c];
-            a[k].iter_mut().for_each(|x| *x *= p);
-            if let Some(e) = &mut e {
-                e[k].iter_mut().for_each(|x| *x *= p);
-            }
-            for i in (0..n).filter(|i| *i != k) {
+            let pivot: Six = by_entry(|m| a[k][m] * p);
+            a[k] = pivot;
+            let other = e.as_mut().map(|e| {
+                e[k] = by_entry(|m| e[k][m] * p);
+                e[k]
+            });
+            for i in 0..n {
                 let s = a[i][c];
-                if s != 0.0 {
-                    let pivot = a[k];
-                    a[i].iter_mut().zip(&pivot).for_each(|(x, p)| *x -= s * p);
-                    if let Some(e) = &mut e {
-                        let pivot = e[k];
-                        e[i].iter_mut().zip(&pivot).for_each(|(x, p)| *x -= s * p);
+                if i == k || s == 0.0 {
+                    continue;
+                }
+                for m in 0..6 {
+                    a[i][m] -= s * pivot[m];
+                }
+                if let (Some(e), Some(other)) = (&mut e, &other) {
+                    for m in 0..6 {
+                        e[i][m] -= s * other[m];
                     }
                 }
             }
@@ -179,21 +185,53 @@ impl Elimination {
     }
 }
 
+/// Product of two blocks.
+#[inline(always)]
+pub(super) fn product(a: &Block, b: &Block) -> Block {
+    let mut out = ZERO;
+    for r in 0..6 {
+        for k in 0..6 {
+            for m in 0..6 {
+                out[r][m] += a[r][k] * b[k][m];
+            }
+        }
+    }
+    out
+}
+
+/// [`invert`].
+struct Invert<'a> {
+    m: &'a Block,
+    n: usize,
+    size: &'a Six,
+    tolerance: f64,
+    out: &'a mut Block,
+}
+
+impl Task for Invert<'_> {
+    type Output = usize;
+    #[inline(always)]
+    fn run(self) -> usize {
+        let Self { m, n, size, tolerance, out } = self;
+        // Gauss–Jordan on [M | I].
+        let (mut a, mut e) = (*m, ZERO);
+        for r in 0..n {
+            e[r][r] = 1.0;
+        }
+        let done = Elimination::new(&mut a, Some(&mut e), n, size, tolerance);
+        *out = ZERO;
+        for k in 0..done.rank {
+            out[done.column[k]] = e[k];
+        }
+        done.rank
+    }
+}
+
 /// Generalised inverse by elimination with full pivoting: pivots not above `tolerance` of their sizes are dropped. Returns
 /// the rank.
 #[inline(never)]
 pub(crate) fn invert(m: &Block, n: usize, size: &Six, tolerance: f64, out: &mut Block) -> usize {
-    // Gauss–Jordan on [M | I].
-    let (mut a, mut e) = (*m, ZERO);
-    for r in 0..n {
-        e[r][r] = 1.0;
-    }
-    let done = Elimination::new(&mut a, Some(&mut e), n, size, tolerance);
-    *out = ZERO;
-    for k in 0..done.rank {
-        out[done.column[k]] = e[k];
-    }
-    done.rank
+    run_widest(Invert { m, n, size, tolerance, out })
 }
 
 /// Inverse on the rows that are independent of each other, zero elsewhere; symmetric matrices. The row with the largest

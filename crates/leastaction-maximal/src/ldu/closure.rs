@@ -1,6 +1,6 @@
 //! Closures: how pairs carry them towards the root, and their pivots with a rank decision. (3.17), (3.18), (3.20)
 
-use super::algebra::{ZERO, add_row, choose, dot, head, invert};
+use super::algebra::{ZERO, add_row, choose, dot, head, invert, product};
 use super::{Ldu, Rank};
 use crate::geometry::Side;
 use crate::graph::{Carried, Fill};
@@ -81,7 +81,7 @@ impl Ldu {
     }
 
     /// Pivot of a closure with a rank decision, and its updates.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn factor_closure(
         &mut self,
         layout: &Layout,
@@ -139,11 +139,11 @@ impl Ldu {
             let (f_co, f_oc) = (self.cc[co], self.cc[oc]);
             if let (Some(slot), Some((_, at_slot))) = (slot, at) {
                 let b = self.b[at_slot];
+                let t = product(&inverse, &f_co);
                 for r in 0..ro {
                     // A_o −= F[o,c] P⁻ A ;  B_o −= B P⁻ F[c,o] (stored transposed).
                     for k in 0..rows {
-                        let s = f_oc[r][k];
-                        let t: f64 = (0..rows).map(|m| inverse[k][m] * f_co[m][r]).sum();
+                        let (s, t) = (f_oc[r][k], t[k][r]);
                         for m in 0..6 {
                             self.a[slot][r][m] -= s * pa[k][m];
                             self.b[slot][r][m] -= b[k][m] * t;
@@ -154,13 +154,13 @@ impl Ldu {
         }
         for &(p, q, block) in fill {
             let (op, oq) = (others[p], others[q]);
-            let (rp, rq) = (layout.closures[op.0].rows, layout.closures[oq.0].rows);
-            let (f_pc, f_cq) = (self.cc[op.2], self.cc[oq.1]);
+            let rp = layout.closures[op.0].rows;
+            let (s, f_cq) = (product(&self.cc[op.2], &inverse), self.cc[oq.1]);
+            let target = &mut self.cc[block];
             for r in 0..rp {
                 for k in 0..rows {
-                    let s: f64 = (0..rows).map(|m| f_pc[r][m] * inverse[m][k]).sum();
-                    for m in 0..rq {
-                        self.cc[block][r][m] -= s * f_cq[k][m];
+                    for m in 0..6 {
+                        target[r][m] -= s[r][k] * f_cq[k][m];
                     }
                 }
             }

@@ -17,15 +17,16 @@ impl Ldu {
         let kind = link.joint.kind;
         self.block_operations += 3;
         let d = self.diagonal[i];
-        let simple = !link.joint.rows.has_rows && !self.limits_active;
         let reduced = match kind {
-            JointType::Revolute | JointType::Continuous if simple => {
+            JointType::Revolute | JointType::Continuous if !self.limits_active => {
                 let (nx, nv) = (x.axis[i], v.axis[i]);
                 self.n_x[link.v] = pad(nx);
                 self.n_v[link.v] = pad(nv);
                 let u: Six = by_entry(|r| d[r][0] * nv[0] + d[r][1] * nv[1] + d[r][2] * nv[2]);
                 let left: Six = by_entry(|c| nx[0] * d[0][c] + nx[1] * d[1][c] + nx[2] * d[2][c]);
-                let p = 1.0 / (nx[0] * u[0] + nx[1] * u[1] + nx[2] * u[2]);
+                let pivot = nx[0] * u[0] + nx[1] * u[1] + nx[2] * u[2];
+                let p =
+                    1.0 / if link.joint.rows.has_rows { pivot + self.stiffness[link.v][0] } else { pivot };
                 let right = by_entry(|r| u[r] * p);
                 self.inverse[link.v][0] = p;
                 self.left[link.v] = left;
@@ -72,7 +73,13 @@ impl Ldu {
                 }
                 return;
             }
-            _ => self.factor_general(layout, i, x, v),
+            _ => match kind.nv() {
+                0 => self.factor_general::<0>(layout, i, x, v),
+                1 => self.factor_general::<1>(layout, i, x, v),
+                2 => self.factor_general::<2>(layout, i, x, v),
+                3 => self.factor_general::<3>(layout, i, x, v),
+                _ => self.factor_general::<6>(layout, i, x, v),
+            },
         };
         #[cfg(feature = "sabotage")]
         if crate::sabotage::chosen(crate::sabotage::Fault::SlowLinks) {
@@ -89,48 +96,55 @@ impl Ldu {
         }
     }
 
-    /// Pivot of any joint kind, with force rows and limits. Returns `D − D N_v P⁻¹ N_xᵀ D`.
-    pub(super) fn factor_general(&mut self, layout: &Layout, i: usize, x: &Side, v: &Side) -> Block {
+    /// Pivot of any joint kind with `N` coordinates, with force rows and limits. Returns `D − D N_v P⁻¹ N_xᵀ D`.
+    #[inline(always)]
+    fn factor_general<const N: usize>(&mut self, layout: &Layout, i: usize, x: &Side, v: &Side) -> Block {
         let link = &layout.links[i];
-        let (kind, nv) = (link.joint.kind, link.joint.kind.nv());
-        let range = link.v..link.v + nv;
+        let kind = link.joint.kind;
+        let range = link.v..link.v + N;
         coordinate_columns(kind, &x.joints[i], x.axis[i], &mut self.n_x[range.clone()]);
         coordinate_columns(kind, &v.joints[i], v.axis[i], &mut self.n_v[range]);
         let d = self.diagonal[i];
         let (mut u, mut p) = (ZERO, ZERO);
-        for c in 0..nv {
+        for c in 0..N {
             let (nx, nv) = (self.n_x[link.v + c], self.n_v[link.v + c]);
             u[c] = by_entry(|r| dot(&d[r], &nv));
-            self.left[link.v + c] = by_entry(|k| (0..6).map(|r| nx[r] * d[r][k]).sum::<f64>());
+            let mut left = [0.0; 6];
+            for r in 0..6 {
+                for k in 0..6 {
+                    left[k] += nx[r] * d[r][k];
+                }
+            }
+            self.left[link.v + c] = left;
         }
-        for r in 0..nv {
-            for c in 0..nv {
+        for r in 0..N {
+            for c in 0..N {
                 p[r][c] = dot(&self.n_x[link.v + r], &u[c]) + self.stiffness[link.v + r][c];
             }
         }
         // Rows with a limit: δ(Pξ − y) + κξ = z.
         let mut scaled = p;
-        for r in 0..nv {
+        for r in 0..N {
             let [kappa, delta] = self.limit[link.v + r];
-            for c in 0..nv {
+            for c in 0..N {
                 scaled[r][c] *= delta;
             }
             scaled[r][r] += kappa;
         }
         let mut inverse = ZERO;
         let size = by_entry(|r| scaled[r][r].abs());
-        invert(&scaled, nv, &size, 0.0, &mut inverse);
-        for r in 0..nv {
+        invert(&scaled, N, &size, 0.0, &mut inverse);
+        for r in 0..N {
             self.unscaled[link.v + r] = inverse[r];
-            for c in 0..nv {
+            for c in 0..N {
                 inverse[r][c] *= self.limit[link.v + c][1];
             }
         }
         let mut m = d;
-        for c in 0..nv {
+        for c in 0..N {
             self.inverse[link.v + c] = inverse[c];
             let mut right = [0.0; 6];
-            for k in 0..nv {
+            for k in 0..N {
                 for r in 0..6 {
                     right[r] += u[k][r] * inverse[k][c];
                 }

@@ -460,6 +460,14 @@ fn random_drops_obey_the_law_in_every_step() {
     assert!(tally.unsolved.is_empty(), "{:#?}", tally.unsolved);
 }
 
+/// Links that slide at the start of a step against friction so strong that they jam: given up one by one, the directions of the start
+/// leave no motion in between.
+#[test]
+fn a_drop_that_jams_while_it_slides_is_solved() {
+    let tally = drop_many(1431..1432, 3, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+}
+
 /// The long run: `DROPS=FROM:TO:BODIES` chooses the seeds and the most bodies, two threads share them.
 #[test]
 #[ignore = "ten thousand drops of up to thirty bodies take hours"]
