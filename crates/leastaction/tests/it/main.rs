@@ -60,5 +60,6 @@ mod sdf;
 mod servos;
 mod several;
 mod shapes;
+mod small_print;
 mod support;
 mod urdf;

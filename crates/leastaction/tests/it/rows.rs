@@ -1,7 +1,7 @@
 //! Friction, limits and couplings: what must hold in every engine.
 
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions};
+use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions, Policy};
 use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{
     BodyDescription, JointDescription, JointType, LimitsDescription, Mechanism, MechanismBuilder,
@@ -295,6 +295,46 @@ fn steps_with_followers_are_differentiated() {
         for order in [2, 4, 6] {
             let error = derivative_error(mechanism, order, &start, 0.02);
             assert!(error < 1e-9, "{name}, order {order}: {error:e}");
+        }
+    }
+}
+
+/// Joints that follow others, by every policy of iteration: the same steps.
+#[test]
+fn followers_move_alike_however_a_step_is_solved() {
+    let mut model = gripper_model(true);
+    // A second follower, so that places of one are not those of all.
+    let leader = model.joints.iter().find_map(|joint| joint.mimic.clone()).expect("a follower").joint;
+    let mut third = samples::chain(1);
+    let (mut body, mut joint) = (third.bodies.remove(0), third.joints.remove(0));
+    (body.name, joint.name, joint.child) = ("third".into(), "third".into(), "third".into());
+    joint.mimic = Some(MimicDescription { joint: leader, multiplier: -0.5, offset: 0.1 });
+    model.bodies.push(body);
+    model.joints.push(joint);
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let mut start = mechanism.neutral_state();
+    start.v.iter_mut().for_each(|v| *v = 0.7);
+    mechanism.follow_at(0.0, &mut start.q, &mut start.v);
+    for order in [2, 4, 6] {
+        let end = |policy: Policy| {
+            let integrator = Minimal::new(MinimalOptions { order, policy, ..Default::default() }).unwrap();
+            let mut workspace = integrator.workspace(&mechanism).expect("served");
+            let mut state = integrator.start(&mechanism, &mut workspace, &start).expect("start");
+            for _ in 0..50 {
+                integrator
+                    .step(&mechanism, &mut workspace, &mut state, Input { u: &[] }, 0.01)
+                    .expect("step");
+            }
+            let mut end = start.clone();
+            integrator.read_out(&mechanism, &mut workspace, &state, &mut end);
+            end
+        };
+        let usual = end(Policy::Automatic);
+        assert!(usual.q.iter().all(|q| q.abs() > 1e-3), "it moves: {:?}", usual.q);
+        for policy in [Policy::Newton, Policy::Chord, Policy::Mass] {
+            let other = end(policy);
+            let away = usual.q.iter().zip(&other.q).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(away < 1e-11, "order {order}, {policy:?}: {away:e}");
         }
     }
 }
