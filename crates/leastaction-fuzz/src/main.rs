@@ -137,7 +137,10 @@ fn one(wishes: &Wishes, index: u64) -> ExitCode {
         return ExitCode::from(2);
     };
     let (bytes, name) = input(target, &Seed::of(target), wishes.seed, index);
+    // Before it is tried: it may never come back.
+    let mut out = std::io::stdout();
+    let written = out.write_all(&bytes).and_then(|()| out.flush());
     let outcome = judged(|| (target.run)(&bytes, Path::new(&name)));
     eprintln!("{name}: {}", outcome.err().unwrap_or_else(|| "nothing wrong".into()));
-    if std::io::stdout().write_all(&bytes).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

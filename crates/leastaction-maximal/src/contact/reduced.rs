@@ -54,6 +54,8 @@ pub(crate) struct Reduced {
     island: Vec<usize>,
     queue: Vec<usize>,
     part: Option<Box<Reduced>>,
+    /// Products spent in this step.
+    products: f64,
 }
 
 /// Softness about the impulses that the problem was set up at. Two corners of a body that stick leave no way for the second order of
@@ -66,6 +68,8 @@ const STAGES: u32 = 16;
 const MOST_FAILED: u32 = 2;
 /// Products that an island may cost.
 const WORK: f64 = 4e9;
+/// Products after which a whole step is given up: some seconds.
+const MOST_PRODUCTS: f64 = 1e10;
 /// Sweeps where Newton's method alone does not get on.
 const SWEEPS: u32 = 40;
 const NEWTON: u32 = 25;
@@ -73,6 +77,16 @@ const NEWTON: u32 = 25;
 const SOLVED: f64 = 2e-14;
 
 impl Reduced {
+    /// At the start of a step, nothing has been spent on it.
+    pub(crate) fn begin(&mut self) {
+        self.products = 0.0;
+    }
+
+    /// True if the step has cost so much that more of the same will not help.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.products > MOST_PRODUCTS
+    }
+
     /// At the start of a solve, the usual softness counts as hard.
     pub(crate) fn usual(&mut self) {
         self.least = HARD;
@@ -115,6 +129,7 @@ impl Reduced {
             let (left, count) = part.solve_island();
             squares += left * left;
             iterations += count;
+            self.products += f64::from(count) * (part.n as f64).powi(3);
             let mut row = 0;
             for (member, of) in self.members.iter().zip(&self.island) {
                 if *of == island {

@@ -119,7 +119,7 @@ fn by_impulses(problem: &mut impl Problem) -> Solved {
             out.converged = true;
             return out;
         }
-        if stalled >= 4 || !merit.is_finite() {
+        if stalled >= 4 || !merit.is_finite() || problem.memory().reduced.is_spent() {
             break;
         }
         problem.bare();

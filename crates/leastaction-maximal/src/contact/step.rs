@@ -62,6 +62,7 @@ impl Maximal {
             });
         }
         let Some(mut mem) = ws.contact.take() else { return Ok(StepReport::default()) };
+        mem.reduced.begin();
         let mut known = std::mem::take(&mut ws.inputs);
         servo::known_forces(mechanism, input.u, &mut known, &mut ws.step.input_slopes);
         ws.step.known.copy_from_slice(&known);
@@ -108,6 +109,7 @@ impl Maximal {
         state: &mut MaximalState,
     ) -> Result<(), StepError> {
         let Some(mut mem) = ws.contact.take() else { return Ok(()) };
+        mem.reduced.begin();
         mem.layout.row_tolerance = ws.layout.row_tolerance;
         let u = Vec::new();
         let report = StepReport::default();
@@ -242,7 +244,8 @@ impl Driver<'_> {
     /// Two halves instead, from a cold start: the restart is exact.
     fn split(&mut self, h: f64, depth: u32, solved: Solved) -> Result<f64, Unsolved> {
         let most = (MOST_WORK / self.ws.layout.links.len().max(1)).clamp(3000, 20_000);
-        if depth >= MAX_DEPTH || self.report.iterations as usize > most {
+        let spent = self.report.iterations as usize > most || self.mem.reduced.is_spent();
+        if depth >= MAX_DEPTH || spent {
             return Err(Unsolved(solved));
         }
         self.report.splits += 1;
