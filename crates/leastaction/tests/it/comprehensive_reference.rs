@@ -5,7 +5,7 @@ use leastaction::jet::{
     TorqueJacobian, factorial,
 };
 use leastaction::mechanism::samples::{self, Random};
-use leastaction::mechanism::{Mechanism, MechanismBuilder};
+use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, PerCoordinate};
 use leastaction::scalar::Dual;
 use leastaction::spline::FitOptions;
 use leastaction::trajectory::{Trajectory, TrajectoryLayout};
@@ -309,8 +309,12 @@ fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
 #[test]
 fn passive_torques_and_their_jacobian_equal_dual_numbers() {
     type D = Dual<f64, 1>;
-    for seed in 0..4 {
-        let mechanism = force_tree(seed);
+    // Bodies that float in something thick, too.
+    let mut thick = samples::random_tree(3, 3, &[JointType::Floating, JointType::Spherical]);
+    thick.joints.iter_mut().for_each(|joint| joint.damping = PerCoordinate::One(0.3));
+    let thick = MechanismBuilder::from(thick).build().expect("valid");
+    for (seed, mechanism) in (0..4).map(force_tree).chain([thick]).enumerate() {
+        let seed = seed as u64;
         let (nv, k) = (mechanism.nv(), 2);
         let (q, y) = random_motion(&mechanism, k, seed);
         let mut jets = JetWorkspace::<f64>::new(&mechanism, k);

@@ -4,8 +4,8 @@ use leastaction::dynamics::Dynamics;
 use leastaction::integrator::minimal::{Coordinates, Minimal, MinimalOptions, Policy};
 use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{
-    BodyDescription, JointDescription, JointType, LimitsDescription, Mechanism, MechanismBuilder,
-    MimicDescription, ModelDescription, PerCoordinate, Placement, State, samples,
+    ActuatorDescription, BodyDescription, JointDescription, JointType, LimitsDescription, Mechanism,
+    MechanismBuilder, MimicDescription, ModelDescription, PerCoordinate, Placement, State, samples,
 };
 
 /// A chain of rods that stands out to the side, with friction in all joints.
@@ -295,6 +295,50 @@ fn steps_with_followers_are_differentiated() {
         for order in [2, 4, 6] {
             let error = derivative_error(mechanism, order, &start, 0.02);
             assert!(error < 1e-9, "{name}, order {order}: {error:e}");
+        }
+    }
+}
+
+#[test]
+fn steps_with_followers_are_differentiated_by_their_inputs() {
+    let mut model = gripper_model(true);
+    for (joint, input) in [(0, "turn"), (1, "close")] {
+        let actuator = ActuatorDescription { input: input.into(), coordinate: 0, gear: 1.5 };
+        model.joints[joint].actuators.push(actuator);
+        model.inputs.push(input.into());
+    }
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let mut start = mechanism.neutral_state();
+    start.v.iter_mut().for_each(|v| *v = 0.7);
+    mechanism.follow_at(0.0, &mut start.q, &mut start.v);
+    for order in [2, 4] {
+        let engine = Minimal::new(MinimalOptions { order, ..Default::default() }).expect("order");
+        let mut workspace = engine.workspace(&mechanism).expect("served");
+        let (u, h) = ([0.3, -0.2], 0.02);
+        let mut end = |u: [f64; 2]| {
+            let mut state = engine.start(&mechanism, &mut workspace, &start).expect("start");
+            engine.step(&mechanism, &mut workspace, &mut state, Input { u: &u }, h).expect("step");
+            let mut end = start.clone();
+            engine.read_out(&mechanism, &mut workspace, &state, &mut end);
+            [end.q, end.v].concat()
+        };
+        let eps = 1e-4;
+        let (turned, closed) = (
+            [end([u[0] + eps, u[1]]), end([u[0] - eps, u[1]])],
+            [end([u[0], u[1] + eps]), end([u[0], u[1] - eps])],
+        );
+        let mut state = engine.start(&mechanism, &mut workspace, &start).expect("start");
+        let slope = engine
+            .linearize(&mechanism, &mut workspace, &mut state, Input { u: &u }, h, Coordinates::Velocity)
+            .expect("derivative");
+        for (input, [above, below]) in [turned, closed].iter().enumerate() {
+            for (row, (a, b)) in above.iter().zip(below).enumerate() {
+                let (found, wanted) = (slope.b(row, input), (a - b) / (2.0 * eps));
+                assert!(
+                    (found - wanted).abs() < 1e-8,
+                    "order {order}, row {row}, input {input}: {found} {wanted}"
+                );
+            }
         }
     }
 }

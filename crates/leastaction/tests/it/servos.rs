@@ -3,12 +3,14 @@
 use leastaction::dynamics::Dynamics;
 use leastaction::integrator::maximal::Maximal;
 use leastaction::integrator::minimal::{Minimal, MinimalOptions};
-use leastaction::integrator::{Input, LinearizedStep, Method, MethodOptions, Simulator, StepLinearization};
+use leastaction::integrator::{
+    Input, Integrator, LinearizedStep, Method, MethodOptions, Simulator, StepLinearization,
+};
 use leastaction::io::{LoadOptions, read_model};
 use leastaction::mechanism::{
-    ActivationDescription, ActivationKind, ActuatorDescription, Affine, LawDescription, LimitsDescription,
-    Mechanism, MechanismBuilder, ModelDescription, PushDescription, SpeedLineDescription, State,
-    ThrusterDescription, samples,
+    ActivationDescription, ActivationKind, ActuatorDescription, Affine, JointType, LawDescription,
+    LimitsDescription, Mechanism, MechanismBuilder, ModelDescription, PushDescription, SpeedLineDescription,
+    State, ThrusterDescription, samples,
 };
 
 /// A chain whose joints have an input each.
@@ -549,5 +551,34 @@ fn stiff_servos_settle_where_mujoco_s_implicit_integrator_does() {
             let (q, f) = ((end.q[i] - POSITIONS[i]).abs(), (forces[i] - FORCES[i]).abs());
             assert!(q < 1e-11 && f < 1e-6, "{method:?} {order}: {:?} {forces:?}", end.q);
         }
+    }
+}
+
+/// What a joint bears beside a servo on its second coordinate: the same by the fast steps of order 2 and by curves.
+#[test]
+fn forces_of_joints_with_servos_are_those_of_every_order() {
+    let mut model = samples::chain(1);
+    model.states.clear();
+    let joint = &mut model.joints[0];
+    (joint.kind, joint.axis, joint.axis2) =
+        (JointType::Universal, Some([1.0, 0.0, 0.0]), Some([0.0, 1.0, 0.0]));
+    joint.actuators.push(ActuatorDescription { input: "u".into(), coordinate: 1, gear: 2.0 });
+    model.laws.push(LawDescription::servo("u", 40.0, 2.0));
+    model.inputs.push("u".into());
+    let mechanism = build(model);
+    let start = State { q: vec![0.9, -0.4], v: vec![1.0, 2.0], ..mechanism.start_state() };
+    let force = |order: u32| {
+        let engine = Maximal { order, ..Maximal::default() };
+        let mut workspace = engine.workspace(&mechanism).unwrap();
+        let mut state = engine.start(&mechanism, &mut workspace, &start).unwrap();
+        for _ in 0..4 {
+            engine.step(&mechanism, &mut workspace, &mut state, Input { u: &[1.5] }, 1e-4).unwrap();
+        }
+        workspace.joint_forces()[0].wrench
+    };
+    let (fast, fine) = (force(2), force(4));
+    let size = fine.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    for (a, b) in fast.iter().zip(&fine) {
+        assert!((a - b).abs() < 2e-3 * size, "{fast:?} {fine:?}");
     }
 }
