@@ -14,7 +14,7 @@ SAMPLE = 0.1
 def simulate(leastaction, out, model, integrator, h, duration, order=None, tolerance=None):
     """Rows of trajectory.csv every 0.1 s, the start left out, and the summary."""
     command = [leastaction, "simulate", model, "--integrator", integrator, "--step", repr(h), "--duration", repr(duration), "--every",
-               max(1, round(SAMPLE / h)), "--out", out, "--no-report"]
+               max(1, round(SAMPLE / h)), "--out", out, "--force", "--no-report"]
     command += ["--order", order] if order else []
     command += ["--tolerance", repr(tolerance)] if tolerance else []
     subprocess.run([str(word) for word in command], check=True, capture_output=True)
@@ -117,7 +117,7 @@ def optimum(leastaction, out, model):
     """The reach of reach.py: a solve with its set-up, and the program from start to end."""
     problem = out / "reach.toml"
     problem.write_text(problem_file(model, 2.02))
-    command = [str(leastaction), "optimize", str(problem), "--json", "--no-report", "--out", str(out / "reach")]
+    command = [str(leastaction), "optimize", str(problem), "--json", "--no-report", "--force", "--out", str(out / "reach")]
     best, found = float("inf"), None
     for _ in range(5):
         begin = time.perf_counter()
