@@ -17,12 +17,14 @@ from . import errors
 from ._core import BatchSimulator, Mechanism, Plant, State, __version__, from_json, load
 from ._diagnostic import Diagnostic
 from ._model import Body, Joint, Model
+from ._problems import ControlProblem, Limit, MotionProblem, Term, ViaPoint
+from ._progress import Iteration
 from ._rollout import Failure, Rollout, rollout
 from ._simulate import JointForce, Simulator, simulate
 from ._tables import Report, Run, Trajectory
 from ._verbs import (
-    Check, ControlSolution, InverseSolution, Jacobian, Limit, Linearization, Motion, MotionProblem, Policy, Riccati,
-    Solution, Term, ViaPoint, check, control, dynamics, infer, info, jacobian, linearize, motion, optimize, riccati,
+    Check, ControlSolution, InverseSolution, Jacobian, Linearization, Motion, Policy, Riccati, Solution, check, control,
+    dynamics, infer, info, jacobian, linearize, motion, optimize, riccati,
 )
 
 from .sweeps import Sweep, SweepResult, linspace, log_uniform, normal, sweep, uniform, values
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = [
-    "BatchSimulator", "Body", "Check", "ControlSolution", "Diagnostic", "Failure", "InverseSolution", "Jacobian", "Joint",
+    "BatchSimulator", "Body", "Check", "ControlProblem", "ControlSolution", "Diagnostic", "Failure", "InverseSolution", "Iteration", "Jacobian", "Joint",
     "JointForce", "Limit", "Linearization", "Mechanism", "Model", "Motion", "MotionProblem", "Plant", "Policy", "Report",
     "Riccati", "Rollout", "Run", "Simulator", "Solution", "State", "Sweep", "SweepResult", "Term", "Trajectory", "ViaPoint", "__version__", "check",
     "control", "dynamics", "errors", "from_json", "infer", "info", "jacobian", "linearize", "linspace", "load", "log_uniform", "motion",

@@ -6,7 +6,7 @@ import math
 import operator
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,8 @@ class Failure(tuple[int, int, Exception]):
 class Rollout:
     """The ends of many motions, or whole motions. Rows that failed are not a number from there on, and not `ok`.
 
+    Where columns were chosen `table` has them, and `q` and `v` are those of the ends.
+
     >>> import leastaction as la, numpy as np
     >>> roll = la.rollout(la.load("@chain/2"), q=np.zeros((5, 2)), v=1.0, steps=3, step=0.01)
     >>> roll.q.shape, bool(roll.ok.all())
@@ -75,12 +77,15 @@ class Rollout:
         step: float,
         steps: int,
         every: int,
+        columns: tuple[str, ...] = (),
+        table: Array | None = None,
     ) -> None:
         self.mechanism = mechanism
         self.q, self.v = q, v
         self.failures = failures
+        self.columns, self.table = columns, table
         # Leading axes of the motions; the next one, if there is another, is time.
-        self._has_times = q.ndim == len(lead) + 2
+        self._has_times = (q if table is None else table).ndim == len(lead) + 2
         self._lead = lead or (1,)
         self._rows = math.prod(self._lead)
         self.step, self.steps, self.every = step, steps, every
@@ -95,7 +100,7 @@ class Rollout:
     @property
     def ok(self) -> NDArray[np.bool_]:
         """Which rows came to their end, in the leading axes of the motions."""
-        last = self.q[..., -1, :] if self._has_times else self.q
+        last = self.q[..., -1, :] if self._has_times and self.table is None else self.q
         # Of an interrupted rollout rows are missing that did not fail.
         ok = np.isfinite(last).all(axis=-1).reshape(self._rows)
         ok[[failure.row for failure in self.failures]] = False
@@ -112,6 +117,11 @@ class Rollout:
     def __getitem__(self, name: str) -> Array:
         """A number of every row, and of every time if whole motions were recorded: ``q.JOINT``, ``v.JOINT``, ``energy.total``, …"""
         expect_text(name)
+        if self.table is not None:
+            if name in self.columns:
+                return self.table[..., self.columns.index(name)]
+            near = nearest(name, self.columns)
+            raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
         if name in ("q", "v"):
             return self.q if name == "q" else self.v
         mechanism = self.mechanism
@@ -164,6 +174,32 @@ def _whole(name: str, value: Any) -> int:
     return number
 
 
+def _chosen(mechanism: _core.Mechanism, columns: Any) -> tuple[str, ...]:
+    """Names of columns, all known, none twice; a group stands for its columns."""
+    groups = {"q": [f"q.{label}" for label in mechanism.q_labels], "v": [f"v.{label}" for label in mechanism.v_labels]}
+    groups["energy"] = ["energy.total", "energy.kinetic", "energy.potential"]
+    known = tuple(name for names in groups.values() for name in names)
+    names: list[str] = []
+    for name in [columns] if isinstance(columns, str) else list(columns):
+        expect_text(name)
+        if name not in known and name not in groups:
+            near = nearest(name, known)
+            raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
+        names += groups.get(name, [name])
+    if not names:
+        remedy = "name some, or leave `columns` out"
+        raise BadOption(f"no columns are named: {remedy}", {"option": "columns", "value": repr(columns), "remedy": remedy})
+    return tuple(dict.fromkeys(names))
+
+
+def _place(mechanism: _core.Mechanism, name: str) -> tuple[str, int]:
+    """A column as the compiled half knows it."""
+    if name.startswith("energy."):
+        return name, 0
+    group, _, label = name.partition(".")
+    return group, (mechanism.q_labels if group == "q" else mechanism.v_labels).index(label)
+
+
 def rollout(
     mechanism: Model,
     q: Any = None,
@@ -178,6 +214,8 @@ def rollout(
     controller: Callable[[float, Array, Array], Any] | None = None,
     record: str = "end",
     every: int = 1,
+    columns: str | Sequence[str] | None = None,
+    out: Array | tuple[Array, Array] | None = None,
     hold: str = "step",
     threads: int | None = None,
     progress: bool | Progress | None = None,
@@ -187,7 +225,9 @@ def rollout(
 
     `q` and `v` have one row per motion, or stand for every row. `u` is `(nu,)`, `(steps, nu)`, `(rows, nu)` with
     ``hold="row"``, or `(rows, steps, nu)`. `controller` is called once per step with the time and all rows,
-    and returns the inputs of all rows. Results do not depend on the number of threads, and a row that fails leaves the
+    and returns the inputs of all rows. ``record="rows"`` keeps every `every`-th step; `columns` chooses what is kept by name
+    (``"q.knee"``, ``"v"``, ``"energy.total"``), which saves memory. `out` is memory of yours for what is kept: an array for
+    columns, else one for `q` and one for `v`. Results do not depend on the number of threads, and a row that fails leaves the
     others alone. Ctrl-C raises `KeyboardInterrupt`, whose `partial` is the rollout with the rows that are done. Further
     settings say how time is stepped, as in `Simulator`.
 
@@ -208,21 +248,30 @@ def rollout(
     if record not in ("end", "rows"):
         remedy = "give `end` or `rows`"
         raise BadOption(f"record = {record!r} is not possible: {remedy}", {"option": "record", "value": repr(record), "remedy": remedy})
+    chosen = None if columns is None else _chosen(mechanism, columns)
     if controller is not None:
-        for name, given in (("u", u), ("policy", policy)):
+        for name, given in (("u", u), ("policy", policy), ("columns", columns), ("out", out)):
             if given is not None:
                 remedy = "leave one out"
                 raise BadOption(f"give `controller` or `{name}`, not both", {"option": name, "value": repr(given), "remedy": remedy})
         tell = listener(progress, "steps")
         return _controlled(mechanism, q, v, controller, steps, record == "rows", every, threads, start, tell, settings)
 
-    def made(out_q: Array, out_v: Array, failures: list[Any], h: float) -> Rollout:
-        lead = out_q.shape[: -2 if record == "rows" else -1]
-        return Rollout(mechanism, lead, out_q, out_v, [Failure(*failure) for failure in failures], h, steps, every)
+    if out is not None and (chosen is None) != (isinstance(out, tuple) and len(out) == 2):
+        expected = "an array for the columns" if chosen is not None else "a tuple of an array for `q` and one for `v`"
+        found = type(out).__name__
+        raise LayoutError(f"`out` is a {found}: give {expected}", {"name": "out", "found": found, "remedy": f"give {expected}"})
+    outs = (*(out or (None, None)), None) if chosen is None else (None, None, out)
+
+    def made(out_q: Array, out_v: Array, table: Array | None, failures: list[Any], h: float) -> Rollout:
+        lead = out_q.shape[: -2 if record == "rows" and table is None else -1]
+        failed = [Failure(*failure) for failure in failures]
+        return Rollout(mechanism, lead, out_q, out_v, failed, h, steps, every, chosen or (), table)
 
     try:
         result = _core._rollout(
-            mechanism, q, v, u, steps=steps, every=every, record=record, hold=hold, threads=threads,
+            mechanism, q, v, u, steps=steps, every=every, record=record,
+            columns=None if chosen is None else [_place(mechanism, name) for name in chosen], out=outs, hold=hold, threads=threads,
             policy=policy_text(policy), feedback=not open_loop, progress=listener(progress, "rows"),
             start=start, settings=settings,
         )

@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,8 +16,9 @@ import numpy as np
 
 from . import _core
 from ._diagnostic import Diagnostic
+from ._problems import ControlProblem, MotionProblem, Problem, problem_file
+from ._progress import Iterations, iterations
 from ._tables import Array, Report, Trajectory
-from ._toml import toml
 from .errors import BadOption, FileError, ShapeError
 
 Model: TypeAlias = "_core.Mechanism | str | os.PathLike[str]"
@@ -371,145 +372,6 @@ def motion(model: Model, trajectory: Trajectory | str | os.PathLike[str], quanti
         return Motion(list(table.columns), table.table, found, _text(folder / "out" / "report.html"))
 
 
-@dataclass(frozen=True)
-class Term:
-    """A term of the cost: its kind, its weight, and what else a term of a problem file can have (`joint`, `body`, …).
-
-    >>> import leastaction as la
-    >>> la.Term("torque", 1.0).weight
-    1.0
-    """
-
-    kind: str
-    weight: float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A limit of a motion: of `velocity`, `torque`, … a number, a pair, or numbers by joint.
-
-    >>> import leastaction as la
-    >>> la.Limit("velocity", 2.0).kind
-    'velocity'
-    """
-
-    kind: str
-    value: Any
-
-
-@dataclass(frozen=True)
-class ViaPoint:
-    """A point that a coordinate passes at a time (or at ``"end of PHASE"``), or a value of its derivative.
-
-    >>> import leastaction as la
-    >>> la.ViaPoint(t=0.5, joint="elbow", value=1.0).order
-    0
-    """
-
-    t: float | str
-    joint: str
-    value: float
-    order: int = 0
-
-
-class MotionProblem:
-    """What a motion costs, where it starts and ends, its limits, phases and constraints on frames: made here or read from a problem file.
-
-    Phases and constraints are mappings with the keys that `[[phases]]` and `[[constraints]]` have in problem files.
-
-    >>> import numpy as np, leastaction as la
-    >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
-    ...                            terms=[la.Term("joint_jerk", 1.0)], control_points=20)
-    >>> la.optimize(problem, report=False).status
-    'Solved'
-    """
-
-    def __init__(
-        self,
-        mechanism: _core.Mechanism,
-        *,
-        start: Any,
-        terms: Sequence[Term],
-        duration: float | None = None,
-        end: Any = None,
-        limits: Sequence[Limit] = (),
-        via: Sequence[ViaPoint] = (),
-        phases: Sequence[Mapping[str, Any]] = (),
-        constraints: Sequence[Mapping[str, Any]] = (),
-        time_weight: float | None = None,
-        degree: int | None = None,
-        control_points: int | None = None,
-        samples: int | None = None,
-        solver: Mapping[str, Any] | None = None,
-        name: str = "problem",
-    ) -> None:
-        lines = ['schema = "leastaction/problem/1"', f"name = {toml(name)}", 'model = "model.json"', "", "[trajectory]"]
-        numbers = {"duration": duration, "time_weight": time_weight}
-        lines += [f"{key} = {toml(float(value))}" for key, value in numbers.items() if value is not None]
-        for key, value in (("degree", degree), ("control_points", control_points), ("samples", samples)):
-            lines += [f"{key} = {toml(value)}"] if value is not None else []
-        for key, place in (("start", start), ("end", end)):
-            if place is None:
-                continue
-            lines.append(f"\n[{key}]")
-            if isinstance(place, _core.State):
-                place = {"q": place.q, "v": place.v}
-            elif not isinstance(place, Mapping) or set(place) - {"q", "v", "state", "derivatives"}:
-                place = {"q": place}
-            lines += [f"{k} = {toml(v)}" for k, v in place.items()]
-        if limits:
-            lines += ["\n[limits]", *(f"{limit.kind} = {toml(limit.value)}" for limit in limits)]
-        for term in terms:
-            lines += ["\n[[terms]]", f"kind = {toml(term.kind)}"]
-            lines += [f"weight = {toml(float(term.weight))}"] if term.weight is not None else []
-            lines += [f"{key} = {toml(value)}" for key, value in term.options.items()]
-        for point in via:
-            lines += ["\n[[via]]", f"t = {toml(point.t)}", f"joint = {toml(point.joint)}"]
-            lines += [f"value = {toml(float(point.value))}", f"order = {point.order}"]
-        for key, tables in (("phases", phases), ("constraints", constraints)):
-            for table in tables:
-                lines += [f"\n[[{key}]]", *(f"{k} = {toml(v)}" for k, v in table.items())]
-        if solver:
-            lines += ["\n[solver]", *(f"{key} = {toml(value)}" for key, value in solver.items())]
-        self._text: str | None = "\n".join(lines) + "\n"
-        self._model: str | None = mechanism.to_json()
-        self._path: Path | None = None
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> MotionProblem:
-        """A problem file, as ``leastaction optimize`` takes it."""
-        problem = cls.__new__(cls)
-        problem._text = problem._model = None
-        problem._path = Path(os.fspath(path)).absolute()
-        return problem
-
-    def _file(self, folder: Path) -> str:
-        if self._path is not None:
-            return str(self._path)
-        assert self._text is not None and self._model is not None
-        (folder / "model.json").write_text(self._model, encoding="utf-8")
-        (folder / "problem.toml").write_text(self._text, encoding="utf-8")
-        return str(folder / "problem.toml")
-
-    def to_toml(self) -> str:
-        """The problem file."""
-        if self._path is not None:
-            return self._path.read_text(encoding="utf-8")
-        assert self._text is not None
-        return self._text
-
-    def __repr__(self) -> str:
-        return f"<MotionProblem {self._path or 'made in Python'}>"
-
-
-Problem: TypeAlias = "MotionProblem | str | os.PathLike[str]"
-
-
-def _problem_file(problem: Problem, folder: Path) -> str:
-    return problem._file(folder) if isinstance(problem, MotionProblem) else os.fspath(problem)
-
-
 class Solution:
     """A motion that was found. Whether it is a solution is `status`: an outcome, not an exception.
 
@@ -521,8 +383,10 @@ class Solution:
     ('Solved', (401,))
     """
 
-    def __init__(self, fields: dict[str, Any], trajectory: Trajectory, html: str | None) -> None:
-        self._fields, self._trajectory, self._html = fields, trajectory, html
+    def __init__(
+        self, fields: dict[str, Any], trajectory: Trajectory, html: str | None, problem: Problem | None = None
+    ) -> None:
+        self._fields, self._trajectory, self._html, self._problem = fields, trajectory, html, problem
 
     @property
     def status(self) -> str:
@@ -541,8 +405,26 @@ class Solution:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The motion at 401 times."""
+        """The motion at 401 times, or, of inputs that were found, at every step."""
         return self._trajectory
+
+    def sample(self, count: int) -> Trajectory:
+        """The motion at `count` times that are evenly spaced, from its start to its end, with the columns of `trajectory`.
+
+        >>> import numpy as np, leastaction as la
+        >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
+        ...                            terms=[la.Term("joint_jerk", 1.0)], control_points=20)
+        >>> fine = la.optimize(problem, report=False).sample(1001)
+        >>> fine["q.joint0"].shape, float(fine.t[-1])
+        ((1001,), 1.0)
+        """
+        if self._problem is None:
+            raise ValueError("a motion by inputs is known at its steps only: `trajectory` has them")
+        with _folder() as folder:
+            self.save(folder / "solution.json")
+            columns, table = _core._sample(problem_file(self._problem, folder), str(folder / "solution.json"), count)
+        table.setflags(write=False)
+        return Trajectory(columns, table)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -563,8 +445,16 @@ class Solution:
         return f"<{type(self).__name__}: {self.status}, objective {self.objective:.9g}>"
 
 
-def optimize(problem: Problem, *, start: Solution | str | os.PathLike[str] | None = None, **settings: Any) -> Solution:
+def optimize(
+    problem: Problem,
+    *,
+    start: Solution | str | os.PathLike[str] | None = None,
+    progress: bool | Iterations | None = None,
+    **settings: Any,
+) -> Solution:
     """Finds the best motion for a problem: costs, boundary states, limits.
+
+    `progress` is called with every `Iteration`; True shows them on a line.
 
     >>> import numpy as np, leastaction as la
     >>> problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2),
@@ -577,9 +467,12 @@ def optimize(problem: Problem, *, start: Solution | str | os.PathLike[str] | Non
             start.save(folder / "start.json")
             start = folder / "start.json"
         settings = {**settings, "start": start, "out": folder / "out"}
-        found = _core._call(["--json", "optimize", _problem_file(problem, folder), *_flags("optimize", settings)])
+        words = ["--json", "optimize", problem_file(problem, folder), *_flags("optimize", settings)]
+        found = _core._call(words, iterations(progress))
         found.pop("out", None)
-        return Solution(found, _trajectory(folder / "out" / "trajectory.csv"), _text(folder / "out" / "report.html"))
+        out = folder / "out"
+        kept = problem if isinstance(problem, MotionProblem) else MotionProblem.load(problem)
+        return Solution(found, _trajectory(out / "trajectory.csv"), _text(out / "report.html"), kept)
 
 
 class InverseSolution:
@@ -624,7 +517,7 @@ def infer(problem: Problem, motion: Solution | Trajectory | str | os.PathLike[st
                 out.writelines(",".join(map(repr, row)) + "\n" for row in motion.table.tolist())
             motion = file
         settings = {"report": False, **settings, "motion": motion, "out": folder / "out"}
-        found = _core._call(["--json", "infer", _problem_file(problem, folder), *_flags("infer", settings)])
+        found = _core._call(["--json", "infer", problem_file(problem, folder), *_flags("infer", settings)])
     found.pop("out", None)
     return InverseSolution(found)
 
@@ -694,7 +587,7 @@ class ControlSolution(Solution):
     """
 
     def __init__(
-        self, fields: dict[str, Any], trajectory: Trajectory, html: str | None, policy: Policy, model: str
+        self, fields: dict[str, Any], trajectory: Trajectory, html: str | None, policy: Policy, model: Model
     ) -> None:
         super().__init__(fields, trajectory, html)
         self._policy, self._model = policy, model
@@ -716,29 +609,36 @@ class ControlSolution(Solution):
 
     @property
     def mechanism(self) -> _core.Mechanism:
-        """The model that the problem names."""
-        return _core.load(self._model)
+        """The model of the problem."""
+        return mechanism_of(self._model)
 
 
-def control(problem: str | os.PathLike[str], **settings: Any) -> ControlSolution:
-    """Finds the inputs that reach a goal, and feedback that holds it, for a problem file with a table [control].
+def control(
+    problem: ControlProblem | str | os.PathLike[str],
+    *,
+    progress: bool | Iterations | None = None,
+    **settings: Any,
+) -> ControlSolution:
+    """Finds the inputs that reach a goal, and feedback that holds it, for a `ControlProblem` or a problem file with a table [control].
+
+    `progress` is called with every `Iteration`; True shows them on a line.
 
     >>> import leastaction as la
     >>> found = la.control("examples/pendulum_swing_up.toml", report=False)  # doctest: +SKIP
     >>> la.simulate(found.mechanism, policy=found.policy, integrator="rk4")  # doctest: +SKIP
     """
-    path = Path(os.fspath(problem))
+    if not isinstance(problem, ControlProblem):
+        problem = ControlProblem.load(problem)
     with _folder() as folder:
         settings = {**settings, "out": folder / "out"}
-        found = _core._call(["--json", "control", str(path), *_flags("control", settings)])
+        words = ["--json", "control", problem_file(problem, folder), *_flags("control", settings)]
+        found = _core._call(words, iterations(progress))
         found.pop("out", None)
         out = folder / "out"
         policy = Policy.load(out / "policy.json")
-        named = re.search(r'^model\s*=\s*"([^"]*)"', path.read_text(encoding="utf-8"), re.MULTILINE)
-        model = named[1] if named else ""
-        if not model.startswith("@"):
-            model = str(path.absolute().parent / model)
-        return ControlSolution(found, _trajectory(out / "trajectory.csv"), _text(out / "report.html"), policy, model)
+        return ControlSolution(
+            found, _trajectory(out / "trajectory.csv"), _text(out / "report.html"), policy, problem.model
+        )
 
 
 def dynamics(

@@ -43,7 +43,7 @@ def test_examples_come_in_pairs_with_those_of_rust():
     assert rust - python == {"12_own_force_law"} and python - rust == {"12_many_at_once", "13_identify_an_arm"}
 
 
-@pytest.mark.parametrize("name", ["", ".errors", "._tables", "._verbs", "._rollout", "._simulate", "._model", "._diagnostic", ".gym", ".sweeps", "._core"])
+@pytest.mark.parametrize("name", ["", ".errors", "._tables", "._verbs", "._problems", "._progress", "._rollout", "._simulate", "._model", "._diagnostic", ".gym", ".sweeps", "._core"])
 def test_examples_in_docstrings_run(name):
     module = importlib.import_module("leastaction" + name)
     finder = doctest.DocTestFinder()

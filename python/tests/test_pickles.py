@@ -37,7 +37,8 @@ def things(tmp_path_factory) -> dict[str, object]:
         la.check("@four-bar"), wrong.value.diagnostics[0], la.linearize(mech), la.riccati([[1.0]], [[1.0]], [1], [1]), la.jacobian(mech, "torque"),
         la.motion(mech, run, "torque", report=False), problem, best, la.infer(problem, best), terms[0], la.Limit("velocity", 1.0),
         la.ViaPoint(0.5, "joint0", 1.0), found, found.policy, la.Model("m"), sweep, sweep.run(folder, report=False),
-        next(iter(loop.joint_forces().values())),
+        next(iter(loop.joint_forces().values())), la.ControlProblem(mech, duration=1.0, step=0.01, terms=terms),
+        la.Iteration(1, 0.5, 1e-3, 0.0, 1.0),
     ]
     return {type(thing).__name__: thing for thing in made}
 

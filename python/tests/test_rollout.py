@@ -189,3 +189,54 @@ def test_numbers_of_numpy_and_names_of_models_are_taken():
     for settings in ({"steps": True}, {"steps": 2.5}, {"duration": float("inf")}, {"steps": 3, "step": "a"}, {"duration": "x"}):
         with pytest.raises(la.errors.BadOption):
             la.rollout("@chain/2", **settings)
+
+
+def test_chosen_columns_are_those_of_whole_motions(tree):
+    q, v = states(tree, 9)
+    names = ["energy.total", f"q.{tree.q_labels[3]}", "v"]
+    settings = {"steps": 12, "step": 0.005, "record": "rows", "every": 4}
+    whole = la.rollout(tree, q, v, **settings)
+    roll = la.rollout(tree, q, v, columns=names, **settings)
+    assert roll.columns[:2] == tuple(names[:2]) and roll.table.shape == (9, 4, 2 + tree.nv)
+    assert np.array_equal(roll.t, whole.t) and roll.ok.all()
+    for name in roll.columns:
+        assert np.allclose(roll[name], whole[name], rtol=1e-13, atol=1e-13)
+    assert np.array_equal(roll.q, whole.q[:, -1])
+    ends = la.rollout(tree, q, v, columns="q", steps=12, step=0.005)
+    assert np.array_equal(ends.table, whole.q[:, -1])
+    with pytest.raises(la.errors.UnknownName, match="energy.total"):
+        la.rollout(tree, q, v, columns=["energy.totl"], steps=1, step=0.01)
+    with pytest.raises(la.errors.UnknownName):
+        roll[f"q.{tree.q_labels[0]}"]
+    with pytest.raises(la.errors.BadOption):
+        la.rollout(tree, q, v, columns=[], steps=1, step=0.01)
+
+
+def test_results_are_written_into_memory_of_the_callers(chain):
+    q, v = states(chain, 6)
+    settings = {"steps": 8, "step": 0.005}
+    expected = la.rollout(chain, q, v, **settings)
+    out = np.zeros((6, 7)), np.zeros((6, 7))
+    roll = la.rollout(chain, q, v, out=out, **settings)
+    assert roll.q is out[0] and np.array_equal(out[0], expected.q) and np.array_equal(out[1], expected.v)
+    table = np.zeros((6, 9, 1))
+    roll = la.rollout(chain, q, v, out=table, columns="energy.total", record="rows", **settings)
+    assert roll.table is table and (table < 0).any()
+    refused = [((out[0], out[0]), la.errors.LayoutError), (out[0], la.errors.LayoutError), ((out[0], np.zeros((5, 7))), la.errors.ShapeError),
+               ((q, out[1]), la.errors.LayoutError), ((out[0], np.zeros((6, 7), dtype=np.float32)), la.errors.LayoutError)]
+    for wrong, error in refused:
+        with pytest.raises(error):
+            la.rollout(chain, q, v, out=wrong, **settings)
+    with pytest.raises(la.errors.LayoutError):
+        la.rollout(chain, q, v, out=out, columns="q", **settings)
+    with pytest.raises(la.errors.BadOption, match="controller"):
+        la.rollout(chain, q, v, out=out, controller=lambda t, q, v: None, **settings)
+
+
+def test_chosen_columns_of_rows_that_fail_are_not_a_number(chain):
+    v = np.zeros((6, 7))
+    v[5] = 1e200
+    with pytest.warns(la.errors.RolloutWarning, match="1 of 6 runs failed"):
+        roll = la.rollout(chain, np.zeros((6, 7)), v, steps=4, step=0.01, record="rows", columns=["energy.total", "q"])
+    assert roll.ok.tolist() == [True] * 5 + [False]
+    assert np.isnan(roll.table[5, -1]).all() and np.isfinite(roll.table[:5]).all()

@@ -1,5 +1,7 @@
 """Verbs of the command as functions."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -224,6 +226,87 @@ def test_phases_with_free_durations():
     assert best.status == "Solved" and abs(back / out - 1) < 1e-3
     at = int(np.argmin(np.abs(best.trajectory.t - out)))
     assert abs(best.trajectory[f"q.{mech.joints[0]}"][at] - 0.4) < 1e-2 and abs(best.trajectory.t[-1] - out - back) < 1e-9
+
+
+def test_a_solution_is_sampled_as_finely_as_wanted():
+    mech = la.load(MODELS / "arm3.json")
+    problem = la.MotionProblem(mech, start=np.zeros(3), end=np.full(3, 0.5), terms=[la.Term("joint_jerk", 1e-4)], time_weight=1.0,
+                               duration=1.0, control_points=24)
+    best = la.optimize(problem, report=False)
+    # Of a motion whose duration was free, too: the rows of the file are among the finer ones.
+    again, fine = best.sample(401), best.sample(1601)
+    assert again.columns == best.trajectory.columns and np.array_equal(again.table, best.trajectory.table)
+    assert np.allclose(fine.table[::4], again.table, rtol=1e-12, atol=1e-12) and abs(fine.t[-1] - 1.0) > 0.01
+    # Velocities are the slopes of positions.
+    slope = np.gradient(fine["q"], fine.t, axis=0)
+    assert np.abs(slope - fine["v"])[1:-1].max() < 1e-4
+    assert np.array_equal(pickle.loads(pickle.dumps(best)).sample(5).table, best.sample(5).table)
+    from_file = la.optimize(EXAMPLES / "arm3_b.toml", report=False)
+    assert np.array_equal(from_file.sample(401).table, from_file.trajectory.table)
+    for count in (1, 0, -3):
+        with pytest.raises(la.errors.BadOption):
+            best.sample(count)
+    with pytest.raises(la.errors.LeastActionError, match="memory"):
+        best.sample(10**12)
+
+
+def swing_up(**settings):
+    """The pole of an example as a problem that is made here."""
+    terms = [la.Term("input", 0.01), la.Term("position", 0.1), la.Term("position", 1000.0, {"at": "end"}),
+             la.Term("velocity", 100.0, {"at": "end"})]
+    return la.ControlProblem(
+        la.load(MODELS / "cart-pole.json"), duration=3.0, step=0.02, start=[0.0, 0.0], goal={"state": "up"}, terms=terms,
+        limits=[la.Limit("input", 10.0)], feedback={"position": 10.0, "velocity": 1.0, "input": 0.1}, **settings,
+    )
+
+
+def test_a_control_problem_made_here_is_that_of_the_file():
+    heard = []
+    made = la.control(swing_up(solver={"curvature": True}), report=False, progress=heard.append)
+    read = la.control(EXAMPLES / "cart_pole.toml", report=False)
+    assert np.array_equal(made.inputs, read.inputs) and made.objective == read.objective
+    assert made.mechanism.to_json() == la.load(MODELS / "cart-pole.json").to_json()
+    replay = la.simulate(made.mechanism, policy=made.policy, integrator="rk4", step=0.002, report=False)
+    assert replay.summary["policy"]["end"]["position"] < 1e-2
+    # Every iteration is heard of, in turn (one twice where the limits' barrier falls), and the last is what was found.
+    counted = [at.iteration for at in heard]
+    assert counted == sorted(counted) and set(counted) == set(range(made.fields["iterations"] + 1))
+    assert len(heard) >= made.fields["iterations"] and abs(heard[-1].objective - made.objective) < 1e-3 * made.objective
+    with pytest.raises(ValueError, match="trajectory"):
+        made.sample(100)
+    again = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(again.inputs, made.inputs) and again.mechanism.nq == 2
+
+
+def test_a_listener_that_raises_stops_a_search():
+    seen = []
+
+    def listen(at):
+        seen.append(at)
+        if at.iteration == 3:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough") as stop:
+        la.control(swing_up(), report=False, progress=listen)
+    assert seen[-1].iteration == 3 and stop.value.partial["status"] == "Interrupted"
+
+
+def test_progress_of_a_search_is_shown_on_a_line(capfd):
+    problem = la.MotionProblem(la.load("@chain/2"), duration=1.0, start=np.zeros(2), end=np.ones(2), terms=[la.Term("torque", 1.0)],
+                               control_points=20)
+    la.optimize(problem, report=False, progress=True)
+    shown = capfd.readouterr().err
+    assert "iteration" in shown and "objective" in shown and shown.endswith("\n")
+
+
+@pytest.mark.parametrize(("wrong", "what"), [
+    ({"terms": [la.Term("positon", 1.0)]}, "position"), ({"limits": [la.Limit("inptu", 1.0)]}, "input"), ({"order": 3}, "even"),
+    ({"goal": {"state": "upp"}}, "up"), ({"step": -1.0}, "step"), ({"motors": ["knee"]}, "knee"),
+])
+def test_mistakes_in_a_control_problem_are_told(wrong, what):
+    settings = {"duration": 1.0, "step": 0.02, "goal": {"state": "up"}, "terms": [la.Term("input", 1.0)], **wrong}
+    with pytest.raises(la.errors.LeastActionError, match=what):
+        la.control(la.ControlProblem(la.load(MODELS / "cart-pole.json"), **settings), report=False)
 
 
 def test_control_swings_up_and_replays(tmp_path):

@@ -8,8 +8,6 @@ mod quantity_flags;
 mod verb;
 
 use std::ffi::OsString;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use leastaction_study::failure::{COULD_NOT_RUN, Failure};
@@ -66,7 +64,7 @@ pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 ///
 /// # Errors
 /// What the command would have said; wrong arguments have the exit code 2 and no cause.
-pub fn call(arguments: impl IntoIterator<Item = OsString>, stop: Arc<AtomicBool>) -> Result<Value, Failure> {
+pub fn call(arguments: impl IntoIterator<Item = OsString>, caller: Caller) -> Result<Value, Failure> {
     let matches = cli().try_get_matches_from(arguments).map_err(|wrong| {
         let text = wrong.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -74,10 +72,11 @@ pub fn call(arguments: impl IntoIterator<Item = OsString>, stop: Arc<AtomicBool>
         Failure { help: tip, ..Failure::new(first) }
     })?;
     let mut printer = Printer::silent();
-    interrupt::with(stop, || run(VERBS, &matches, &mut printer))?;
+    interrupt::with(caller, || run(VERBS, &matches, &mut printer))?;
     Ok(printer.said())
 }
 
+pub use interrupt::Caller;
 pub use printer::diagnostic_json;
 
 /// The verbs with what each can be told: flag, kind, default, help.

@@ -331,6 +331,13 @@ impl<'py> Output<'py> {
         Ok(own)
     }
 
+    /// Whether two outputs share memory.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let span = |output: &Self| (output.data.addr(), output.data.addr() + output.numbers * size_of::<f64>());
+        let ((begin, end), (from, to)) = (span(self), span(other));
+        begin.max(from) < end.min(to)
+    }
+
     /// The array.
     pub(crate) fn into_array(self) -> Bound<'py, PyArrayDyn<f64>> {
         self.array

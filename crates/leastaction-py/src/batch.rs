@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use leastaction::batch::{Batch, Inputs, LANES, Plan, Row};
 use leastaction::control::Policy;
+use leastaction::dynamics::Dynamics;
 use leastaction::integrator::{Simulator as CoreSimulator, StepError};
-use leastaction::mechanism::State as CoreState;
+use leastaction::mechanism::{Mechanism as CoreMechanism, State as CoreState};
 use leastaction_study::policy::Player;
 use leastaction_study::settings::{Group, Settings};
 use numpy::{PyArray1, PyArrayDyn};
@@ -16,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Output, Rows, common_lead};
-use crate::errors::{bad_option, busy, shape_error, step_error};
+use crate::errors::{bad_option, busy, layout_error, shape_error, step_error};
 use crate::keywords;
 use crate::mechanism::Mechanism;
 use crate::plant::Plant;
@@ -25,6 +26,8 @@ use crate::state::{State, stretched};
 use crate::threads::{count, each_block, each_row, whole};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
+/// Memory of the caller's: positions, velocities, chosen columns.
+type Outs<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 /// Row, steps taken, exception.
 type Failures = Vec<(usize, u64, Py<PyAny>)>;
 
@@ -43,12 +46,66 @@ enum Held {
     Each,
 }
 
+/// A number that a rollout keeps of a state.
+#[derive(Clone, Copy)]
+enum Column {
+    Position(usize),
+    Velocity(usize),
+    Kinetic,
+    Potential,
+    Total,
+}
+
+impl Column {
+    /// From a group and an index inside it, which Python has looked up.
+    fn new((group, index): &(String, usize)) -> Self {
+        match group.as_str() {
+            "q" => Self::Position(*index),
+            "v" => Self::Velocity(*index),
+            "energy.kinetic" => Self::Kinetic,
+            "energy.potential" => Self::Potential,
+            _ => Self::Total,
+        }
+    }
+
+    fn is_energy(self) -> bool {
+        matches!(self, Self::Kinetic | Self::Potential | Self::Total)
+    }
+}
+
+/// Writes columns of states; has a workspace of its own if energies are among them.
+struct Picker<'a> {
+    columns: &'a [Column],
+    dynamics: Option<Box<Dynamics>>,
+}
+
+impl<'a> Picker<'a> {
+    fn new(mechanism: &CoreMechanism, columns: &'a [Column]) -> Self {
+        let energies = columns.iter().any(|column| column.is_energy());
+        Self { columns, dynamics: energies.then(|| Box::new(Dynamics::new(mechanism))) }
+    }
+
+    fn write(&mut self, mechanism: &CoreMechanism, state: &CoreState, out: &mut [f64]) {
+        let energy = self.dynamics.as_mut().map(|dynamics| dynamics.observe(mechanism, &state.q, &state.v));
+        for (column, number) in self.columns.iter().zip(out) {
+            *number = match (*column, &energy) {
+                (Column::Position(i), _) => state.q[i],
+                (Column::Velocity(i), _) => state.v[i],
+                (Column::Kinetic, Some(energy)) => energy.kinetic,
+                (Column::Potential, Some(energy)) => energy.potential,
+                (Column::Total, Some(energy)) => energy.total(),
+                (_, None) => f64::NAN,
+            };
+        }
+    }
+}
+
 /// What a rollout can be told.
 const ROLLOUT: &[Group] = &[Group::Step, Group::Change, Group::Time];
 
 /// Runs every row; see `leastaction.rollout`.
 #[pyfunction]
-#[pyo3(signature = (mechanism, q, v, u, *, steps, every, record, hold, threads, policy, feedback, progress, start, settings))]
+#[pyo3(signature = (mechanism, q, v, u, *, steps, every, record, columns, out, hold, threads, policy, feedback, progress, start, settings))]
 pub(crate) fn _rollout<'py>(
     py: Python<'py>,
     mechanism: &Bound<'py, Mechanism>,
@@ -58,6 +115,8 @@ pub(crate) fn _rollout<'py>(
     steps: usize,
     every: usize,
     record: &str,
+    columns: Option<Vec<(String, usize)>>,
+    out: Outs<'py>,
     hold: &str,
     threads: Option<usize>,
     policy: Option<&str>,
@@ -65,8 +124,9 @@ pub(crate) fn _rollout<'py>(
     progress: Option<Py<PyAny>>,
     start: Option<&Bound<'py, State>>,
     settings: &Bound<'py, PyDict>,
-) -> PyResult<(Array<'py>, Array<'py>, Failures, f64)> {
+) -> PyResult<(Array<'py>, Array<'py>, Option<Array<'py>>, Failures, f64)> {
     let shared = &mechanism.get().shared;
+    let columns = columns.map(|columns| columns.iter().map(Column::new).collect::<Vec<_>>());
     let engine = Engine::new(py, shared, keywords::settings(settings, ROLLOUT)?)?;
     let m = &engine.handle;
     let (nq, nv, nu, h) = (m.nq(), m.nv(), m.nu(), engine.step);
@@ -126,12 +186,25 @@ pub(crate) fn _rollout<'py>(
         (None, _) => Vec::new(),
     };
     let axis: Vec<usize> = batch.iter().copied().chain(samples).collect();
-    let mut out_q = Output::new(py, Some(&axis), &[nq])?;
-    let mut out_v = Output::new(py, Some(&axis), &[nv])?;
-    out_q.numbers().fill(f64::NAN);
-    out_v.numbers().fill(f64::NAN);
+    // Where columns are chosen states are kept at the ends alone.
+    let states = if columns.is_some() { &batch } else { &axis };
+    let given = [&q, &v, &u];
+    let mut out_q = Output::take(py, out.0.as_ref(), Some(states), &[nq], &given)?;
+    let mut out_v = Output::take(py, out.1.as_ref(), Some(states), &[nv], &given)?;
+    if out_q.overlaps(&out_v) {
+        return Err(layout_error(py, "out", "two arrays in the same memory", "give two arrays"));
+    }
+    let width = columns.as_ref().map_or(0, Vec::len);
+    let mut out_table = match columns {
+        Some(_) => Some(Output::take(py, out.2.as_ref(), Some(&axis), &[width], &given)?),
+        None => None,
+    };
+    for output in [Some(&mut out_q), Some(&mut out_v), out_table.as_mut()].into_iter().flatten() {
+        output.numbers().fill(f64::NAN);
+    }
     let per = samples.unwrap_or(1);
     let (write_q, write_v) = (out_q.writer(nq), out_v.writer(nv));
+    let write_table = out_table.as_ref().map(|table| table.writer(width));
     let (read_q, read_v, read_u) = (q.reader(), v.reader(), u.reader());
     let failed: Mutex<Vec<(usize, u64, StepError)>> = Mutex::new(Vec::new());
     let stop = AtomicBool::new(false);
@@ -146,9 +219,11 @@ pub(crate) fn _rollout<'py>(
     engine.batch().map_err(|error| step_error(py, &error))?;
     let memory = || {
         let players = if player.is_some() { LANES } else { 0 };
-        (engine.batch().ok(), player.iter().cycle().take(players).cloned().collect())
+        let picker = columns.as_ref().map(|columns| Picker::new(&engine.handle, columns));
+        (engine.batch().ok(), player.iter().cycle().take(players).cloned().collect(), picker)
     };
-    let work = |(batch, players): &mut (Option<Batch<Handle>>, Vec<Player>), block: Range<usize>| {
+    type Own<'a> = (Option<Batch<Handle>>, Vec<Player>, Option<Picker<'a>>);
+    let work = |(batch, players, picker): &mut Own<'_>, block: Range<usize>| {
         let Some(batch) = batch else { return };
         let start = |r: usize| CoreState {
             t: base.t,
@@ -187,9 +262,13 @@ pub(crate) fn _rollout<'py>(
                 Row::new(start(r), inputs)
             })
             .collect();
-        let put = |slot: usize, state: &CoreState| {
+        let keep = |slot: usize, state: &CoreState| {
             write_q.row(slot).copy_from_slice(&state.q);
             write_v.row(slot).copy_from_slice(&state.v);
+        };
+        let mut put = |slot: usize, state: &CoreState| match (picker.as_mut(), &write_table) {
+            (Some(picker), Some(table)) => picker.write(handle, state, table.row(slot)),
+            _ => keep(slot, state),
         };
         batch.run(&mut runs, &plan, |i, step, state| put((block.start + i) * per + step / every, state));
         for (r, run) in block.zip(runs) {
@@ -198,7 +277,14 @@ pub(crate) fn _rollout<'py>(
                     let list = failed.lock();
                     list.unwrap_or_else(PoisonError::into_inner).push((r, run.steps as u64, error));
                 }
-                None if samples.is_none() && run.steps == steps => put(r, &run.state),
+                None if run.steps == steps => {
+                    if samples.is_none() {
+                        put(r, &run.state);
+                    }
+                    if write_table.is_some() {
+                        keep(r, &run.state);
+                    }
+                }
                 None => {}
             }
         }
@@ -206,7 +292,8 @@ pub(crate) fn _rollout<'py>(
     let done = each_block(py, rows, LANES, threads, &stop, &mut tell, memory, work);
     let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     failed.sort_by_key(|(row, ..)| *row);
-    let result = (out_q.into_array(), out_v.into_array(), failures_of(py, failed), h);
+    let table = out_table.map(Output::into_array);
+    let result = (out_q.into_array(), out_v.into_array(), table, failures_of(py, failed), h);
     match done {
         Ok(()) => Ok(result),
         Err(error) => {

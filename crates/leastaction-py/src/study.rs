@@ -4,18 +4,21 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use leastaction::control::Policy;
 use leastaction::io::StateFile;
 use leastaction::mechanism::State as CoreState;
 use leastaction::trajectory::TrajectoryLayout;
+use leastaction_cli::Caller;
 use leastaction_study::failure::Failure;
 use leastaction_study::output::{RunFolder, cannot_write};
 use leastaction_study::report::{self, ReportData};
 use leastaction_study::run::Outcome;
 use leastaction_study::settings::{Group, SETTINGS, Settings};
 use leastaction_study::simulation::{self, Given, Prepared};
-use numpy::PyArrayDyn;
+use numpy::{PyArray1, PyArrayDyn};
 use numpy::PyArrayMethods;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -246,22 +249,40 @@ pub(crate) fn run_prepared(
     Ok((run, last, error, notes))
 }
 
+/// How often Python is asked whether a signal came while a verb runs.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// Runs a verb of the command as a function: what `--json` would print, or a typed exception.
+///
+/// `progress` hears the numbers of every iteration of a search, and `None` at its end.
 #[pyfunction]
-#[pyo3(signature = (arguments, /))]
-pub(crate) fn _call<'py>(py: Python<'py>, arguments: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (arguments, progress=None, /))]
+pub(crate) fn _call<'py>(
+    py: Python<'py>,
+    arguments: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
     let outcome = py.detach(|| {
         let words =
             std::iter::once(OsString::from("leastaction")).chain(arguments.into_iter().map(Into::into));
         let words: Vec<OsString> = words.collect();
-        let work = std::thread::spawn(move || leastaction_cli::call(words, flag));
-        let mut raised = None;
-        while !work.is_finished() {
-            std::thread::sleep(std::time::Duration::from_millis(2));
+        let (sender, heard) = channel::<Value>();
+        let caller = Caller { stop: Arc::clone(&stop), heard: progress.is_some().then(|| sender.clone()) };
+        // The channel closes when the verb has ended: nobody waits longer than that.
+        let work = std::thread::spawn(move || (leastaction_cli::call(words, caller), drop(sender)).0);
+        let mut raised: Option<PyErr> = None;
+        loop {
+            let said = heard.recv_timeout(LOOK);
+            if said == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
             if raised.is_none() {
-                raised = Python::attach(|py| py.check_signals()).err();
+                let tell = |py: Python<'_>| match (&progress, &said) {
+                    (Some(progress), Ok(said)) => progress.bind(py).call1((to_python(py, said)?,)).map(|_| ()),
+                    _ => Ok(()),
+                };
+                raised = Python::attach(|py| py.check_signals().and_then(|()| tell(py))).err();
                 if raised.is_some() {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -277,7 +298,32 @@ pub(crate) fn _call<'py>(py: Python<'py>, arguments: Vec<String>) -> PyResult<Bo
         }
         return Err(error);
     }
+    if let Some(progress) = &progress {
+        progress.bind(py).call1((py.None(),))?;
+    }
     to_python(py, &result.map_err(|failure| failure_error(py, &failure))?)
+}
+
+/// A motion that `optimize` found, at evenly spaced times: names of the columns, and the table.
+#[pyfunction]
+#[pyo3(signature = (problem, solution, count, /))]
+pub(crate) fn _sample<'py>(
+    py: Python<'py>,
+    problem: PathBuf,
+    solution: PathBuf,
+    count: i64,
+) -> PyResult<(Vec<String>, Bound<'py, PyAny>)> {
+    let count = usize::try_from(count).ok().filter(|count| *count > 1).ok_or_else(|| {
+        bad_option(py, "count", &count.to_string(), "give a whole number greater than 1")
+    })?;
+    let sampled = py.detach(|| {
+        let mut file = leastaction_study::problem::load(&problem)?;
+        leastaction_study::problem::results::sample(&mut file, &solution, count)
+    });
+    let (layout, rows) = sampled.map_err(|failure| failure_error(py, &failure))?;
+    let width = layout.width();
+    let table = PyArray1::from_vec(py, rows).call_method1("reshape", (count, width))?;
+    Ok((layout.columns().map(str::to_owned).collect(), table))
 }
 
 /// The command: does what the arguments say, prints, and returns the exit code.

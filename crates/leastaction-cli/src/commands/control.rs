@@ -16,7 +16,7 @@ use leastaction_study::problem::control_solve::{
 use leastaction_study::problem::{control_results, solution_file};
 use serde_json::json;
 
-use crate::interrupt::{at_once, stop_flag};
+use crate::interrupt::{at_once, stop_flag, tell};
 use crate::printer::Printer;
 use crate::verb::{FORCE, Given, NO_REPORT, OUT, TRACE, Verb};
 
@@ -62,6 +62,11 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
                 1e3 * seconds
             ));
         }
+        tell(|| {
+            json!({
+                "iteration": p.iteration, "objective": p.objective, "residual": p.residual, "violation": p.gap, "step": p.step,
+            })
+        });
         if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
     };
     let found = solve(&file, wish, &mut observe)?;

@@ -17,7 +17,7 @@ use leastaction_study::report::SummaryRow;
 use serde_json::{Value, json};
 
 use super::infer::not_a_point;
-use crate::interrupt::stop_flag;
+use crate::interrupt::{stop_flag, tell};
 use crate::printer::Printer;
 use crate::verb::{FORCE, Given, NO_REPORT, OUT, TRACE, Verb};
 
@@ -104,6 +104,11 @@ fn one(
                 p.iteration, p.objective, p.kkt, p.violation, p.step
             ));
         }
+        tell(|| {
+            json!({
+                "iteration": p.iteration, "objective": p.objective, "residual": p.kkt, "violation": p.violation, "step": p.step,
+            })
+        });
         if stop.load(Ordering::Relaxed) { Wish::Stop } else { Wish::Continue }
     };
     let solution = durations::solve(file, &weights, start, &mut observe)?;

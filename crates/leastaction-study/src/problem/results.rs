@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use leastaction::jet::JetWorkspace;
 use leastaction::mechanism::State;
-use leastaction::optimize::{ControlPoints, Limit, LimitKind, Progress, Sampling, SplineTable};
+use leastaction::optimize::{ControlPoints, Limit, LimitKind, MotionChart, Progress, Sampling, SplineTable};
 use leastaction::trajectory::{Recorded, Sampler, TrajectoryLayout};
 
 use super::ProblemFile;
 use super::constraint_page::ConstraintPage;
+use super::solution_file;
 use crate::failure::Failure;
 use crate::output::{RunFolder, cannot_write};
 use crate::page;
@@ -44,27 +45,14 @@ pub fn write(
 ) -> Result<PathBuf, Failure> {
     let mechanism = &file.mechanism;
     let n = mechanism.nv();
-    let orders = file.problem.degree.min(4);
-    let sampling = Sampling::Uniform { count: ROWS };
-    let table = SplineTable::new(
-        file.problem.n_control,
-        file.problem.degree,
-        file.problem.duration,
-        orders,
-        sampling,
-    )
-    .map_err(|error| Failure::from_error(&error))?;
-    let mut x = vec![0.0; ROWS * orders * n];
-    table.add_states(&theta.high, n, &mut x);
-    table.add_states(&theta.low, n, &mut x);
-    let chart = file.problem.chart(mechanism);
+    let samples = Samples::new(file, theta, ROWS)?;
 
     let mut folder = RunFolder::create(out, &TrajectoryLayout::of(mechanism))?;
     let mut sampler = Sampler::new(mechanism);
     let mut jets = JetWorkspace::<f64>::new(mechanism, 0);
     jets.include_passive(file.problem.passive);
     let mut frames = FrameThinner::new(mechanism.nb());
-    let mut plots = plots(file, orders);
+    let mut plots = plots(file, samples.orders);
     let dots = page.as_ref().map(|page| Dots::new(&page.recorded, mechanism.nq(), file.problem.duration));
     let dots = dots.filter(|dots| !dots.rows.is_empty());
     if dots.is_some() {
@@ -77,10 +65,8 @@ pub fn write(
     let inputs = vec![0.0; mechanism.nu()];
     let mut constraints = ConstraintPage::new(&file.problem.tasks);
     for s in 0..ROWS {
-        let t = table.times[s];
-        let (q, rates) = chart.motion(t, &x[s * orders * n..(s + 1) * orders * n]);
-        let v = rates.first().cloned().unwrap_or_else(|| vec![0.0; n]);
-        let state = State { t, q: q.clone(), v, ..State::default() };
+        let (state, rates) = samples.at(s);
+        let (t, q) = (state.t, state.q.clone());
         let observed = sampler.observe(&state);
         sampler.row(&state, &observed, Recorded { t, u: &inputs, ..Recorded::default() });
         folder.push(sampler.last_row())?;
@@ -137,6 +123,61 @@ pub fn write(
         report::write(&path, &data).map_err(|error| cannot_write(&path, &error))?;
     }
     Ok(out)
+}
+
+/// The motion of a solution file at `count` evenly spaced times, with the columns of a trajectory.
+///
+/// # Errors
+/// If the file does not fit the problem, or the table does not fit into memory.
+pub fn sample(file: &mut ProblemFile, solution: &Path, count: usize) -> Result<(TrajectoryLayout, Vec<f64>), Failure> {
+    let (theta, duration) = solution_file::read_motion(solution, file)?;
+    file.problem.duration = duration;
+    let layout = TrajectoryLayout::of(&file.mechanism);
+    let numbers = layout.width() + 4 * file.mechanism.nv();
+    crate::memory::expect_room("the table of the motion", numbers as f64 * count as f64)?;
+    let samples = Samples::new(file, &theta, count)?;
+    let mut sampler = Sampler::new(&file.mechanism);
+    let inputs = vec![0.0; file.mechanism.nu()];
+    let mut rows = Vec::with_capacity(count * layout.width());
+    for s in 0..count {
+        let (state, _) = samples.at(s);
+        let observed = sampler.observe(&state);
+        sampler.row(&state, &observed, Recorded { t: state.t, u: &inputs, ..Recorded::default() });
+        rows.extend_from_slice(sampler.last_row());
+    }
+    Ok((layout, rows))
+}
+
+/// A spline at evenly spaced times.
+struct Samples {
+    table: SplineTable,
+    chart: MotionChart,
+    /// Values and derivatives of the chart's coordinates, `[sample][order][coordinate]`.
+    x: Vec<f64>,
+    orders: usize,
+    n: usize,
+}
+
+impl Samples {
+    fn new(file: &ProblemFile, theta: &ControlPoints, count: usize) -> Result<Self, Failure> {
+        let (problem, n) = (&file.problem, file.mechanism.nv());
+        let orders = problem.degree.min(4);
+        let sampling = Sampling::Uniform { count };
+        let table = SplineTable::new(problem.n_control, problem.degree, problem.duration, orders, sampling)
+            .map_err(|error| Failure::from_error(&error))?;
+        let mut x = vec![0.0; count * orders * n];
+        table.add_states(&theta.high, n, &mut x);
+        table.add_states(&theta.low, n, &mut x);
+        Ok(Self { table, chart: problem.chart(&file.mechanism), x, orders, n })
+    }
+
+    /// The state at a sample, and the derivatives of the motion from velocities on.
+    fn at(&self, s: usize) -> (State, Vec<Vec<f64>>) {
+        let (t, width) = (self.table.times[s], self.orders * self.n);
+        let (q, rates) = self.chart.motion(t, &self.x[s * width..(s + 1) * width]);
+        let v = rates.first().cloned().unwrap_or_else(|| vec![0.0; self.n]);
+        (State { t, q, v, ..State::default() }, rates)
+    }
 }
 
 /// Recorded positions at the rows of a plot: the nearest ones, nothing where none is within half a row.

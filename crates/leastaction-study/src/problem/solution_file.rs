@@ -99,6 +99,11 @@ pub fn write_compact(path: &Path, value: &Value) -> Result<(), Failure> {
 
 /// Control points of a solution file, for a problem of the same size.
 pub fn read(path: &Path, file: &ProblemFile) -> Result<ControlPoints, Failure> {
+    read_motion(path, file).map(|(theta, _)| theta)
+}
+
+/// Control points of a solution file and how long its motion takes, which the problem may have left free.
+pub fn read_motion(path: &Path, file: &ProblemFile) -> Result<(ControlPoints, f64), Failure> {
     let text = leastaction::io::read_text(path).map_err(|error| {
         Failure::caused_by(format!("can't read the solution `{}`", path.display()), &error)
     })?;
@@ -119,5 +124,6 @@ pub fn read(path: &Path, file: &ProblemFile) -> Result<ControlPoints, Failure> {
         .help("name the `solution.json` that `optimize` wrote for the same spline, or a trajectory"));
     }
     let low = numbers("theta_low").filter(|low| low.len() == expected).unwrap_or_else(|| vec![0.0; expected]);
-    Ok(ControlPoints { high, low })
+    let duration = value["duration"].as_f64().unwrap_or(file.problem.duration);
+    Ok((ControlPoints { high, low }, duration))
 }
