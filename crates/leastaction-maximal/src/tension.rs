@@ -6,6 +6,9 @@
 //! largest stable step falls with `1/√n`. The midpoint rule has no such limit, and for a linear force it is this same scheme
 //! with the mass `M + h²K/4`. So a link whose `h²K` passes `3J` has the inertia `h²K/3` in those directions for the next
 //! step: slow motion feels an error of second order, motion that the step cannot show is slowed down to `hω = √3`.
+//!
+//! Of the forces of the last two steps the lesser counts: where a linkage passes a fold they are large for a moment, which no
+//! wave lives long enough to feel, and inertias that jump there would take energy from the motion.
 
 use super::constraint::{Row, pattern};
 use super::geometry::Geometry;
@@ -93,33 +96,35 @@ fn stiffnesses(layout: &Layout, state: &mut MaximalState, scratch: &mut [[Row; 6
     let MaximalState { side, poses, history, inertia, interval, .. } = state;
     inertia.fill(Mat3::zero());
     let per_second = 1.0 / *interval;
-    let mut pull = |i: usize, f: Vec3, l: Vec3| {
-        let tension = f.dot(l) * per_second;
+    let mut pull = |i: usize, [newest, older]: [Vec3; 2], l: Vec3| {
+        let tension = newest.dot(l).min(older.dot(l)) * per_second;
         if tension > 0.0 {
             let k = Mat3::diagonal(tension) - l.outer(l * (tension / l.norm2()));
             inertia[i] = inertia[i] + k;
         }
     };
-    let n = layout.links.len();
-    for (i, (link, c)) in layout.links.iter().zip(&history.wrench[history.range(0, 0, n)]).enumerate() {
-        let f = constraint_force(link.joint.kind, &side.joints[i], linear(c));
+    // After a step of another length there is one to ask.
+    let ages = [0, usize::from(history.count > 1)];
+    let wrenches = ages.map(|age| &history.wrench[history.range(0, age, layout.links.len())]);
+    for (i, link) in layout.links.iter().enumerate() {
+        let f = wrenches.map(|of| constraint_force(link.joint.kind, &side.joints[i], linear(&of[i])));
         pull(i, f, side.arm[i]);
         if let Some(p) = link.parent {
-            pull(p, -f, side.arm[p] + side.lever[i]);
+            pull(p, f.map(|f| -f), side.arm[p] + side.lever[i]);
         }
     }
     closure_rows(layout, side, poses, scratch);
-    let lam = &history.lam[history.range(0, 0, layout.closures.len())];
+    let lams = ages.map(|age| &history.lam[history.range(0, age, layout.closures.len())]);
     for (c, closure) in layout.closures.iter().enumerate() {
         if let ClosureKind::Joint = closure.kind {
             let g = &side.loops[closure.index];
-            let mut f = Vec3::zero();
-            (0..closure.rows).for_each(|r| f += scratch[c][r].lin * lam[c][r]);
+            let f = lams
+                .map(|lam| (0..closure.rows).fold(Vec3::zero(), |f, r| f + scratch[c][r].lin * lam[c][r]));
             if let Some(b) = closure.b {
                 pull(b, f, side.arm[b] + g.lever_b);
             }
             if let Some(a) = closure.a {
-                pull(a, -f, side.arm[a] + g.lever_a);
+                pull(a, f.map(|f| -f), side.arm[a] + g.lever_a);
             }
         }
     }
