@@ -63,6 +63,7 @@ mod step;
 mod stiffness;
 pub(crate) mod tendon;
 mod ties;
+mod trace;
 mod wide;
 pub(crate) mod wrench;
 
@@ -71,6 +72,7 @@ pub use linearize::{Coordinates, Linearization};
 pub use options::{MinimalOptions, Policy, Quadrature};
 pub use sample::{StepPoint, StepSample};
 pub use state::MinimalState;
+pub use trace::Trace;
 pub use wrench::{AppliedWrench, BodyMotion, BodyWrench, WrenchSample};
 
 #[cfg(feature = "sabotage")]
@@ -152,6 +154,8 @@ trait Engine: std::fmt::Debug + Send {
         h: f64,
         failures: &mut [Option<StepError>],
     );
+    fn begin_on(&mut self, trace: &mut Trace, state: &MinimalState, u: &[f64], h: f64);
+    fn leave(&self, trace: &mut Trace);
     fn has_lanes(&self) -> bool;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
     fn actuation(&self) -> Actuation<'_>;
@@ -206,6 +210,12 @@ impl<const N: usize> Engine for Solver<N> {
         failures: &mut [Option<StepError>],
     ) {
         Self::step_together(self, mechanism, options, states, u, h, failures);
+    }
+    fn begin_on(&mut self, trace: &mut Trace, state: &MinimalState, u: &[f64], h: f64) {
+        Self::begin_on(self, trace, state, u, h);
+    }
+    fn leave(&self, trace: &mut Trace) {
+        Self::leave(self, trace);
     }
     fn has_lanes(&self) -> bool {
         self.wide.is_some()
@@ -479,6 +489,27 @@ impl Minimal {
         out.reset(mechanism, state)?;
         workspace.0.legendre(mechanism, state, out);
         Ok(())
+    }
+
+    /// After [`restart`](Self::restart): the next step begins on the curve of the step that left `trace`, moved by the change of the
+    /// velocities; if it is that step, nothing is left to be solved. An empty trace leaves the guess as it is. Where friction
+    /// or limits may cut the step nothing is begun on.
+    ///
+    /// [`leave`](Self::leave) after the step fills the trace.
+    pub fn begin_on(
+        &self,
+        workspace: &mut MinimalWorkspace,
+        trace: &mut Trace,
+        state: &MinimalState,
+        input: Input<'_>,
+        h: f64,
+    ) {
+        workspace.0.begin_on(trace, state, input.u, h);
+    }
+
+    /// Keeps the curve of the step just taken.
+    pub fn leave(&self, workspace: &MinimalWorkspace, trace: &mut Trace) {
+        workspace.0.leave(trace);
     }
 
     /// Takes one step, never halved, and gives its exact derivative with respect to state and inputs, in O(n²).

@@ -76,6 +76,8 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) recalled: Recalled,
     /// What the next step is to begin on.
     pub(crate) hint: Hint,
+    /// Scaled residual that the last solve left.
+    pub(crate) solved_to: f64,
     /// Velocities of the start and of the end of a part, accelerations at its start.
     pub(crate) foreseen: Foreseen,
     /// True if the Newton matrix of the last solve is at hand.
@@ -128,6 +130,8 @@ pub(crate) enum Hint {
     Curve { h: f64, part: f64 },
     /// The accelerations at the start.
     Parabola,
+    /// The curve in the point, of a step nearby; of this very step, if it had a scaled residual.
+    Given { solved: Option<f64> },
 }
 
 impl Hint {
@@ -213,6 +217,7 @@ impl<const N: usize> Solver<N> {
             scalar_memory: MassMemory::new(&segments),
             continuation: Continuation::new(),
             recalled: Recalled::new(mechanism),
+            solved_to: f64::NAN,
             hint: Hint::None,
             foreseen: Foreseen { start: vec![0.0; n], end: vec![0.0; n], acceleration: vec![0.0; n] },
             newton_at_hand: false,
@@ -255,6 +260,7 @@ impl<const N: usize> Solver<N> {
 
     /// Momenta of a public state: the Legendre transform.
     pub(crate) fn legendre(&mut self, mechanism: &Mechanism, public: &State, state: &mut MinimalState) {
+        self.hint = Hint::None;
         self.velocity.copy_from_slice(&public.v);
         from_public(mechanism, &public.q, &mut self.velocity);
         split_position(mechanism, &public.q, &mut self.point.base, &mut self.point.anchors);
@@ -525,6 +531,7 @@ impl<const N: usize> Solver<N> {
                 bend(&self.scheme, &self.foreseen.acceleration, h, &mut self.point);
                 true
             }
+            Hint::Given { .. } => true,
             Hint::None => {
                 self.continuation.extrapolate(&self.segments, &self.scheme, state, h, &mut self.point)
             }
@@ -541,7 +548,10 @@ impl<const N: usize> Solver<N> {
                 }
             }
         }
-        let mut outcome = self.solve(options, &mut caution, report);
+        let mut outcome = match hint {
+            Hint::Given { solved: Some(merit) } if self.still_solves(merit) => Ok(merit),
+            _ => self.solve(options, &mut caution, report),
+        };
         if extrapolated && outcome.is_err() {
             // A curve continued across a sharp turn can be worse than a straight one.
             report.retries += 1;
@@ -550,7 +560,9 @@ impl<const N: usize> Solver<N> {
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
             outcome = self.solve(options, &mut caution, report);
         }
-        report.residual = report.residual.max(outcome?);
+        let merit = outcome?;
+        self.solved_to = merit;
+        report.residual = report.residual.max(merit);
         let s = self.scheme.s;
         let delta = &self.point.delta;
         move_position(mechanism, &mut state.q, |c| delta[c].0[s]);
@@ -565,6 +577,16 @@ impl<const N: usize> Solver<N> {
         state.t += h;
         remember(&self.scheme, &self.point, h, state);
         Ok(())
+    }
+
+    /// Whether the curve in the point is as good as it was when it was found, so that nothing is left to be solved.
+    fn still_solves(&mut self, merit: f64) -> bool {
+        self.newton_at_hand = false;
+        if self.evaluate().is_err() {
+            return false;
+        }
+        self.update_scale();
+        self.merit() <= merit
     }
 
     /// Solves from the guess in the point, by the policy.

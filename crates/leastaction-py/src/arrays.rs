@@ -333,7 +333,8 @@ impl<'py> Output<'py> {
 
     /// Whether two outputs share memory.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let span = |output: &Self| (output.data.addr(), output.data.addr() + output.numbers * size_of::<f64>());
+        let span =
+            |output: &Self| (output.data.addr(), output.data.addr() + output.numbers * size_of::<f64>());
         let ((begin, end), (from, to)) = (span(self), span(other));
         begin.max(from) < end.min(to)
     }

@@ -32,7 +32,9 @@ mod _core {
     #[pymodule_export]
     use crate::state::{_restore_state, State};
     #[pymodule_export]
-    use crate::study::{_call, _restore_run, _sample, _settings, _simulate, _state_of_text, _verbs, RunData, command};
+    use crate::study::{
+        _call, _restore_run, _sample, _settings, _simulate, _state_of_text, _verbs, RunData, command,
+    };
 
     #[pymodule_export]
     use crate::sweep::{_Sweep, _SweepFolder};

@@ -18,8 +18,8 @@ use leastaction_study::report::{self, ReportData};
 use leastaction_study::run::Outcome;
 use leastaction_study::settings::{Group, SETTINGS, Settings};
 use leastaction_study::simulation::{self, Given, Prepared};
-use numpy::{PyArray1, PyArrayDyn};
 use numpy::PyArrayMethods;
+use numpy::{PyArray1, PyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -279,7 +279,9 @@ pub(crate) fn _call<'py>(
             }
             if raised.is_none() {
                 let tell = |py: Python<'_>| match (&progress, &said) {
-                    (Some(progress), Ok(said)) => progress.bind(py).call1((to_python(py, said)?,)).map(|_| ()),
+                    (Some(progress), Ok(said)) => {
+                        progress.bind(py).call1((to_python(py, said)?,)).map(|_| ())
+                    }
                     _ => Ok(()),
                 };
                 raised = Python::attach(|py| py.check_signals().and_then(|()| tell(py))).err();
@@ -313,9 +315,10 @@ pub(crate) fn _sample<'py>(
     solution: PathBuf,
     count: i64,
 ) -> PyResult<(Vec<String>, Bound<'py, PyAny>)> {
-    let count = usize::try_from(count).ok().filter(|count| *count > 1).ok_or_else(|| {
-        bad_option(py, "count", &count.to_string(), "give a whole number greater than 1")
-    })?;
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|count| *count > 1)
+        .ok_or_else(|| bad_option(py, "count", &count.to_string(), "give a whole number greater than 1"))?;
     let sampled = py.detach(|| {
         let mut file = leastaction_study::problem::load(&problem)?;
         leastaction_study::problem::results::sample(&mut file, &solution, count)

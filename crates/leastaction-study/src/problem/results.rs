@@ -129,7 +129,11 @@ pub fn write(
 ///
 /// # Errors
 /// If the file does not fit the problem, or the table does not fit into memory.
-pub fn sample(file: &mut ProblemFile, solution: &Path, count: usize) -> Result<(TrajectoryLayout, Vec<f64>), Failure> {
+pub fn sample(
+    file: &mut ProblemFile,
+    solution: &Path,
+    count: usize,
+) -> Result<(TrajectoryLayout, Vec<f64>), Failure> {
     let (theta, duration) = solution_file::read_motion(solution, file)?;
     file.problem.duration = duration;
     let layout = TrajectoryLayout::of(&file.mechanism);

@@ -6,6 +6,7 @@
 use super::plant::Plant;
 use super::trajectory::Path;
 use crate::integrator::StepError;
+use crate::integrator::minimal::Trace;
 use crate::linalg::{add_transposed_mul_vector, symmetrize};
 use crate::mechanism::State;
 
@@ -17,6 +18,7 @@ const STEP: f64 = 1e-6;
 pub(crate) struct Curvature {
     moved: State,
     reached: State,
+    trace: Trace,
     slope: Vec<f64>,
     tangent: Vec<f64>,
     input: Vec<f64>,
@@ -29,6 +31,7 @@ impl Curvature {
         Self {
             moved: start.clone(),
             reached: start.clone(),
+            trace: Trace::default(),
             slope: Vec::new(),
             tangent: vec![0.0; nx],
             input: vec![0.0; nu],
@@ -37,12 +40,13 @@ impl Curvature {
         }
     }
 
-    /// Adds the curvature of step `k` of the path to a Hessian.
+    /// Adds the curvature of step `k` of the path, which left `trace`, to a Hessian.
     pub(crate) fn add<P: Plant>(
         &mut self,
         plant: &mut P,
         path: &Path,
         k: usize,
+        trace: &Trace,
         slope: &[f64],
         costate: &[f64],
         scratch: &mut [f64],
@@ -60,7 +64,14 @@ impl Curvature {
                 self.input[i - nx] += STEP;
             }
             plant.retract(&path.states[k], &self.tangent, &mut self.moved);
-            plant.linearize(&self.moved, &self.input, &mut self.reached, &mut self.slope)?;
+            self.trace.copy_from(trace);
+            plant.linearize_near(
+                &self.moved,
+                &self.input,
+                &mut self.trace,
+                &mut self.reached,
+                &mut self.slope,
+            )?;
             self.varied.fill(0.0);
             add_transposed_mul_vector(&self.slope, costate, &mut self.varied);
             for j in 0..w {

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use crate::integrator::minimal::{
-    Coordinates, Linearization, Minimal, MinimalOptions, MinimalState, MinimalWorkspace,
+    Coordinates, Linearization, Minimal, MinimalOptions, MinimalState, MinimalWorkspace, Trace,
 };
 use crate::integrator::{Input, Integrator, LinearizedStep, StepError};
 use crate::mechanism::{Mechanism, Parameter, State};
@@ -36,6 +36,38 @@ pub trait Plant {
         next: &mut State,
         slope: &mut Vec<f64>,
     ) -> Result<(), StepError>;
+
+    /// As [`step`](Self::step), beginning where the step that left `trace` ended its search, and leaving another trace: for whoever
+    /// takes the steps of a motion again and again. The result depends on the trace by no more than a step leaves open.
+    ///
+    /// # Errors
+    /// If the step cannot be taken.
+    fn step_near(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        trace: &mut Trace,
+        next: &mut State,
+    ) -> Result<(), StepError> {
+        let _ = trace;
+        self.step(x, u, next)
+    }
+
+    /// As [`linearize`](Self::linearize), beginning on a trace and leaving one.
+    ///
+    /// # Errors
+    /// If the step cannot be taken.
+    fn linearize_near(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        trace: &mut Trace,
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        let _ = trace;
+        self.linearize(x, u, next, slope)
+    }
 
     /// Chooses parameters of the model to differentiate by besides states and inputs; none at first.
     ///
@@ -173,6 +205,57 @@ impl<M: Deref<Target = Mechanism>> MinimalPlant<M> {
     pub fn mechanism(&self) -> &Mechanism {
         &self.mechanism
     }
+
+    /// Starts at `x`, on a trace if there is one.
+    fn begin(&mut self, x: &State, u: &[f64], trace: Option<&mut Trace>) -> Result<(), StepError> {
+        let Self { mechanism, integrator, workspace, inner, h, .. } = self;
+        integrator.restart(&*mechanism, workspace, x, inner)?;
+        if let Some(trace) = trace {
+            integrator.begin_on(workspace, trace, inner, Input { u }, *h);
+        }
+        Ok(())
+    }
+
+    /// Reads the state after the step, and keeps a trace of it.
+    fn end(&mut self, trace: Option<&mut Trace>, next: &mut State) {
+        let Self { mechanism, integrator, workspace, inner, .. } = self;
+        if let Some(trace) = trace {
+            integrator.leave(workspace, trace);
+        }
+        integrator.read_out(&*mechanism, workspace, inner, next);
+    }
+
+    fn stepped(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        mut trace: Option<&mut Trace>,
+        next: &mut State,
+    ) -> Result<(), StepError> {
+        self.begin(x, u, trace.as_deref_mut())?;
+        let Self { mechanism, integrator, workspace, inner, h, .. } = self;
+        integrator.step(&*mechanism, workspace, inner, Input { u }, *h)?;
+        self.end(trace, next);
+        Ok(())
+    }
+
+    fn linearized(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        mut trace: Option<&mut Trace>,
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        self.begin(x, u, trace.as_deref_mut())?;
+        let Self { mechanism, integrator, workspace, inner, slope: own, h } = self;
+        std::mem::swap(&mut own.matrix, slope);
+        let done = integrator.linearize_into(&*mechanism, workspace, inner, Input { u }, *h, own);
+        std::mem::swap(&mut own.matrix, slope);
+        done?;
+        self.end(trace, next);
+        Ok(())
+    }
 }
 
 impl<M: Deref<Target = Mechanism>> Plant for MinimalPlant<M> {
@@ -187,11 +270,17 @@ impl<M: Deref<Target = Mechanism>> Plant for MinimalPlant<M> {
     }
 
     fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
-        let Self { mechanism, integrator, workspace, inner, h, .. } = self;
-        integrator.restart(&*mechanism, workspace, x, inner)?;
-        integrator.step(&*mechanism, workspace, inner, Input { u }, *h)?;
-        integrator.read_out(&*mechanism, workspace, inner, next);
-        Ok(())
+        self.stepped(x, u, None, next)
+    }
+
+    fn step_near(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        trace: &mut Trace,
+        next: &mut State,
+    ) -> Result<(), StepError> {
+        self.stepped(x, u, Some(trace), next)
     }
 
     fn differentiate_by(&mut self, parameters: &[Parameter]) -> Result<(), StepError> {
@@ -211,14 +300,18 @@ impl<M: Deref<Target = Mechanism>> Plant for MinimalPlant<M> {
         next: &mut State,
         slope: &mut Vec<f64>,
     ) -> Result<(), StepError> {
-        let Self { mechanism, integrator, workspace, inner, slope: own, h } = self;
-        integrator.restart(&*mechanism, workspace, x, inner)?;
-        std::mem::swap(&mut own.matrix, slope);
-        let done = integrator.linearize_into(&*mechanism, workspace, inner, Input { u }, *h, own);
-        std::mem::swap(&mut own.matrix, slope);
-        done?;
-        integrator.read_out(&*mechanism, workspace, inner, next);
-        Ok(())
+        self.linearized(x, u, None, next, slope)
+    }
+
+    fn linearize_near(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        trace: &mut Trace,
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        self.linearized(x, u, Some(trace), next, slope)
     }
 
     fn difference(&self, from: &State, to: &State, out: &mut [f64]) {

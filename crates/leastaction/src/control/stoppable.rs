@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::plant::Plant;
 use crate::integrator::StepError;
+use crate::integrator::minimal::Trace;
 use crate::mechanism::{Parameter, State};
 
 /// A plant with a flag that another thread, or Ctrl-C, may set: searches and roll-outs then end within a step of it,
@@ -46,6 +47,25 @@ impl<P: Plant + ?Sized> Plant for Stoppable<'_, P> {
         slope: &mut Vec<f64>,
     ) -> Result<(), StepError> {
         self.plant.linearize(x, u, next, slope)
+    }
+    fn step_near(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        trace: &mut Trace,
+        next: &mut State,
+    ) -> Result<(), StepError> {
+        self.plant.step_near(x, u, trace, next)
+    }
+    fn linearize_near(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        trace: &mut Trace,
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        self.plant.linearize_near(x, u, trace, next, slope)
     }
     fn differentiate_by(&mut self, parameters: &[Parameter]) -> Result<(), StepError> {
         self.plant.differentiate_by(parameters)

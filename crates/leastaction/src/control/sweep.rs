@@ -8,6 +8,7 @@ use super::ilqr::{ControlProblem, Shift};
 use super::plant::Plant;
 use super::trajectory::{Path, copy_state};
 use super::{ControlError, expect_length};
+use crate::integrator::minimal::Trace;
 use crate::linalg::{add_mul_vector, add_transposed_mul_vector, axpy, dot, largest};
 use crate::mechanism::State;
 
@@ -38,6 +39,9 @@ pub(crate) struct Sweeper<'a, P, O> {
     /// True if the step of the last sweep wants an input beyond its limits.
     beyond: bool,
     trial: Path,
+    /// How the steps of the path and of the trial were solved.
+    traces: Vec<Trace>,
+    trial_traces: Vec<Trace>,
     /// `[A B]` of every step.
     slopes: Vec<Vec<f64>>,
     /// Gradients and Hessians of every step and of the end, with those of the barrier.
@@ -92,6 +96,8 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             barrier: None,
             carefree: true,
             beyond: false,
+            traces: vec![Trace::default(); n],
+            trial_traces: vec![Trace::default(); n],
             slopes: vec![vec![0.0; nx * w]; n],
             gradients: vec![vec![0.0; w]; n + 1],
             hessians: vec![vec![0.0; w * w]; n + 1],
@@ -181,7 +187,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                 return Err(ControlError::Stopped);
             }
             let (x, u) = (&self.path.states[k], &self.path.inputs[k * nu..(k + 1) * nu]);
-            self.plant.linearize(x, u, &mut self.reached, &mut self.slopes[k])?;
+            self.plant.linearize_near(x, u, &mut self.traces[k], &mut self.reached, &mut self.slopes[k])?;
             let gap = &mut self.gaps[k * nx..(k + 1) * nx];
             self.plant.difference(&self.path.states[k + 1], &self.reached, gap);
             // What a restart from the same numbers leaves is rounding.
@@ -236,6 +242,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                 self.plant,
                 &self.path,
                 k,
+                &self.traces[k],
                 &self.slopes[k],
                 &self.costate,
                 &mut self.square,
@@ -329,7 +336,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                     if let Some(barrier) = &mut self.barrier {
                         barrier.follow(&self.path.inputs, &self.trial.inputs);
                     }
-                    std::mem::swap(&mut self.path, &mut self.trial);
+                    self.swap_trial();
                     return Some(alpha);
                 }
             }
@@ -340,8 +347,13 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
 
     /// Goes back to where the last step came from.
     pub(crate) fn step_back(&mut self) -> Result<(), ControlError> {
-        std::mem::swap(&mut self.path, &mut self.trial);
+        self.swap_trial();
         self.linearize()
+    }
+
+    fn swap_trial(&mut self) {
+        std::mem::swap(&mut self.path, &mut self.trial);
+        std::mem::swap(&mut self.traces, &mut self.trial_traces);
     }
 
     fn barrier_value(&self, u: &[f64]) -> f64 {
@@ -375,7 +387,9 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                 walls += barrier.value(u);
             }
             cost += self.objective.stage(k, &self.trial.states[k], u);
-            self.plant.step(&self.trial.states[k], u, &mut self.reached).ok()?;
+            let trace = &mut self.trial_traces[k];
+            trace.copy_from(&self.traces[k]);
+            self.plant.step_near(&self.trial.states[k], u, trace, &mut self.reached).ok()?;
             self.reached.t = self.path.states[k + 1].t;
             let gap = &self.gaps[k * nx..(k + 1) * nx];
             if alpha < 1.0 && gap.iter().any(|x| *x != 0.0) {

@@ -8,6 +8,7 @@ use leastaction::control::{
     solve_control, state_retract, track,
 };
 use leastaction::dynamics::Dynamics;
+use leastaction::integrator::minimal::Trace;
 use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{
     ActuatorDescription, JointDescription, JointType, Mechanism, MechanismBuilder, ModelDescription, State,
@@ -190,6 +191,54 @@ fn the_plant_and_its_slope_agree_with_differences() {
                     (difference - exact).abs() < 2e-8 * (1.0 + exact.abs()),
                     "{r} {i}: {difference} {exact}"
                 );
+            }
+        }
+    }
+}
+
+/// A search begins the steps of a motion on the curves of the last time: that must not show, also where only the inputs differ.
+#[test]
+fn a_step_begun_on_a_trace_is_the_step() {
+    let mechanism = mixed();
+    let mut rng = Random::new(11);
+    let u = [1.0, -0.5, 0.7];
+    // A start at rest too: there the scaled residual of a solved step may be large, and says nothing of other inputs.
+    let starts = [
+        State { v: vec![0.0; mechanism.nv()], ..mechanism.start_state() },
+        random_state(&mechanism, &mut rng, 0.5),
+    ];
+    for (order, x) in [2, 4, 6].into_iter().flat_map(|order| starts.iter().map(move |x| (order, x))) {
+        let mut plant = MinimalPlant::new(&mechanism, order, 0.02).unwrap();
+        let (mut next, mut plain, mut traced) = (x.clone(), Vec::new(), Vec::new());
+        let mut trace = Trace::default();
+        plant.step_near(x, &u, &mut trace, &mut next).unwrap();
+        let fresh = trace.clone();
+        let mut after = x.clone();
+        plant.linearize(x, &u, &mut after, &mut plain).unwrap();
+        // The same step: nothing is left to be solved, and nothing moves.
+        plant.linearize_near(x, &u, &mut trace, &mut after, &mut traced).unwrap();
+        assert_eq!((&trace, &after.q), (&fresh, &next.q));
+        let far = plain.iter().zip(&traced).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        assert!(far < 1e-10, "order {order}: {far:e}");
+        // Steps nearby.
+        for size in [1e-9, 1e-3, 0.3] {
+            let mut tangent: Vec<f64> =
+                (0..2 * mechanism.nv()).map(|_| size * rng.range(-1.0, 1.0)).collect();
+            let mut moved = x.clone();
+            for still in [true, false] {
+                if still {
+                    tangent.fill(0.0);
+                }
+                plant.retract(x, &tangent, &mut moved);
+                let input = u.map(|u| u + size * rng.range(0.1, 1.0));
+                let mut trace = fresh.clone();
+                let (mut near, mut exact) = (x.clone(), x.clone());
+                plant.step_near(&moved, &input, &mut trace, &mut near).unwrap();
+                plant.step(&moved, &input, &mut exact).unwrap();
+                let mut between = vec![0.0; 2 * mechanism.nv()];
+                plant.difference(&near, &exact, &mut between);
+                let far = between.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+                assert!(far < 1e-9, "order {order}, {size}: {far:e}");
             }
         }
     }
