@@ -83,7 +83,7 @@ class Rollout:
         self.mechanism = mechanism
         self.q, self.v = q, v
         self.failures = failures
-        self.columns, self.table = columns, table
+        self.columns, self._table = columns, table
         # Leading axes of the motions; the next one, if there is another, is time.
         self._has_times = (q if table is None else table).ndim == len(lead) + 2
         self._lead = lead or (1,)
@@ -100,11 +100,18 @@ class Rollout:
     @property
     def ok(self) -> NDArray[np.bool_]:
         """Which rows came to their end, in the leading axes of the motions."""
-        last = self.q[..., -1, :] if self._has_times and self.table is None else self.q
+        last = self.q[..., -1, :] if self._has_times and self._table is None else self.q
         # Of an interrupted rollout rows are missing that did not fail.
         ok = np.isfinite(last).all(axis=-1).reshape(self._rows)
         ok[[failure.row for failure in self.failures]] = False
         return ok.reshape(self._lead)
+
+    @property
+    def table(self) -> Array:
+        """The columns that were chosen, in the last axis."""
+        if self._table is None:
+            raise AttributeError("no `columns` were chosen: `q` and `v` have what was kept")
+        return self._table
 
     @property
     def t(self) -> Array:
@@ -117,9 +124,9 @@ class Rollout:
     def __getitem__(self, name: str) -> Array:
         """A number of every row, and of every time if whole motions were recorded: ``q.JOINT``, ``v.JOINT``, ``energy.total``, …"""
         expect_text(name)
-        if self.table is not None:
+        if self._table is not None:
             if name in self.columns:
-                return self.table[..., self.columns.index(name)]
+                return self._table[..., self.columns.index(name)]
             near = nearest(name, self.columns)
             raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
         if name in ("q", "v"):

@@ -240,3 +240,8 @@ def test_chosen_columns_of_rows_that_fail_are_not_a_number(chain):
         roll = la.rollout(chain, np.zeros((6, 7)), v, steps=4, step=0.01, record="rows", columns=["energy.total", "q"])
     assert roll.ok.tolist() == [True] * 5 + [False]
     assert np.isnan(roll.table[5, -1]).all() and np.isfinite(roll.table[:5]).all()
+
+
+def test_without_columns_there_is_no_table(chain):
+    roll = la.rollout(chain, steps=2, step=0.01)
+    assert roll.columns == () and not hasattr(roll, "table")

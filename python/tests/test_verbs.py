@@ -242,6 +242,9 @@ def test_a_solution_is_sampled_as_finely_as_wanted():
     assert np.abs(slope - fine["v"])[1:-1].max() < 1e-4
     assert np.array_equal(pickle.loads(pickle.dumps(best)).sample(5).table, best.sample(5).table)
     from_file = la.optimize(EXAMPLES / "arm3_b.toml", report=False)
+    # A motion to be explained need not be the solution's own file.
+    weights = la.infer(EXAMPLES / "arm3_b.toml", motion=from_file.sample(400)).weights
+    assert np.allclose(list(weights.values()), 0.25, atol=1e-3)
     assert np.array_equal(from_file.sample(401).table, from_file.trajectory.table)
     for count in (1, 0, -3):
         with pytest.raises(la.errors.BadOption):
