@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._progress import Progress, listener
-from ._tables import Array, expect_text, nearest
+from ._tables import Array, expect_text, unknown_column
 from ._verbs import Model, Policy, mechanism_of, policy_text
-from .errors import BadOption, LayoutError, LeastActionError, RolloutWarning, ShapeError, UnknownName
+from .errors import BadOption, LayoutError, LeastActionError, RolloutWarning, ShapeError
 
 DEFAULTS = {row[0]: row[2] for _, row in _core._settings()}
 
@@ -127,8 +127,7 @@ class Rollout:
         if self._table is not None:
             if name in self.columns:
                 return self._table[..., self.columns.index(name)]
-            near = nearest(name, self.columns)
-            raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
+            raise unknown_column(name, self.columns)
         if name in ("q", "v"):
             return self.q if name == "q" else self.v
         mechanism = self.mechanism
@@ -143,9 +142,7 @@ class Rollout:
         kind = name.removeprefix("energy.")
         if kind != name and kind in energies:
             return energies[kind](self.q, self.v, check=False)
-        names = (*known, "energy.total", "energy.kinetic", "energy.potential")
-        near = nearest(name, names)
-        raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
+        raise unknown_column(name, (*known, "energy.total", "energy.kinetic", "energy.potential"))
 
     def raise_failures(self) -> None:
         """Raises what stopped the first row that failed."""
@@ -190,8 +187,7 @@ def _chosen(mechanism: _core.Mechanism, columns: Any) -> tuple[str, ...]:
     for name in [columns] if isinstance(columns, str) else list(columns):
         expect_text(name)
         if name not in known and name not in groups:
-            near = nearest(name, known)
-            raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
+            raise unknown_column(name, known)
         names += groups.get(name, [name])
     if not names:
         remedy = "name some, or leave `columns` out"

@@ -60,8 +60,7 @@ class Trajectory:
             return self._table[:, self._index[name]]
         inside = [i for i, column in enumerate(self._columns) if column.startswith(name + ".")]
         if not inside:
-            near = nearest(name, self._columns)
-            raise UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
+            raise unknown_column(name, self._columns)
         return self._table[:, inside[0] : inside[-1] + 1]
 
     def __repr__(self) -> str:
@@ -80,6 +79,12 @@ def nearest(name: str, known: tuple[str, ...]) -> str:
 
     near = difflib.get_close_matches(name, known, 1, 0.5)
     return f"did you mean `{near[0]}`?" if near else "there are " + ", ".join(f"`{c}`" for c in known[:12])
+
+
+def unknown_column(name: str, known: tuple[str, ...]) -> UnknownName:
+    """What is raised where a column has no such name."""
+    near = nearest(name, known)
+    return UnknownName(f"there is no column `{name}`: {near}", {"name": name, "remedy": near, "what": "column"})
 
 
 class Report:
