@@ -15,7 +15,7 @@ use super::stage::StageTree;
 use super::workspace::JetWorkspace;
 use super::{factorial, torque_jacobian::emit};
 use crate::mechanism::Mechanism;
-use crate::simd::{Kernel, LANES, Simd, Task, Wide, dispatch, has_wide, run_wide};
+use crate::simd::{Kernel, LANES, Simd, dispatch};
 
 /// Numbers per order and stage: first moment, rotational inertia, momentum, one of padding.
 pub(super) const ROW: usize = 16;
@@ -205,8 +205,8 @@ impl TorqueJacobian {
 
     fn run(&mut self) -> Result<(), JetError> {
         let n = self.jets.n;
-        // Plain lanes are compiled for order 0 only: elsewhere they gain little over the general path.
-        if n > MAX || (n > 2 && !has_wide()) {
+        // Which path is taken must not depend on the processor: the two differ in their last digits.
+        if n > MAX {
             self.jets.run()?;
             self.assemble_any_order();
             return Ok(());
@@ -214,10 +214,10 @@ impl TorqueJacobian {
         self.jets.normalize()?;
         match n {
             2 => dispatch(Assemble::<2, 1>(self)),
-            3 => run_wide(Assemble::<3, 2>(self)),
-            4 => run_wide(Assemble::<4, 3>(self)),
-            5 => run_wide(Assemble::<5, 4>(self)),
-            _ => run_wide(Assemble::<6, 5>(self)),
+            3 => dispatch(Assemble::<3, 2>(self)),
+            4 => dispatch(Assemble::<4, 3>(self)),
+            5 => dispatch(Assemble::<5, 4>(self)),
+            _ => dispatch(Assemble::<6, 5>(self)),
         }
         if self.jets.passive {
             self.add_passive();
@@ -293,13 +293,5 @@ impl<const N: usize, const C: usize> Kernel for Assemble<'_, N, C> {
         composites::<V, N>(self.0);
         columns::<V, N, C>(self.0);
         pairs::<V, C>(self.0);
-    }
-}
-
-impl<const N: usize, const C: usize> Task for Assemble<'_, N, C> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        Kernel::run::<Wide>(self);
     }
 }

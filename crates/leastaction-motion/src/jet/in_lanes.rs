@@ -7,18 +7,22 @@ use super::quantities::Weigh;
 use super::samples::Samples;
 use super::sweeps::{Sweeps, add_symmetric};
 use super::workspace::JetWorkspace;
-use crate::simd::{LANES, Task, Wide, has_wide, run_wide};
+use crate::simd::{Exact, LANES, Task, Wide, has_wide, run_wide};
 
 /// Directions that one dual sweep in lanes differentiates along. Measured on arms of three and seven joints, whole solves
 /// in ms: 20.0 and 35.2 with one, 17.7 and 31.4 with two, 17.4 and 31.2 with three, 21.7 and 33.2 with four, 18.6 and 30.7
 /// with seven (32.5 and 75.3 one sample after the other).
 const W: usize = 3;
 
+/// One sample per lane, rounded as plain numbers are: a sample has the same bits in a lane, alone, and on processors without
+/// lanes.
+type Lanes = Exact<Wide>;
+
 /// Sweeps in the widest lanes of this processor.
 pub(super) struct InLanes {
-    sweeps: Sweeps<Wide, W>,
+    sweeps: Sweeps<Lanes, W>,
     /// Gradients in lanes.
-    gradient: Vec<Wide>,
+    gradient: Vec<Lanes>,
     /// The curvature, values or weights at each sample of a group.
     curvature: Vec<f64>,
     z: Vec<f64>,
@@ -103,7 +107,7 @@ impl InLanes {
 
 /// Values at the samples of one group.
 struct Values<'a> {
-    sweeps: &'a mut Sweeps<Wide, W>,
+    sweeps: &'a mut Sweeps<Lanes, W>,
     items: &'a [Item],
     samples: Samples<'a>,
     group: Group,
@@ -128,10 +132,10 @@ impl Task for Values<'_> {
 
 /// Gradients at the samples of the group whose values were taken last.
 struct PullBack<'a> {
-    sweeps: &'a mut Sweeps<Wide, W>,
+    sweeps: &'a mut Sweeps<Lanes, W>,
     items: &'a [Item],
     mu: &'a [f64],
-    gradient: &'a mut [Wide],
+    gradient: &'a mut [Lanes],
     group: Group,
     width: usize,
     gradients: &'a mut [f64],
@@ -158,7 +162,7 @@ impl Task for PullBack<'_> {
 
 /// Curvature at the samples of one group.
 struct Curvature<'a> {
-    sweeps: &'a mut Sweeps<Wide, W>,
+    sweeps: &'a mut Sweeps<Lanes, W>,
     items: &'a [Item],
     samples: Samples<'a>,
     group: Group,

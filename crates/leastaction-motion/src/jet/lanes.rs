@@ -1,6 +1,6 @@
 //! [`Group`]: four samples of a batch in the lanes of a vector, and back.
 
-use crate::simd::{LANES, Simd};
+use crate::simd::{Exact, LANES, Simd};
 
 /// Samples of a batch that are evaluated at once. The last lanes of the last group repeat the last sample; their results
 /// are not written.
@@ -41,9 +41,9 @@ impl Group {
 
     /// Takes rows of `width` numbers into lanes: as many of each as `to` holds, zeros if it holds more.
     #[inline(always)]
-    pub(super) fn pack<V: Simd>(&self, from: &[f64], width: usize, to: &mut [V]) {
+    pub(super) fn pack<V: Simd>(&self, from: &[f64], width: usize, to: &mut [Exact<V>]) {
         for i in 0..width.min(to.len()) {
-            to[i] = V::from_lanes([
+            to[i] = Exact::from_lanes([
                 from[self.at[0] * width + i],
                 from[self.at[1] * width + i],
                 from[self.at[2] * width + i],
@@ -51,19 +51,19 @@ impl Group {
             ]);
         }
         for i in width..to.len() {
-            to[i] = V::splat(0.0);
+            to[i] = Exact::default();
         }
     }
 
     /// Writes lanes as rows of `from.len()` numbers, one per sample.
     #[inline(always)]
-    pub(super) fn unpack<V: Simd>(&self, from: &[V], to: &mut [f64]) {
+    pub(super) fn unpack<V: Simd>(&self, from: &[Exact<V>], to: &mut [f64]) {
         self.unpack_into(from, from.len(), to);
     }
 
     /// Writes lanes as rows of `width` numbers, one per sample: as many of each as there are.
     #[inline(always)]
-    pub(super) fn unpack_into<V: Simd>(&self, from: &[V], width: usize, to: &mut [f64]) {
+    pub(super) fn unpack_into<V: Simd>(&self, from: &[Exact<V>], width: usize, to: &mut [f64]) {
         for i in 0..width.min(from.len()) {
             let lanes = from[i].lanes();
             for k in 0..self.used {
@@ -86,7 +86,7 @@ mod tests {
             let mut next = Group::from(0, samples);
             let mut seen = Vec::new();
             while let Some(group) = next {
-                let mut lanes = [Portable::default(); 3];
+                let mut lanes = [Exact::<Portable>::default(); 3];
                 group.pack(&from, 3, &mut lanes);
                 assert_eq!(lanes[2].lanes()[3], (group.samples().end * 3 - 1) as f64);
                 group.unpack(&lanes, &mut to);
