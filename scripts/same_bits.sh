@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Twelve runs and five sweeps on this processor, on an emulated one without AVX2 and fused operations, and on an emulated aarch64: the files
+# Twelve runs, three optimised motions and five sweeps on this processor, on an emulated one without AVX2 and fused operations, and on an emulated aarch64: the files
 # must be equal byte for byte. Needs qemu-x86_64 and qemu-aarch64 (Debian: qemu-user) and rustup's target, which it installs if it may;
 # what it can't have it names.
 #
@@ -37,10 +37,12 @@ judge() {
 
 # shellcheck disable=SC2086
 try_run() {
-    "$program" simulate $1 --no-report --out "$work/here" --force > /dev/null 2>&1
+    "$program" $1 --no-report --out "$work/here" --force > /dev/null 2>&1
+    local state=()
+    [ ! -e "$work/here/state.json" ] || state=(state.json)
     for other in "${others[@]}"; do
-        $other simulate $1 --no-report --out "$work/there" --force > /dev/null 2>&1
-        judge "$other" "$1" trajectory.csv state.json
+        $other $1 --no-report --out "$work/there" --force > /dev/null 2>&1
+        judge "$other" "$1" trajectory.csv "${state[@]}"
     done
     rm -rf "$work/here" "$work/there"
 }
@@ -62,7 +64,7 @@ while read -r run; do
 done < <(sed 's/^[0-9a-f]*  //' crates/leastaction-cli/tests/cli/same_bits.txt)
 # Feet and dice on the ground, whose steps are found by another solver.
 for scene in "models/quadruped.xml --duration 0.5" "models/dice.json --duration 0.5"; do
-    try_run "$scene"
+    try_run "simulate $scene"
 done
 try_sweep "examples/cart_pole_sweep.toml --runs 40 --duration 0.5"
 cat > "$work/chain.toml" << 'TOML'

@@ -269,6 +269,9 @@ mod tests {
         assert_eq!((at.line, at.column, at.excerpt.as_str()), (2, 3, "<two é/>"));
         let end = sources.locate(Some(Origin { file, offset: 10_000 })).unwrap();
         assert_eq!(end.line, 3);
+        // Inside the two bytes of `é`: the place of that letter.
+        let inside = sources.locate(Some(Origin { file, offset: 12 })).unwrap();
+        assert_eq!((inside.line, inside.column), (2, 8));
     }
 
     #[test]

@@ -308,6 +308,34 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
+    /// A record of the directory with these sizes and extra fields.
+    fn record(packed: u32, size: u32, extra: &[u8]) -> Vec<u8> {
+        let mut out = b"PK\x01\x02".to_vec();
+        out.extend([0; 6 + 2 + 4 + 4]);
+        out.extend(packed.to_le_bytes());
+        out.extend(size.to_le_bytes());
+        out.extend([1, 0, extra.len() as u8, 0, 0, 0]);
+        out.extend([0; 8]);
+        out.extend(7u32.to_le_bytes());
+        out.push(b'a');
+        out.extend(extra);
+        out
+    }
+
+    #[test]
+    fn sizes_of_64_bits_are_read_where_the_short_ones_say_so_and_nowhere_else() {
+        let long = |id: u8| [&[id, 0, 8, 0][..], &5_000_000_000u64.to_le_bytes()].concat();
+        let read = |record: Vec<u8>| {
+            let entry = central(&mut Fields(&record)).unwrap();
+            (entry.packed, entry.size, entry.offset)
+        };
+        assert_eq!(read(record(3, u32::MAX, &long(1))), (3, 5_000_000_000, 7));
+        assert_eq!(read(record(u32::MAX, 4, &long(1))), (5_000_000_000, 4, 7));
+        // A field that nothing points to, and one that means something else.
+        assert_eq!(read(record(3, 4, &long(1))), (3, 4, 7));
+        assert_eq!(read(record(3, u32::MAX, &long(2))), (3, u64::from(u32::MAX), 7));
+    }
+
     #[test]
     fn a_table_without_columns_is_no_column() {
         let path = std::env::temp_dir().join(format!("leastaction-npz-empty-{}.npz", std::process::id()));

@@ -1,9 +1,9 @@
-//! The same bits on every processor: ten runs whose files were hashed once. `scripts/same_bits.sh` compares the same runs with an
-//! emulated processor that has neither AVX2 nor fused operations.
+//! The same bits on every processor: runs and optimised motions whose files were hashed once. `scripts/same_bits.sh` compares the
+//! same with an emulated processor that has neither AVX2 nor fused operations.
 
 use crate::support::{Folder, here};
 
-/// Each line of the record: a hash of trajectory and state, and what is simulated.
+/// Each line of the record: a hash of the trajectory (and of the state, where there is one), and what is done.
 const RECORD: &str = "same_bits.txt";
 
 /// FNV-1a, 64 bits.
@@ -15,23 +15,31 @@ fn hash(parts: &[Vec<u8>]) -> u64 {
 }
 
 #[test]
-fn ten_runs_have_the_bits_they_had() {
+fn runs_and_motions_have_the_bits_they_had() {
     let folder = Folder::new("same-bits");
-    let models = here().join("../../../../models").canonicalize().unwrap();
+    let root = here().join("../../../..").canonicalize().unwrap();
+    let files = |run: &str| {
+        ["models/", "examples/"]
+            .iter()
+            .fold(run.to_owned(), |run, folder| run.replace(folder, &format!("{}/{folder}", root.display())))
+    };
     let record = std::fs::read_to_string(here().join(RECORD)).unwrap();
     let mut found = String::new();
     for line in record.lines() {
         let (_, run) = line.split_once("  ").unwrap();
-        let arguments = run.replace("models/", &format!("{}/", models.display()));
-        folder.succeed(&format!("simulate {arguments} --no-report --out out --force"));
-        let bits = hash(&[folder.read("out/trajectory.csv"), folder.read("out/state.json")]);
+        folder.succeed(&format!("{} --no-report --out out --force", files(run)));
+        let mut parts = vec![folder.read("out/trajectory.csv")];
+        if run.starts_with("simulate") {
+            parts.push(folder.read("out/state.json"));
+        }
+        let bits = hash(&parts);
         found.push_str(&format!("{bits:016x}  {run}\n"));
     }
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(here().join(RECORD), &found).unwrap();
         return;
     }
-    assert_eq!(found.lines().count(), 10);
+    assert_eq!(found.lines().count(), 13);
     assert_eq!(
         found, record,
         "numbers have moved; if that is meant, run with UPDATE_SNAPSHOTS=1 and say so in CHANGELOG.md"

@@ -112,6 +112,17 @@ fn limits_dynamics_springs_and_screws_are_kept() {
     assert!((thread.polynomial[1] * std::f64::consts::TAU - 0.01).abs() < 1e-17);
 }
 
+/// `q = multiplier (leader − reference) + offset`.
+#[test]
+fn a_mimic_counts_from_its_reference() {
+    let joint = "<axis><xyz>1 0 0</xyz><mimic joint='j1'><multiplier>2</multiplier><offset>0.3</offset>\
+        <reference>0.25</reference></mimic></axis>";
+    let description = read(&pendulum("", joint)).description.unwrap();
+    let mimic = description.joints.iter().find_map(|joint| joint.mimic.as_ref()).unwrap();
+    assert_eq!((mimic.joint.as_str(), mimic.multiplier), ("j1", 2.0));
+    assert!((mimic.offset - (0.3 - 2.0 * 0.25)).abs() < 1e-15, "{}", mimic.offset);
+}
+
 #[test]
 fn nested_and_included_models_have_scoped_names_and_places() {
     let folder = std::env::temp_dir().join(format!("leastaction-sdf-{}", std::process::id()));
@@ -154,6 +165,12 @@ fn faults_are_named_with_their_remedy() {
         ("<parent>a</parent>", "", "the joint has no `<parent>`"),
         ("<axis><xyz>1 0 0</xyz></axis></joint></model>", "</joint></model>", "needs `<axis>`"),
         ("<pose>0 0 1 0 0 0</pose>", "<pose>0 0 1</pose>", "`<pose>` has 3 numbers"),
+        ("<pose>0 0 1 0 0 0</pose>", "<pose>0 0 1</pose>", "write `x y z roll pitch yaw`"),
+        (
+            "<pose>0 0 1 0 0 0</pose>",
+            "<pose rotation_format='quat_xyzw'>0 0 1</pose>",
+            "write `x y z qx qy qz qw`",
+        ),
         ("<pose>0 0 1 0 0 0</pose>", "<pose>0 0 x 0 0 0</pose>", "which is not a number"),
         ("<pose>0 0 1 0 0 0</pose>", "<pose relative_to='b'/>", "relative to itself"),
         ("<mass>2</mass>", "<mass>two</mass>", "which is not a number"),
