@@ -311,7 +311,7 @@ impl<T: Real, const N: usize> Residual<T, N> {
         for (i, segment) in segments.list.iter().enumerate().rev() {
             #[cfg(feature = "sabotage")]
             if crate::sabotage::chosen(crate::sabotage::Fault::SlowLinks) {
-                crate::sabotage::waste(100 * segments.list.len());
+                crate::sabotage::waste(1000 * segments.list.len());
             }
             let mu = self.momenta[i];
             let moment = self.moments[i];

@@ -83,7 +83,7 @@ impl Ldu {
         };
         #[cfg(feature = "sabotage")]
         if crate::sabotage::chosen(crate::sabotage::Fault::SlowLinks) {
-            crate::sabotage::waste(100 * layout.links.len());
+            crate::sabotage::waste(1000 * layout.links.len());
         }
         #[cfg(feature = "sabotage")]
         let reduced = if crate::sabotage::chosen(crate::sabotage::Fault::NewtonSign) {
