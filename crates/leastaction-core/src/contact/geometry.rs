@@ -120,6 +120,9 @@ impl<T: Real> Touch<T> {
                 }
                 Self::of_spheres(a, b, core, r, pos + rot * nearest, T::zero())
             }
+            Against::Cylinder { center, half, radius } => {
+                Self::of_ball_and_cylinder(a, b, (core, r), (Vec3::constant(center), half, radius))
+            }
             Against::Edge { center, half, radius: other } => {
                 // A ball against a line: the nearest point of it.
                 let (mid, along) = (Vec3::<T>::constant(center), Vec3::<T>::constant(half));
@@ -128,6 +131,33 @@ impl<T: Real> Touch<T> {
                 Self::of_spheres(a, b, core, r, mid + along * at, T::from_f64(other))
             }
         }
+    }
+
+    /// A ball beside, above or beyond the rim of a cylinder; a centre inside counts from the nearer of side and cap.
+    fn of_ball_and_cylinder(
+        a: &Link<T>,
+        b: &Link<T>,
+        (core, r): (Vec3<T>, T),
+        (center, half, radius): (Vec3<T>, Vec3, f64),
+    ) -> Self {
+        let length = half.norm();
+        let own = Vec3::<T>::constant(half * (1.0 / length));
+        let local = b.rot.tr_mul(a.point(core) - b.pos) - center;
+        let along = own.dot(local);
+        let across = local - own * along;
+        let (beyond, beside) = (along.value().abs() - length, across.norm().value() - radius);
+        let sign = T::from_f64(1f64.copysign(along.value()));
+        if beyond > 0.0 && beside > 0.0 {
+            let rim = own * (sign * T::from_f64(length)) + across * (T::from_f64(radius) / across.norm());
+            return Self::of_spheres(a, b, core, r, center + rim, T::zero());
+        }
+        if beside > beyond {
+            return Self::of_spheres(a, b, core, r, center + own * along, T::from_f64(radius));
+        }
+        let own = own * sign;
+        let height = along * sign - T::from_f64(length);
+        let (n, foot) = (b.rot * own, center + local - own * height);
+        Self { gap: height - r, normal: n, core: [core, foot], arm: [n * -r, Vec3::zero()] }
     }
 
     /// Two lines. With a radius they end at their ends; without they are unbounded and cross.
@@ -320,7 +350,41 @@ mod tests {
                 Against::Edge { center: Vec3([0.1, 0.0, 0.2]), half: Vec3([0.0, 0.04, 0.1]), radius: 0.0 },
             ),
             (ball, Against::Edge { center: Vec3([0.1, 0.0, 0.2]), half: Vec3([0.0, 0.4, 0.1]), radius: 0.0 }),
+            // Beside a cylinder, above its cap, beyond its rim.
+            cylinder([0.0, 1.5, 0.2], 0.2),
+            cylinder([0.0, 0.1, 0.3], 3.0),
+            cylinder([0.0, 0.1, 0.3], 0.2),
         ]
+    }
+
+    fn cylinder(half: [f64; 3], radius: f64) -> (Tip, Against) {
+        (
+            Tip::Sphere { radius: 0.1 },
+            Against::Cylinder { center: Vec3([0.1, 0.0, 0.2]), half: Vec3(half), radius },
+        )
+    }
+
+    #[test]
+    fn a_ball_is_as_far_from_a_cylinder_as_from_the_nearest_of_its_points() {
+        let (half, radius, ball) = (0.3, 0.2, 0.1);
+        let against = Against::Cylinder { center: Vec3::zero(), half: Vec3([0.0, 0.0, half]), radius };
+        let gap = |x: f64, z: f64| {
+            let at = Link { rot: turned([0.2, 1.0, 0.4], 0.9), pos: Vec3([0.6 * x, 0.8 * x, z]) };
+            Touch::new(&Tip::Sphere { radius: ball }, Vec3::zero(), &against, &at, &Link::ground()).gap
+        };
+        let corner = |x: f64, z: f64| ((x - radius).powi(2) + (z.abs() - half).powi(2)).sqrt();
+        for (x, z, distance) in [
+            (0.5, 0.1, 0.5 - radius),
+            (0.05, 0.7, 0.7 - half),
+            (0.05, -0.7, 0.7 - half),
+            (0.4, 0.5, corner(0.4, 0.5)),
+            (0.4, -0.6, corner(0.4, -0.6)),
+            // Inside: from the side, then from a cap.
+            (0.17, 0.1, -0.03),
+            (0.05, -0.28, -0.02),
+        ] {
+            assert!((gap(x, z) - (distance - ball)).abs() < 1e-15, "{x} {z}: {}", gap(x, z));
+        }
     }
 
     #[test]

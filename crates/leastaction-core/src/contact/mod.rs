@@ -134,6 +134,15 @@ pub enum Against {
         /// nearest.
         entered: Option<(usize, f64)>,
     },
+    /// A cylinder of body B, against spheres.
+    Cylinder {
+        /// Its centre in the frame of body B.
+        center: Vec3,
+        /// From the centre to that of one cap.
+        half: Vec3,
+        /// Its radius.
+        radius: f64,
+    },
     /// A line of body B with a radius: see [`Tip::Edge`].
     Edge {
         /// Its centre in the frame of body B.
@@ -160,6 +169,9 @@ impl Against {
                 Self::Capsule { segment: segment.map(|p| pose.point(p)), radius }
             }
             Self::Box { pose: inner, half, entered } => Self::Box { pose: *pose * inner, half, entered },
+            Self::Cylinder { center, half, radius } => {
+                Self::Cylinder { center: pose.point(center), half: pose.rot * half, radius }
+            }
             Self::Edge { center, half, radius } => {
                 Self::Edge { center: pose.point(center), half: pose.rot * half, radius }
             }
@@ -176,7 +188,9 @@ impl Against {
             Self::Sphere { center, radius } => center.norm() + radius,
             Self::Capsule { segment: [p, q], radius } => p.norm().max(q.norm()) + radius,
             Self::Box { pose, half, .. } => pose.pos.norm() + half.norm(),
-            Self::Edge { center, half, radius } => center.norm() + half.norm() + radius,
+            Self::Cylinder { center, half, radius } | Self::Edge { center, half, radius } => {
+                center.norm() + half.norm() + radius
+            }
         }
     }
 
@@ -188,7 +202,9 @@ impl Against {
             Self::Sphere { center, radius } => Some((center, radius)),
             Self::Capsule { segment: [p, q], radius } => Some(((p + q) * 0.5, 0.5 * (p - q).norm() + radius)),
             Self::Box { pose, half, .. } => Some((pose.pos, half.norm())),
-            Self::Edge { center, half, radius } => Some((center, half.norm() + radius)),
+            Self::Cylinder { center, half, radius } | Self::Edge { center, half, radius } => {
+                Some((center, half.norm() + radius))
+            }
         }
     }
 }

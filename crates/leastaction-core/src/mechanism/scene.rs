@@ -324,7 +324,23 @@ fn target(surface: &Placed<'_>) -> Option<Against> {
             Some(Against::Capsule { segment: [end(-1.0), end(1.0)], radius: *radius })
         }
         SurfaceShape::Box { size } => Some(Against::Box { pose, half: Vec3(*size) * 0.5, entered: None }),
-        _ => None,
+        SurfaceShape::Cylinder { radius, length } => {
+            let half = pose.rot * Vec3([0.0, 0.0, 0.5 * length]);
+            Some(Against::Cylinder { center: pose.pos, half, radius: *radius })
+        }
+        SurfaceShape::Ellipsoid { .. } | SurfaceShape::Points { .. } => None,
+    }
+}
+
+/// What a shape is as the one that touches, if it can be that of another body.
+fn tip(shape: &SurfaceShape) -> Option<Tip> {
+    match shape {
+        SurfaceShape::Sphere { radius } => Some(Tip::Sphere { radius: *radius }),
+        SurfaceShape::Capsule { radius, length } => {
+            Some(Tip::Capsule { half: Vec3([0.0, 0.0, 0.5 * length]), radius: *radius })
+        }
+        SurfaceShape::Box { size } => Some(Tip::Box { axes: Mat3::identity(), half: Vec3(*size) * 0.5 }),
+        SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } | SurfaceShape::Points { .. } => None,
     }
 }
 
@@ -341,21 +357,16 @@ impl Scene {
 
     /// The contact of two surfaces; false if their shapes do not meet.
     fn between(&mut self, a: &Placed<'_>, b: &Placed<'_>) -> bool {
-        let (Some(to_a), Some(to_b)) = (target(a), target(b)) else { return false };
+        // A sphere is a tip of its own; other shapes touch by what their pose makes of them.
+        let is_sphere = |x: &Placed<'_>| matches!(x.of.shape, SurfaceShape::Sphere { .. });
+        let (from, to) = if is_sphere(b) { (b, a) } else { (a, b) };
+        let (Some(tip), Some(against)) = (tip(&from.of.shape), target(to)) else { return false };
+        if matches!(against, Against::Cylinder { .. }) && !is_sphere(from) {
+            return false;
+        }
         let of = |x: &Placed<'_>| (x.of.friction, x.of.restitution, x.of.priority);
         let material = combined(of(a), of(b));
         self.pairs.push([a.name.clone(), b.name.clone()]);
-        // A sphere is a tip of its own; other shapes touch by what their pose makes of them.
-        let (from, to, against) =
-            if matches!(b.of.shape, SurfaceShape::Sphere { .. }) { (b, a, to_a) } else { (a, b, to_b) };
-        let tip = match &from.of.shape {
-            SurfaceShape::Capsule { radius, length } => {
-                Tip::Capsule { half: Vec3([0.0, 0.0, 0.5 * length]), radius: *radius }
-            }
-            SurfaceShape::Box { size } => Tip::Box { axes: Mat3::identity(), half: Vec3(*size) * 0.5 },
-            SurfaceShape::Sphere { radius } => Tip::Sphere { radius: *radius },
-            _ => return false,
-        };
         self.push_tip(from, (Vec3::zero(), tip), to.body, against, material);
         true
     }

@@ -51,7 +51,7 @@ pub enum SurfaceShape {
         /// Edge lengths.
         size: [f64; 3],
     },
-    /// A cylinder: touches half-spaces.
+    /// A cylinder: touches half-spaces and spheres.
     Cylinder {
         /// Radius.
         radius: f64,

@@ -163,6 +163,62 @@ fn a_boule_rolls_with_five_sevenths_of_its_speed() {
     assert!((v[0] - 2.0 * 5.0 / 7.0).abs() < 1e-10 && v[1].abs() + v[2].abs() < 1e-12, "{v:?}");
 }
 
+/// Where a ball without friction is on a log that lies along y, 0.4 s after it was set down 0.2 rad from the top: its angle, and
+/// its distance from the log's axis.
+fn on_a_log(h: f64, ball_first: bool) -> (f64, f64) {
+    let (log, ball) = (0.4, 0.1);
+    let lie = |scene: &mut Scene| {
+        let mut surface = SurfaceDescription::new(WORLD, SurfaceShape::Cylinder { radius: log, length: 1.0 });
+        surface.placement.q = [0.5f64.sqrt(), 0.5f64.sqrt(), 0.0, 0.0];
+        surface.friction = 0.0;
+        scene.model.surfaces.push(surface);
+    };
+    let mut scene = Scene::new(None);
+    if !ball_first {
+        lie(&mut scene);
+    }
+    scene.body("ball", 0.3, SurfaceShape::Sphere { radius: ball }, 0.0);
+    if ball_first {
+        lie(&mut scene);
+    }
+    let (s, c) = 0.2f64.sin_cos();
+    scene.free("ball", UPRIGHT, [(log + ball) * s, 0.1, (log + ball) * c], [0.0; 6]);
+    let mut run = Run::new(scene.build(), ContactSettings::default());
+    run.run(h, (0.4 / h).round() as usize);
+    let [x, _, z] = run.x(0);
+    (x.atan2(z), x.hypot(z) - log - ball)
+}
+
+#[test]
+fn a_ball_slides_down_a_log_by_the_pendulum_s_law_and_rests_on_its_end() {
+    // θ'' = g/(R + r) sin θ, by steps of Runge and Kutta that are far finer.
+    let (mut angle, mut rate, h) = (0.2f64, 0.0, 1e-4);
+    let push = |x: f64| 9.81 / 0.5 * x.sin();
+    for _ in 0..4000 {
+        let (a1, b1) = (rate, push(angle));
+        let (a2, b2) = (rate + 0.5 * h * b1, push(angle + 0.5 * h * a1));
+        let (a3, b3) = (rate + 0.5 * h * b2, push(angle + 0.5 * h * a2));
+        let (a4, b4) = (rate + h * b3, push(angle + h * a3));
+        angle += h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4);
+        rate += h / 6.0 * (b1 + 2.0 * b2 + 2.0 * b3 + b4);
+    }
+    let error = |h: f64| (on_a_log(h, true).0 - angle).abs();
+    let (coarse, fine) = (error(0.01), error(0.005));
+    assert!((3.0..5.0).contains(&(coarse / fine)), "second order: {coarse} {fine}");
+    assert!(on_a_log(0.005, true).1.abs() < 1e-9, "it stays on the log: {:?}", on_a_log(0.005, true));
+    assert_eq!(on_a_log(0.005, true), on_a_log(0.005, false), "whichever surface comes first");
+
+    let mut scene = Scene::new(None);
+    scene.body("ball", 0.3, SurfaceShape::Sphere { radius: 0.1 }, 0.5);
+    let post = SurfaceDescription::new(WORLD, SurfaceShape::Cylinder { radius: 0.05, length: 1.0 });
+    scene.model.surfaces.push(post);
+    scene.free("ball", UPRIGHT, [0.02, 0.01, 0.65], [0.0; 6]);
+    let mut run = Run::new(scene.build(), ContactSettings::default());
+    run.run(0.005, 400);
+    let rest = distance(run.x(0), [0.02, 0.01, 0.6]);
+    assert!(rest < 1e-9, "a ball dropped on the end of a post lies there: {:?}", run.x(0));
+}
+
 /// Height of a ball that is dropped from 1 m with restitution 0.8, at 1.2 s.
 fn bounced(impacts: Impacts, h: f64) -> f64 {
     let mut scene = Scene::new(Some(level(0.0)));
