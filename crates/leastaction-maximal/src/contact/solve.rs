@@ -80,7 +80,7 @@ pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
         // Only where every way has failed: a law that holds less well leaves the next step a worse start. What the path ended in
         // is found again; what the impulses ended in may balance with the wrong ones.
         out.add(smoothed(problem));
-        out.converged = true;
+        out.converged |= stands(problem);
     }
     out
 }
@@ -288,7 +288,9 @@ fn path(
             (tried, left, smoothing) = (true, 60, smoothing.min(1e-6 * speed));
         }
     }
+    // What is left is told by the law itself: at the end of its iterations the smoothed one may hold to rounding.
     problem.memory().smoothing = 0.0;
+    out.residual = problem.evaluate();
     out
 }
 
