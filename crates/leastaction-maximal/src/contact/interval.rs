@@ -1,6 +1,7 @@
 //! The interval problem: momenta, joints and contacts between two nodes. (9.10)
 
 use super::super::constraint::coordinate_row;
+use super::super::coordinate::is_angle;
 use super::super::forces::about_point;
 use super::super::geometry::Side;
 use super::super::layout::Layout;
@@ -278,9 +279,21 @@ impl Problem for Interval<'_> {
     fn rounding(&self) -> f64 {
         let (step, options) = (&self.ws.step, &self.mem.options);
         let speeds = (step.scales.reach + options.length) / (step.h.abs() * options.speed);
-        // Coordinates round too, and rotors and stiff springs turn that into impulses.
-        let stiffest = self.ws.trial.alpha.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-        4.0 * f64::EPSILON * (speeds + stiffest / (step.scales.impulse * options.length))
+        // Coordinates round too, and rotors and stiff springs turn that into impulses: along a slide by the length of the model, about
+        // a hinge by angles, and its impulses are torques.
+        let mut stiffest = 0.0f64;
+        for link in &self.ws.layout.links {
+            for c in 0..link.joint.kind.nv() {
+                let slope = self.ws.trial.alpha[link.v + c].abs();
+                let turns = match link.joint.kind {
+                    JointType::Spherical => true,
+                    JointType::Floating => c < 3,
+                    kind => is_angle(kind, c),
+                };
+                stiffest = stiffest.max(if turns { slope / options.length } else { slope * options.length });
+            }
+        }
+        4.0 * f64::EPSILON * (speeds + stiffest / step.scales.impulse)
     }
 
     fn evaluate(&mut self) -> f64 {

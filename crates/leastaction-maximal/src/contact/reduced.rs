@@ -5,7 +5,7 @@
 //! own law solved exactly, find who sticks, slides and lets go; Newton's method with pivoting then finishes.
 
 use super::rows::PROXIMAL;
-use crate::contact_law::{Law, box_law};
+use crate::contact_law::{Law, Response, box_law};
 use crate::spatial::{Mat3, Vec3};
 use leastaction_core::scalar::elementary;
 use leastaction_core::simd::{Task, run_widest};
@@ -54,8 +54,13 @@ pub(crate) struct Reduced {
     island: Vec<usize>,
     queue: Vec<usize>,
     part: Option<Box<Reduced>>,
-    /// Products spent in this step.
+    /// Rows of the contacts that a change of velocity moves, in the order of the matrix.
+    moving: Vec<usize>,
+    responses: Vec<Response>,
+    right: Vec<f64>,
+    /// Products spent in this step, and in this part of it.
     products: f64,
+    part_products: f64,
 }
 
 /// Softness about the impulses that the problem was set up at. Two corners of a body that stick leave no way for the second order of
@@ -66,10 +71,12 @@ const HARDEST: f64 = 1e-12;
 /// Proximal steps, and how many of them may fail.
 const STAGES: u32 = 16;
 const MOST_FAILED: u32 = 2;
-/// Products that an island may cost.
-const WORK: f64 = 4e9;
-/// Products after which a whole step is given up: some seconds.
-const MOST_PRODUCTS: f64 = 1e10;
+/// Products that an island may cost, and iterations.
+const WORK: f64 = 1e9;
+const MOST_ITERATIONS: u32 = 600;
+/// Products after which a part of a step is halved, and after which the whole step is given up: some seconds.
+const PART_PRODUCTS: f64 = 2e9;
+const MOST_PRODUCTS: f64 = 3e10;
 /// Sweeps where Newton's method alone does not get on.
 const SWEEPS: u32 = 40;
 const NEWTON: u32 = 25;
@@ -79,7 +86,17 @@ const SOLVED: f64 = 2e-14;
 impl Reduced {
     /// At the start of a step, nothing has been spent on it.
     pub(crate) fn begin(&mut self) {
-        self.products = 0.0;
+        (self.products, self.part_products) = (0.0, 0.0);
+    }
+
+    /// Nor on a part of it.
+    pub(crate) fn begin_part(&mut self) {
+        self.part_products = 0.0;
+    }
+
+    /// True if the part has cost so much that two halves are the better way.
+    pub(crate) fn is_part_spent(&self) -> bool {
+        self.part_products > PART_PRODUCTS
     }
 
     /// True if the step has cost so much that more of the same will not help.
@@ -111,6 +128,7 @@ impl Reduced {
             &mut self.kept,
             &mut self.best,
             &mut self.step,
+            &mut self.right,
         ] {
             v.clear();
             v.resize(n, 0.0);
@@ -129,7 +147,8 @@ impl Reduced {
             let (left, count) = part.solve_island();
             squares += left * left;
             iterations += count;
-            self.products += f64::from(count) * (part.n as f64).powi(3);
+            self.products += part.products;
+            self.part_products += part.products;
             let mut row = 0;
             for (member, of) in self.members.iter().zip(&self.island) {
                 if *of == island {
@@ -183,6 +202,7 @@ impl Reduced {
     fn cut_out(&self, island: usize, part: &mut Self) {
         part.members.clear();
         part.least = self.least;
+        part.products = 0.0;
         let mut n = 0;
         for (member, of) in self.members.iter().zip(&self.island) {
             if *of == island {
@@ -204,8 +224,7 @@ impl Reduced {
                 }
             }
         }
-        part.matrix.clear();
-        part.matrix.resize(n * n, 0.0);
+        part.matrix.resize(part.matrix.len().max(n * n), 0.0);
     }
 
     /// Newton's method; if that does not get there, proximal steps from no impulses, as soft as it takes.
@@ -218,7 +237,7 @@ impl Reduced {
         self.g.fill(0.0);
         let (mut soft, mut failed) = (1.0, 0);
         for _ in 0..STAGES {
-            if iterations > self.budget() {
+            if iterations > MOST_ITERATIONS || self.products > WORK {
                 break;
             }
             self.soft = soft;
@@ -292,12 +311,6 @@ impl Reduced {
             (left, iterations) = (merit, iterations + count + more);
         }
         (left, iterations)
-    }
-
-    /// Iterations of Newton's method in all: fewer for large islands, which cost the cube of their rows.
-    fn budget(&self) -> u32 {
-        let n = self.n as f64;
-        (WORK / (n * n * n)).clamp(30.0, 600.0) as u32
     }
 
     /// What rounding leaves at the impulses at hand.
@@ -388,39 +401,14 @@ impl Reduced {
             if merit <= self.tolerance() {
                 return (merit, iteration);
             }
-            for member in &self.members {
-                let (u, g) = self.local(member);
-                let (mut a, mut b, mut r) = ([[0.0; 3]; 3], [[0.0; 3]; 3], [0.0; 3]);
-                match member.bound {
-                    Some((bound, sign)) => {
-                        let made = box_law(bound, member.law.rho, 0.0, sign, u[0], g[0]);
-                        (r[0], a[0][0], b[0][0]) = (made[0], made[1], made[2]);
-                    }
-                    None => {
-                        let made = member.law.response(&u, &g);
-                        (r, a, b) = (made.residual, made.by_velocity, made.by_impulse);
-                    }
-                }
-                let (f, scale) = (member.first, 1.0 / member.law.rho);
-                for i in 0..member.rows {
-                    let target = &mut self.matrix[(f + i) * n..(f + i + 1) * n];
-                    target.fill(0.0);
-                    for k in 0..member.rows {
-                        if a[i][k] != 0.0 {
-                            let row = &self.w[(f + k) * n..(f + k + 1) * n];
-                            target.iter_mut().zip(row).for_each(|(t, w)| *t += scale * a[i][k] * w);
-                        }
-                    }
-                    for k in 0..member.rows {
-                        let own = f64::from(u8::from(i == k)) * proximal;
-                        target[f + k] +=
-                            scale * ((1.0 - proximal) * b[i][k] + own + a[i][k] * self.soft * scale);
-                    }
-                    self.step[f + i] = -scale * r[i];
-                }
-            }
-            if !solve_in_place(n, &mut self.matrix, &mut self.step) {
+            self.products += self.linearize(proximal);
+            let m = self.moving.len();
+            let (matrix, right) = (&mut self.matrix[..m * m], &mut self.right[..m]);
+            if !solve_in_place(m, matrix, right) {
                 return (merit, iteration + 1);
+            }
+            for (row, change) in self.moving.iter().zip(right) {
+                self.step[*row] = *change;
             }
             // Velocities are linear in the impulses: one product for all lengths.
             self.base.copy_from_slice(&self.g);
@@ -451,6 +439,71 @@ impl Reduced {
             merit = self.merit();
         }
         (merit, NEWTON)
+    }
+}
+
+impl Reduced {
+    /// The laws' linear equations at the impulses at hand, of the rows that answer to velocities: an open contact gives its impulse
+    /// up whatever the others do, and moves to the right-hand side. Most of what is near is open, and elimination costs the cube.
+    /// Fills the steps of the open rows; returns the products that solving costs.
+    fn linearize(&mut self, proximal: f64) -> f64 {
+        self.responses.clear();
+        self.moving.clear();
+        for member in &self.members {
+            let (u, g) = self.local(member);
+            let response = match member.bound {
+                Some((bound, sign)) => {
+                    let [r, by_velocity, by_impulse] = box_law(bound, member.law.rho, 0.0, sign, u[0], g[0]);
+                    let mut out = Response::default();
+                    (out.residual[0], out.by_velocity[0][0], out.by_impulse[0][0]) =
+                        (r, by_velocity, by_impulse);
+                    out
+                }
+                None => member.law.response(&u, &g),
+            };
+            for i in 0..member.rows {
+                let moves = response.by_velocity[i][..member.rows].iter().any(|a| *a != 0.0);
+                self.step[member.first + i] = if moves { 0.0 } else { -response.residual[i] };
+                if moves {
+                    self.moving.push(member.first + i);
+                }
+            }
+            self.responses.push(response);
+        }
+        run_widest(Product { w: &self.w, x: &self.step, out: &mut self.push });
+        let (n, m) = (self.n, self.moving.len());
+        let mut place = 0;
+        for (member, response) in self.members.iter().zip(&self.responses) {
+            let (f, scale, soft) = (member.first, 1.0 / member.law.rho, self.soft / member.law.rho);
+            for i in 0..member.rows {
+                if self.moving.get(place) != Some(&(f + i)) {
+                    continue;
+                }
+                let target = &mut self.matrix[place * m..(place + 1) * m];
+                target.fill(0.0);
+                let mut right = response.residual[i];
+                let a = &response.by_velocity[i];
+                for k in (0..member.rows).filter(|k| a[*k] != 0.0) {
+                    let row = &self.w[(f + k) * n..(f + k + 1) * n];
+                    let factor = scale * a[k];
+                    target.iter_mut().zip(&self.moving).for_each(|(t, j)| *t += factor * row[*j]);
+                    right += a[k] * self.push[f + k];
+                }
+                for k in 0..member.rows {
+                    let own = f64::from(u8::from(i == k)) * proximal;
+                    let slope = (1.0 - proximal) * response.by_impulse[i][k] + own + a[k] * soft;
+                    right += slope * self.step[f + k];
+                    // Rows of a contact stand side by side.
+                    let at = self.moving[..m].partition_point(|j| *j < f + k);
+                    if self.moving.get(at) == Some(&(f + k)) {
+                        target[at] += scale * slope;
+                    }
+                }
+                self.right[place] = -scale * right;
+                place += 1;
+            }
+        }
+        (m as f64).powi(3)
     }
 }
 

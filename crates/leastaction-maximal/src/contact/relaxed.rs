@@ -72,6 +72,7 @@ impl Maximal {
             report,
             events: 0,
             cuts: 0,
+            whole: h,
             slope: Some(slope),
         };
         let solved = driver.relaxed(h, speed);

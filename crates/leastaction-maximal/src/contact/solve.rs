@@ -80,7 +80,7 @@ pub(crate) fn solve(problem: &mut impl Problem) -> Solved {
         // Only where every way has failed: a law that holds less well leaves the next step a worse start. What the path ended in
         // is found again; what the impulses ended in may balance with the wrong ones.
         out.add(smoothed(problem));
-        out.converged = true;
+        out.converged |= stands(problem);
     }
     out
 }
@@ -101,6 +101,8 @@ fn stands(problem: &mut impl Problem) -> bool {
 /// told in seconds.
 const OUTER: u32 = 14;
 const INNER: u32 = 30;
+/// Contact problems on the way that may be left unsolved: a shorter step is cheaper than more of them.
+const MOST_FAILED: u32 = 2;
 
 /// Newton's method for the motion with the whole contact problem solved at every step of it, in the impulses alone. (9.25)
 fn by_impulses(problem: &mut impl Problem) -> Solved {
@@ -112,19 +114,24 @@ fn by_impulses(problem: &mut impl Problem) -> Solved {
     let mut merit = problem.evaluate();
     let rounding = problem.rounding();
     let (target, floor) = (TARGET + rounding, FLOOR + 10.0 * rounding);
-    let mut stalled = 0;
+    let (mut stalled, mut failed) = (0, 0);
     for outer in 0..OUTER {
         out.residual = merit;
         if merit <= target || (stalled >= 2 && merit <= floor) {
             out.converged = true;
             return out;
         }
-        if stalled >= 4 || !merit.is_finite() || problem.memory().reduced.is_spent() {
+        if stalled >= 4
+            || failed >= MOST_FAILED
+            || !merit.is_finite()
+            || problem.memory().reduced.is_part_spent()
+        {
             break;
         }
         problem.bare();
         set_up(problem);
-        let (_, inner) = problem.memory().reduced.solve();
+        let (left, inner) = problem.memory().reduced.solve();
+        failed += u32::from(left > LEFT);
         out.iterations += 1 + inner / INNER;
         problem.memory().take_reduced();
         if !problem.follow() {
@@ -281,7 +288,9 @@ fn path(
             (tried, left, smoothing) = (true, 60, smoothing.min(1e-6 * speed));
         }
     }
+    // What is left is told by the law itself: at the end of its iterations the smoothed one may hold to rounding.
     problem.memory().smoothing = 0.0;
+    out.residual = problem.evaluate();
     out
 }
 

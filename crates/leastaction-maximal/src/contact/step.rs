@@ -20,7 +20,7 @@ use leastaction_core::scalar::elementary;
 const MAX_DEPTH: u32 = 9;
 /// Iterations of a step after which it is not halved any more, times the links: what has no solution is told in seconds,
 /// not minutes, and few links are cheap enough to go on for longer.
-const MOST_WORK: usize = 60_000;
+const MOST_WORK: usize = 250_000;
 /// Cuts at turns in one step.
 const MAX_CUTS: u32 = 5;
 
@@ -35,6 +35,8 @@ pub(super) struct Driver<'a> {
     pub(super) report: StepReport,
     pub(super) events: u32,
     pub(super) cuts: u32,
+    /// Length of the whole step.
+    pub(super) whole: f64,
     /// Differentiates what is solved.
     pub(super) slope: Option<&'a mut StepDerivative>,
 }
@@ -74,8 +76,18 @@ impl Maximal {
         ws.accepted = 0;
         let time = state.t;
         let report = StepReport::default();
-        let mut driver =
-            Driver { engine: self, ws, mem: &mut mem, state, u: &known, report, events: 0, cuts: 0, slope };
+        let mut driver = Driver {
+            engine: self,
+            ws,
+            mem: &mut mem,
+            state,
+            u: &known,
+            report,
+            events: 0,
+            cuts: 0,
+            whole: h,
+            slope,
+        };
         let outcome = driver.stretch(h, 0);
         let report = driver.report;
         ws.inputs = known;
@@ -113,8 +125,18 @@ impl Maximal {
         mem.layout.row_tolerance = ws.layout.row_tolerance;
         let u = Vec::new();
         let report = StepReport::default();
-        let mut driver =
-            Driver { engine: self, ws, mem: &mut mem, state, u: &u, report, events: 0, cuts: 0, slope: None };
+        let mut driver = Driver {
+            engine: self,
+            ws,
+            mem: &mut mem,
+            state,
+            u: &u,
+            report,
+            events: 0,
+            cuts: 0,
+            whole: 0.0,
+            slope: None,
+        };
         let solved = driver.first_node();
         let iterations = driver.report.iterations;
         let contacts = mem.taking_part().count();
@@ -153,6 +175,7 @@ impl Driver<'_> {
         let located =
             self.mem.options.impacts == Impacts::Located && self.events < self.mem.options.max_events;
         self.mem.backup.save(self.state);
+        self.mem.reduced.begin_part();
         self.open(h, located);
         let mut solved = self.interval(h, located, &[]);
         let mut used = h;
@@ -209,7 +232,8 @@ impl Driver<'_> {
     }
 
     /// True if the impulses at the start do work on the links beyond the error of the scheme. Links that turn far in one step meet a
-    /// gap at its end that has little to do with the directions at its start: the step is too long for them.
+    /// gap at its end that has little to do with the directions at its start: the step is too long for them. That error is one of
+    /// a whole step, and a part has its share of it: by its own length alone the last parts would be asked for rounding.
     fn contacts_drive(&self) -> bool {
         let Self { ws, mem, state, .. } = self;
         let (mut work, mut turn) = (0.0, 0.0f64);
@@ -238,7 +262,8 @@ impl Driver<'_> {
             .map(|i| 0.5 * dot(&about_point(&state.momentum[i], state.side.arm[i]), &state.contact.w[i]))
             .sum();
         let weight: f64 = ws.layout.links.iter().map(|l| l.mass).sum::<f64>() * ws.layout.gravity.norm();
-        work > (moving.abs() + 0.3 * weight * mem.options.length) * (0.5 * turn * turn + 1e-9)
+        let share = self.whole / ws.step.h;
+        work > (moving.abs() + 0.3 * weight * mem.options.length) * (0.5 * turn * turn * share + 1e-9)
     }
 
     /// Two halves instead, from a cold start: the restart is exact.

@@ -468,6 +468,13 @@ fn a_drop_that_jams_while_it_slides_is_solved() {
     assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
 }
 
+/// A heap of twenty bodies: impulses at small parts of a step do rounding's worth of work, which is no reason for smaller parts.
+#[test]
+fn a_heap_is_not_split_for_rounding() {
+    let tally = drop_many(1033..1034, 30, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+}
+
 /// The long run: `DROPS=FROM:TO:BODIES` chooses the seeds and the most bodies, two threads share them.
 #[test]
 #[ignore = "ten thousand drops of up to thirty bodies take hours"]

@@ -14,6 +14,7 @@ mod contact;
 mod contact_derivative;
 mod contact_drops;
 mod contact_robots;
+mod contact_scales;
 mod contact_twin;
 mod control;
 mod conventions;
