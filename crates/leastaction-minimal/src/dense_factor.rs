@@ -17,6 +17,7 @@ use super::residual::Residual;
 use super::scheme::Scheme;
 use super::segments::{GROUND, Segments};
 use super::wrench::BodyForces;
+use crate::scalar::by_entry;
 use crate::spatial::{Momentum, Twist, Vec3};
 
 type L<const N: usize> = Lanes<f64, N>;
@@ -38,6 +39,8 @@ pub(crate) struct DenseFactor<const N: usize> {
     composite: Vec<Sym<N>>,
     /// `(1/h) w^β b^{βα} b^{βγ}` by `[α][γ][β]`.
     coupling: Vec<[f64; N]>,
+    /// Blocks of one coordinate with its ancestors, both ways, where one node is unknown.
+    blocks: Vec<L<N>>,
     /// Coordinates that are held.
     pub(crate) locked: Vec<bool>,
 }
@@ -61,6 +64,7 @@ impl<const N: usize> DenseFactor<N> {
             swaps: vec![0; size],
             composite: vec![[Lanes::default(); 6]; segments.list.len()],
             coupling,
+            blocks: vec![Lanes::default(); segments.n],
             locked: vec![false; segments.n],
         }))
     }
@@ -115,6 +119,10 @@ impl<const N: usize> DenseFactor<N> {
             // g × (σm n − σp × s).
             let pull = cross(g, s.lin.scale(mass) - moment.cross(s.ang));
             let mut ancestor = i;
+            if N == 2 {
+                self.place_with_ancestors(segments, scheme, residual, i, (a, b));
+                ancestor = GROUND;
+            }
             while ancestor != GROUND {
                 let j = segments.list[ancestor].coordinate;
                 let (s, s_dot) = (&residual.columns[j], &residual.column_rates[j]);
@@ -143,6 +151,43 @@ impl<const N: usize> DenseFactor<N> {
                     self.composite[segment.parent][k] += rot[k];
                 }
             }
+        }
+    }
+
+    /// Both blocks of a coordinate with itself and each of its ancestors where one node is unknown. Blocks are numbers then:
+    /// what a node gives to the one, the other node gives to the other.
+    #[inline(always)]
+    fn place_with_ancestors(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        residual: &Residual<f64, N>,
+        i: usize,
+        (a, b): (Momentum<L<N>>, Momentum<L<N>>),
+    ) {
+        let (n, c) = (segments.n, segments.list[i].coordinate);
+        let by_h = 1.0 / residual.h;
+        let both = weighted(a, &by_entry(|node| self.coupling[0][node] * by_h));
+        let one: [f64; N] =
+            by_entry(|node| if node < 2 { scheme.w[node] * scheme.b[node][1 - node] } else { 0.0 });
+        let (by_a, by_b) = (weighted(a, &one), weighted(b, &one));
+        let here = Momentum::new(both.ang + by_b.ang, both.lin + by_b.lin);
+        let mut ancestor = i;
+        while ancestor != GROUND {
+            let j = segments.list[ancestor].coordinate;
+            let (s, s_dot) = (&residual.columns[j], &residual.column_rates[j]);
+            let there = s.dot_momentum(both) + s_dot.dot_momentum(by_a);
+            self.blocks[j] = s.dot_momentum(here) + Lanes(by_entry(|node| there.0[(node + 1) % N]));
+            ancestor = segments.list[ancestor].parent;
+        }
+        // Apart from the products, which then are made for both nodes in one instruction each.
+        let mut ancestor = segments.list[i].parent;
+        self.matrix[c * n + c] += self.blocks[c].0[0];
+        while ancestor != GROUND {
+            let j = segments.list[ancestor].coordinate;
+            self.matrix[c * n + j] += self.blocks[j].0[0];
+            self.matrix[j * n + c] += self.blocks[j].0[1];
+            ancestor = segments.list[ancestor].parent;
         }
     }
 
@@ -308,7 +353,7 @@ fn own<const N: usize>(residual: &Residual<f64, N>, segments: &Segments, i: usiz
     let r = &pose.rot.0;
     let [xx, yy, zz, xy, xz, yz] = segment.about_com.0;
     // R I Rᵀ by rows of R I.
-    let left: [[L<N>; 3]; 3] = std::array::from_fn(|k| {
+    let left: [[L<N>; 3]; 3] = by_entry(|k| {
         [
             r[k][0] * xx + r[k][1] * xy + r[k][2] * xz,
             r[k][0] * xy + r[k][1] * yy + r[k][2] * yz,
@@ -317,8 +362,7 @@ fn own<const N: usize>(residual: &Residual<f64, N>, segments: &Segments, i: usiz
     });
     let entry = |a: usize, b: usize| left[a][0] * r[b][0] + left[a][1] * r[b][1] + left[a][2] * r[b][2];
     let c = segment.com;
-    let p: [L<N>; 3] =
-        std::array::from_fn(|k| r[k][0] * c[0] + r[k][1] * c[1] + r[k][2] * c[2] + pose.pos[k]);
+    let p: [L<N>; 3] = by_entry(|k| r[k][0] * c[0] + r[k][1] * c[1] + r[k][2] * c[2] + pose.pos[k]);
     let m = segment.mass;
     let [x, y, z] = [p[0] * p[0] * m, p[1] * p[1] * m, p[2] * p[2] * m];
     [
@@ -352,6 +396,13 @@ fn turned<const N: usize>(mu: Momentum<L<N>>, s: Twist<L<N>>) -> Momentum<L<N>> 
 #[inline(always)]
 fn minus<const N: usize>(a: Momentum<L<N>>, b: Momentum<L<N>>) -> Momentum<L<N>> {
     Momentum::new(a.ang - b.ang, a.lin - b.lin)
+}
+
+/// Node by node a multiple.
+#[inline(always)]
+fn weighted<const N: usize>(m: Momentum<L<N>>, w: &[f64; N]) -> Momentum<L<N>> {
+    let times = |x: Vec3<L<N>>| Vec3(by_entry(|k| x.0[k].weighted(w)));
+    Momentum::new(times(m.ang), times(m.lin))
 }
 
 /// `a × x` with a constant `a`.

@@ -11,7 +11,7 @@
 
 use super::linearize::{Coordinates, Linearization, LinearizeMemory};
 use super::options::MinimalOptions;
-use super::state::{MinimalState, split_position};
+use super::state::{HISTORY, MinimalState, split_position};
 use super::step::Solver;
 use crate::integrator::rows::RowState;
 use crate::integrator::{RowEvent, RowEventKind, StepError, StepReport};
@@ -194,7 +194,7 @@ impl<const N: usize> Solver<N> {
         t: f64,
     ) -> Result<MinimalState, StepError> {
         let mut end = start.clone();
-        end.steps = [0.0; 2];
+        end.steps = [0.0; HISTORY];
         let outcome = self.attempt(mechanism, options, &mut end, t, &mut StepReport::default());
         outcome.map_err(|f| self.explain(mechanism, options, f, start.t, t))?;
         Ok(end)

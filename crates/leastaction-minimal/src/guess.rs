@@ -1,74 +1,100 @@
 //! The first guess of a step: the previous curve continued, or constant velocity.
 //!
-//! Coordinates that are numbers continue the polynomial through the nodes of the last step and, at low degree, the
-//! nearest nodes of the step before it. Balls continue their chart polynomial past the end of the step and are
-//! re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`. A step of another length from where one was tried begins on the
+//! Coordinates that are numbers continue the polynomial through the nodes of the last step and the nearest nodes of those
+//! before it. Balls continue each node's increment over the last steps, or, where those differ in length, their chart
+//! polynomial past the end of the step, and are re-anchored there: `φ(ξ′) = φ(ξ^s)ᵀ φ(ξ(1 + c))`. A step of another length from where one was tried begins on the
 //! curve of that one, a step after a jump of the accelerations on the parabola they give.
 
 use super::ball::{chart, chart_coordinates};
+use super::lanes::Lanes;
 use super::residual::Point;
 use super::scheme::Scheme;
 use super::segments::{Motion, Segments};
-use super::state::MinimalState;
+use super::state::{HISTORY, MinimalState};
 use crate::lobatto::{MAX_DEGREE, lagrange};
 
 /// Most nodes a continuation can be made from.
-const MOST: usize = MAX_DEGREE + 1 + OLDER;
+const MOST: usize = MAX_DEGREE + 1 + HISTORY;
 
-/// Weights of the continuation for one pair of step ratios.
-#[derive(Clone, Debug)]
-pub(crate) struct Continuation<const N: usize> {
-    ratios: [f64; 2],
-    /// Number of nodes taken from the step before the last.
-    older: usize,
-    /// `[γ][β]`: weight of the last step's increment β (and `−1` on its end).
-    recent: [[f64; N]; N],
-    /// `[γ][j]`: weight of node j of the step before, relative to its end.
-    before: [[f64; N]; N],
-    /// `[γ][β]` for the last step alone: balls, and the second step.
-    alone: [[f64; N]; N],
+/// Degree of the guess of a method of degree `s`, unless one older node makes it higher: with longer steps, which high orders are
+/// for, more nodes point away from the curve.
+fn smooth(s: usize) -> usize {
+    if s == 1 { HISTORY } else { 5 }
 }
 
-/// Nodes of the step before the last that are used: one more raises the order of the guess by one.
-const OLDER: usize = 1;
+/// Weights of the continuation for one sequence of step lengths.
+#[derive(Clone, Debug)]
+pub(crate) struct Continuation<const N: usize> {
+    /// Lengths of the new step and of those before it, in units of the last.
+    ratios: [f64; HISTORY],
+    /// Number of steps that have weights, and `[step][β][γ]`: weight of increment β of a step in increment γ of the new one.
+    steps: usize,
+    weights: [[[f64; N]; N]; HISTORY],
+    /// `[γ][β]` for the last step alone: balls where lengths differ.
+    alone: [[f64; N]; N],
+    /// Number of steps that are as long as the new one, and weights of the same node in them.
+    equal: usize,
+    sequence: [f64; HISTORY],
+}
 
 impl<const N: usize> Continuation<N> {
     pub(crate) fn new() -> Self {
         Self {
-            ratios: [f64::NAN; 2],
-            older: 0,
-            recent: [[0.0; N]; N],
-            before: [[0.0; N]; N],
+            ratios: [f64::NAN; HISTORY],
+            steps: 0,
+            weights: [[[0.0; N]; N]; HISTORY],
             alone: [[0.0; N]; N],
+            equal: 0,
+            sequence: [0.0; HISTORY],
         }
     }
 
     /// Makes the weights for a step of length `h` after steps of the given lengths; kept while ratios stay.
-    fn prepare(&mut self, scheme: &Scheme<N>, steps: [f64; 2], h: f64) {
-        let ratios = [h / steps[0], steps[1] / steps[0]];
+    fn prepare(&mut self, scheme: &Scheme<N>, steps: &[f64; HISTORY], h: f64) {
+        let mut ratios = steps.map(|step| step / steps[0]);
+        ratios[0] = h / steps[0];
         if self.ratios == ratios {
             return;
         }
         let s = scheme.s;
         self.ratios = ratios;
-        self.older = if steps[1] == 0.0 { 0 } else { OLDER.min(s) };
-        // Points in units of the last step: its nodes, then older ones from the nearest back.
+        // Points in units of the last step: its nodes, then older ones from the nearest back, each with its step and node.
         let mut points = [0.0; MOST];
+        let mut places = [(0, 0); MOST];
         points[..=s].copy_from_slice(&scheme.c[..=s]);
-        for j in 0..self.older {
-            points[s + 1 + j] = (scheme.c[s - 1 - j] - 1.0) * ratios[1];
+        let (mut count, most) = (s + 1, s + 1 + smooth(s).saturating_sub(s).max(1));
+        let mut end = 0.0;
+        for (k, ratio) in ratios.iter().enumerate().skip(1).take_while(|(_, ratio)| **ratio != 0.0) {
+            for node in (0..s).rev().take(most - count) {
+                points[count] = end + (scheme.c[node] - 1.0) * ratio;
+                places[count] = (k, node);
+                count += 1;
+            }
+            end -= ratio;
         }
-        let all = &points[..=s + self.older];
-        let end = |be: usize| f64::from(u8::from(be == s));
+        self.steps = 1 + places[count - 1].0;
+        self.weights = [[[0.0; N]; N]; HISTORY];
         for ga in 1..=s {
             let x = 1.0 + scheme.c[ga] * ratios[0];
             for be in 1..=s {
-                self.recent[ga][be] = lagrange(all, be, x) - end(be);
-                self.alone[ga][be] = lagrange(&points[..=s], be, x) - end(be);
+                let end = f64::from(u8::from(be == s));
+                self.weights[0][be][ga] = lagrange(&points[..count], be, x) - end;
+                self.alone[ga][be] = lagrange(&points[..=s], be, x) - end;
             }
-            for j in 0..self.older {
-                self.before[ga][j] = lagrange(all, s + 1 + j, x);
+            for j in s + 1..count {
+                let (k, node) = places[j];
+                let weight = lagrange(&points[..count], j, x);
+                // Seen from the start of the last step, an older node is behind the whole steps since then.
+                if node > 0 {
+                    self.weights[k][node][ga] += weight;
+                }
+                (1..=k).for_each(|since| self.weights[since][s][ga] -= weight);
             }
+        }
+        self.equal = ratios.iter().take(smooth(s)).take_while(|ratio| **ratio == 1.0).count();
+        let starts: [f64; HISTORY] = std::array::from_fn(|k| -(k as f64));
+        for k in 0..self.equal {
+            self.sequence[k] = lagrange(&starts[..self.equal], k, 1.0);
         }
     }
 
@@ -84,44 +110,46 @@ impl<const N: usize> Continuation<N> {
         if state.steps[0] == 0.0 {
             return false;
         }
-        self.prepare(scheme, state.steps, h);
+        self.prepare(scheme, &state.steps, h);
         let s = scheme.s;
-        let (recent, older) = state.history.split_at(s * segments.n);
-        for segment in &segments.list {
-            let c = segment.coordinate;
-            if segment.motion == Motion::Ball {
-                let end = chart(std::array::from_fn(|a| recent[(c + a) * s + s - 1])).1.transpose();
-                for ga in 1..=s {
-                    let xi = std::array::from_fn(|a| {
-                        let nodes = &recent[(c + a) * s..(c + a + 1) * s];
-                        nodes
-                            .iter()
-                            .enumerate()
-                            .fold(nodes[s - 1], |sum, (b, x)| sum + self.alone[ga][b + 1] * x)
-                    });
-                    let next = chart_coordinates(&(end * chart(xi).1));
-                    for a in 0..3 {
-                        point.delta[c + a].0[ga] = next[a];
-                    }
+        let size = s * segments.n;
+        point.delta.fill(Lanes::default());
+        for (old, weights) in state.history.chunks_exact(size).zip(&self.weights[..self.steps]) {
+            for (delta, old) in point.delta.iter_mut().zip(old.chunks_exact(s)) {
+                for (x, weights) in old.iter().zip(&weights[1..]) {
+                    delta.add_spread(*x, weights);
                 }
-                continue;
-            }
-            let new = &recent[c * s..(c + 1) * s];
-            let old = &older[c * s..(c + 1) * s];
-            for ga in 1..=s {
-                let mut sum = 0.0;
-                for be in 1..=s {
-                    sum += self.recent[ga][be] * new[be - 1];
-                }
-                for j in 0..self.older {
-                    let node = s - 1 - j;
-                    let value = if node == 0 { 0.0 } else { old[node - 1] };
-                    sum += self.before[ga][j] * (value - old[s - 1]);
-                }
-                point.delta[c].0[ga] = sum;
             }
         }
+        for segment in segments.list.iter().filter(|segment| segment.motion == Motion::Ball) {
+            self.turn_on(&state.history, (s, size, segment.coordinate), point);
+        }
         true
+    }
+
+    /// Continues a ball: node by node where the steps were all alike, since their increments are then values of one smooth
+    /// function of time; else on the curve of the last step.
+    fn turn_on(&self, history: &[f64], (s, size, c): (usize, usize, usize), point: &mut Point<f64, N>) {
+        if self.equal > s {
+            for a in c..c + 3 {
+                for ga in 1..=s {
+                    let at = |k: usize| history[k * size + a * s + ga - 1];
+                    point.delta[a].0[ga] = (0..self.equal).fold(0.0, |sum, k| sum + self.sequence[k] * at(k));
+                }
+            }
+            return;
+        }
+        let end = chart(std::array::from_fn(|a| history[(c + a) * s + s - 1])).1.transpose();
+        for ga in 1..=s {
+            let xi = std::array::from_fn(|a| {
+                let nodes = &history[(c + a) * s..(c + a + 1) * s];
+                nodes.iter().enumerate().fold(nodes[s - 1], |sum, (b, x)| sum + self.alone[ga][b + 1] * x)
+            });
+            let next = chart_coordinates(&(end * chart(xi).1));
+            for a in 0..3 {
+                point.delta[c + a].0[ga] = next[a];
+            }
+        }
     }
 }
 
@@ -185,9 +213,50 @@ pub(crate) fn remember<const N: usize>(
 ) {
     let s = scheme.s;
     let size = s * point.delta.len();
-    state.history.copy_within(..size, size);
+    state.history.copy_within(..(HISTORY - 1) * size, size);
     for (c, delta) in point.delta.iter().enumerate() {
         state.history[c * s..(c + 1) * s].copy_from_slice(&delta.0[1..=s]);
     }
-    state.steps = [h, state.steps[0]];
+    state.steps.copy_within(..HISTORY - 1, 1);
+    state.steps[0] = h;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mechanism::{MechanismBuilder, samples};
+    use crate::options::Quadrature;
+
+    /// A polynomial of the guess's degree through steps of any lengths.
+    fn continues<const N: usize>(s: usize) {
+        let mechanism = MechanismBuilder::from(samples::chain(1)).build().expect("valid");
+        let segments = Segments::new(&mechanism).expect("served");
+        let scheme = Scheme::<N>::new(s, Quadrature::Nodes);
+        let mut state = MinimalState::new(&mechanism, s, &mechanism.neutral_state()).expect("state");
+        let mut point = Point::new(&segments);
+        let curve = |t: f64| ((((0.3 * t - 0.7) * t + 0.2) * t + 1.1) * t - 0.4) * t;
+        let mut t = 0.0;
+        for h in [0.1, 0.08, 0.1, 0.09, 0.13, 0.12, 0.07] {
+            for ga in 1..=s {
+                point.delta[0].0[ga] = curve(t + scheme.c[ga] * h) - curve(t);
+            }
+            remember(&scheme, &point, h, &mut state);
+            t += h;
+        }
+        let h = 0.11;
+        assert!(Continuation::new().extrapolate(&segments, &scheme, &state, h, &mut point));
+        for ga in 1..=s {
+            let expected = curve(t + scheme.c[ga] * h) - curve(t);
+            // Rounding times weights of some thousands.
+            assert!((point.delta[0].0[ga] - expected).abs() < 1e-12, "degree {s}, node {ga}");
+        }
+    }
+
+    #[test]
+    fn a_curve_of_degree_five_is_continued_exactly() {
+        continues::<2>(1);
+        continues::<3>(2);
+        continues::<4>(3);
+        continues::<5>(4);
+    }
 }

@@ -7,6 +7,9 @@ const EXTRA: u32 = 2;
 /// How many times the rounding of positions a direction may be that does not fall any more: masses may differ by this much.
 const NOISE: f64 = 256.0;
 
+/// Part of the tolerance of positions below which the first direction is the last.
+const SLIGHT: f64 = 0.01;
+
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
@@ -88,6 +91,9 @@ pub(crate) struct Stopping {
     floor_q: f64,
     /// A direction that is rounding of the positions themselves.
     negligible: f64,
+    /// A direction that adds nothing to positions any more, and one that leaves nothing that does.
+    settled: f64,
+    slight: f64,
     extra: u32,
 }
 
@@ -104,6 +110,8 @@ impl Stopping {
             floor: rounding.max(1e-12),
             floor_q: 1e-10,
             negligible: 4.0 * f64::EPSILON * (1.0 + largest),
+            settled: 0.125 * f64::EPSILON * (1.0 + largest),
+            slight: (SLIGHT * options.tolerance_q).min(64.0 * f64::EPSILON * (1.0 + largest)),
             extra: 0,
         }
     }
@@ -132,8 +140,30 @@ impl Stopping {
         false
     }
 
+    /// True if an accepted direction of this size need not be taken. What is left out is a bias, which gathers over a run:
+    /// it must be below the rounding of positions.
+    pub(crate) fn is_settled(&self, norm: f64) -> bool {
+        norm <= self.settled
+    }
+
+    /// True if a guess with a direction of this size is off by rounding: once that is taken nothing is left.
+    pub(crate) fn is_slight(&self, norm: f64) -> bool {
+        norm <= self.slight
+    }
+
+    /// True if a direction of this size after the previous one is expected to leave nothing to be taken: whether it did is then
+    /// for the residual to say, which is evaluated anyway.
+    pub(crate) fn foresees(&self, norm: f64, previous: f64) -> bool {
+        previous.is_finite() && norm * norm <= self.settled * previous
+    }
+
+    /// True if a residual is a solution's.
+    pub(crate) fn holds(&self, merit: f64) -> bool {
+        merit <= self.tolerance
+    }
+
     /// True where further comparisons would compare noise.
     pub(crate) fn is_noise(&self, merit: f64, norm: f64) -> bool {
-        merit <= self.floor && norm <= self.floor_q
+        merit <= self.floor && norm <= self.floor_q || norm <= NOISE * self.negligible
     }
 }

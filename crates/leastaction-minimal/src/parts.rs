@@ -11,7 +11,7 @@
 use super::ball::chart;
 use super::event_slope::Taken;
 use super::options::MinimalOptions;
-use super::state::{MinimalState, from_public, split_position, to_public};
+use super::state::{HISTORY, MinimalState, from_public, split_position, to_public};
 use super::step::{Hint, Solver};
 use crate::integrator::rows::{Parts, RowState};
 use crate::integrator::{StepError, StepReport};
@@ -113,7 +113,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
             None => Hint::None,
         };
         if changed || t > CONTINUED * self.start.steps[0] {
-            self.start.steps = [0.0; 2];
+            self.start.steps = [0.0; HISTORY];
         }
         self.end.copy_from(self.start);
         if self.solver.record.is_some() {
@@ -191,7 +191,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
             &mut self.start.p,
         );
         solver.reduce_momentum(&mut self.start.p);
-        self.start.steps = [0.0; 2];
+        self.start.steps = [0.0; HISTORY];
     }
 
     fn foresee(&mut self, acceleration: &[f64]) {

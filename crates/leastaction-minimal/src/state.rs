@@ -32,7 +32,7 @@ pub struct MinimalState {
 }
 
 /// How many previous steps are kept.
-pub(crate) const HISTORY: usize = 2;
+pub(crate) const HISTORY: usize = 7;
 
 impl MinimalState {
     /// Node increments of the last step, engine order: `[γ][coordinate]`, `γ = 1..=s`; empty before the first step.

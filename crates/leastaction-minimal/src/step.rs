@@ -93,6 +93,8 @@ pub(crate) struct Solver<const N: usize> {
     /// Force per input where it is known before the step, and impulse of every input over the last step.
     pub(crate) input_slopes: Vec<f64>,
     pub(crate) actuation: Vec<f64>,
+    /// Inputs that are no servo's, and the coordinate each acts on, where it is one.
+    plain_inputs: Vec<(usize, Option<usize>)>,
     pub(crate) work: f64,
     /// What steps are made of, while somebody wants to know; and of the last one, if it was more than one smooth part.
     pub(crate) record: Option<Vec<Taken>>,
@@ -230,6 +232,7 @@ impl<const N: usize> Solver<N> {
             velocity: vec![0.0; n],
             input_slopes: vec![1.0; segments.nu],
             actuation: vec![0.0; segments.nu],
+            plain_inputs: plain_inputs(&segments),
             work: 0.0,
             record: None,
             taken: None,
@@ -385,7 +388,8 @@ impl<const N: usize> Solver<N> {
     /// Adds the impulse of every input over the part of the step that was just solved, as it acted: what an effort limit cuts
     /// off is taken from the inputs of that joint in proportion.
     fn add_actuation(&mut self) {
-        let Self { segments, residual, scheme, actuation, work, point, lanes: asked, .. } = self;
+        let Self { segments, residual, scheme, actuation, plain_inputs, work, point, lanes: asked, .. } =
+            self;
         if actuation.is_empty() {
             return;
         }
@@ -409,12 +413,8 @@ impl<const N: usize> Solver<N> {
             (0..points).map(|g| forces.0[g] * left(g) * residual.weights[g]).sum()
         };
         *work += input_work(segments, scheme, point, residual);
-        for (k, sum) in actuation.iter_mut().enumerate() {
-            if !segments.servos.iter().any(|servo| servo.input == k) {
-                let mut places = segments.actuators.iter().filter(|a| a.input == k);
-                let only = places.next().filter(|_| places.next().is_none());
-                *sum += mean(&point.u[k], only.map(|a| a.coordinate));
-            }
+        for (k, only) in plain_inputs.iter() {
+            actuation[*k] += mean(&point.u[*k], *only);
         }
         for (servo, forces) in segments.servos.iter().zip(&residual.servos.forces) {
             let only = if let [(c, _)] = servo.entries[..] { Some(c) } else { None };
@@ -726,10 +726,17 @@ impl<const N: usize> Solver<N> {
         self.update_scale();
         let mut stopping = self.stopping(options);
         let mut previous = f64::INFINITY;
+        let mut expected = false;
         for iteration in 0..=MASS_ITERATIONS {
-            let norm = self.mass_direction();
             let merit = self.merit();
-            if stopping.accepts(merit, norm, previous) {
+            if expected && stopping.holds(merit) {
+                return Ok(merit);
+            }
+            let norm = self.mass_direction();
+            if stopping.accepts(merit, norm, previous) || iteration == 0 && stopping.is_slight(norm) {
+                if iteration > 0 && stopping.is_settled(norm) {
+                    return Ok(merit);
+                }
                 // The direction at hand costs one evaluation more and removes most of what is left.
                 self.take_lanes();
                 *iterations += 1;
@@ -741,6 +748,7 @@ impl<const N: usize> Solver<N> {
             if slow || iteration == MASS_ITERATIONS || !norm.is_finite() {
                 return Err(Failure::NotConverged { iterations: *iterations, residual: merit });
             }
+            expected = stopping.foresees(norm, previous);
             previous = norm;
             self.take_lanes();
             *iterations += 1;
@@ -880,6 +888,7 @@ impl<const N: usize> Solver<N> {
         if near && stopping.accepts(merit, norm, f64::INFINITY) {
             return self.finish_newton(iterations);
         }
+        let mut expected = false;
         for _ in 0..options.max_iterations {
             if !norm.is_finite() {
                 return Err(Failure::NotFinite);
@@ -902,10 +911,17 @@ impl<const N: usize> Solver<N> {
                     held.walk(t);
                 }
                 if self.evaluate().is_ok() {
-                    let next = self.next_newton_direction();
                     merit = self.merit();
+                    if t == 1.0 && expected && stopping.holds(merit) {
+                        return Ok(merit);
+                    }
+                    let next = self.next_newton_direction();
                     if t == 1.0 && stopping.accepts(merit, next, norm) {
-                        return self.finish_newton(iterations);
+                        return if stopping.is_settled(next) {
+                            Ok(merit)
+                        } else {
+                            self.finish_newton(iterations)
+                        };
                     }
                     // Near the rounding floor the test compares noise.
                     if stopping.is_noise(merit, next) || next <= (1.0 - 0.25 * t) * norm {
@@ -919,6 +935,7 @@ impl<const N: usize> Solver<N> {
                 return Err(Failure::NotConverged { iterations: *iterations, residual: merit });
             };
             let contracts = next <= SLOW * norm && t == 1.0;
+            expected = contracts && stopping.foresees(next, norm);
             if chord && contracts {
                 norm = next;
             } else {
@@ -973,6 +990,16 @@ impl<const N: usize> Solver<N> {
             },
         }
     }
+}
+
+/// Inputs that are no servo's, and the coordinate each acts on, where it is one.
+fn plain_inputs(segments: &Segments) -> Vec<(usize, Option<usize>)> {
+    let is_servo = |k: usize| segments.servos.iter().any(|servo| servo.input == k);
+    let only = |k: usize| {
+        let mut places = segments.actuators.iter().filter(|a| a.input == k);
+        places.next().filter(|_| places.next().is_none()).map(|a| a.coordinate)
+    };
+    (0..segments.nu).filter(|k| !is_servo(*k)).map(|k| (k, only(k))).collect()
 }
 
 /// Largest magnitude; infinite if one is not a number.

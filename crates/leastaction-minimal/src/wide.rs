@@ -220,6 +220,7 @@ impl<const N: usize, const S: usize> WideSolver<N, S> {
         run_states(Scale { segments, scheme, point, residual, scale });
         let mut previous = [f64::INFINITY; LANES];
         let mut done = [false; LANES];
+        let mut expected = [false; LANES];
         for lane in 0..LANES {
             inside[lane] &= sound[lane] && good[lane];
         }
@@ -236,14 +237,24 @@ impl<const N: usize, const S: usize> WideSolver<N, S> {
                     continue;
                 }
                 let (norm, merit) = (norm[lane], merit[lane]);
-                if stopping[lane].accepts(merit, norm, previous[lane]) {
-                    ends[lane] = true;
+                if expected[lane] && stopping[lane].holds(merit) {
+                    (done[lane], inside[lane]) = (true, false);
+                    continue;
+                }
+                let slight = iteration == 0 && stopping[lane].is_slight(norm);
+                if stopping[lane].accepts(merit, norm, previous[lane]) || slight {
+                    if iteration > 0 && stopping[lane].is_settled(norm) {
+                        (done[lane], inside[lane]) = (true, false);
+                    } else {
+                        ends[lane] = true;
+                    }
                     continue;
                 }
                 let slow = norm > SLOW * previous[lane] && !stopping[lane].is_noise(merit, norm);
                 if slow || iteration == MASS_ITERATIONS || !norm.is_finite() {
                     inside[lane] = false;
                 }
+                expected[lane] = stopping[lane].foresees(norm, previous[lane]);
                 previous[lane] = norm;
             }
             if inside == [false; LANES] {
