@@ -6,12 +6,13 @@
 All mutants are written into one copy of the tree (`scripts/mutants/` finds the places), each switched on by its number in the
 variable LEASTACTION_MUTANT, so the tests are compiled once. A first round of sound tests notes which test reaches which mutant;
 then every mutant is tried by the tests that reach it, quick ones first, until one fails. The table is in target/mutants/report.md;
-a run that was stopped goes on where it was. `--library` and `--longest` leave tests out, so what they tell is a lower bound.
+a run that was stopped goes on where it was. `--library`, `--longest` and `--budget` leave tests out, so what they tell is a lower bound.
 Exit code 1 if fewer than 85 of 100 are caught.
 """
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -220,9 +221,13 @@ def sound_round(programs, longest, jobs):
     return done
 
 
-def try_mutant(site, tests):
+def try_mutant(site, tests, budget):
     reaching = sorted((test for test in tests if test["passed"] and site["number"] in test["reached"]), key=lambda test: test["seconds"])
+    spent = 0.0
     for test in reaching:
+        spent += test["seconds"]
+        if spent > budget:
+            break
         limit = max(20.0, 8 * test["seconds"])
         passed, _ = run_test(test["program"], test["folder"], test["name"], limit, LEASTACTION_MUTANT=str(site["number"]))
         if not passed:
@@ -250,6 +255,7 @@ def main():
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--longest", type=float, default=60.0, help="tests that take more seconds are left out")
+    options.add_argument("--budget", type=float, default=math.inf, help="seconds of tests that a mutant may take; what is then left counts as surviving")
     options.add_argument("--library", action="store_true", help="only tests of the library, not of the command and the experiments")
     options.add_argument("--only", default="", help="only survivors of the last run whose file has this word, after tests were added")
     options = options.parse_args()
@@ -286,7 +292,7 @@ def main():
     log.write_text("".join(json.dumps(site) + "\n" for site in results))
     with ThreadPoolExecutor(options.jobs) as pool, log.open("a") as out:
         # As they end, so that a run cut off loses no more than what was under way.
-        tried = [pool.submit(try_mutant, site, tests) for site in left]
+        tried = [pool.submit(try_mutant, site, tests, options.budget) for site in left]
         for count, done in enumerate(as_completed(tried), len(results) + 1):
             site = done.result()
             results.append(site)
