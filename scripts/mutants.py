@@ -192,17 +192,18 @@ def run_test(program, folder, name, limit, **variables):
 
 
 def sound_round(programs, longest, jobs):
-    """Every test without a mutant: its time and what it reaches."""
+    """Every test without a mutant: its time and what it reaches. Tests that were added since the last run join the table."""
     table = WORK / "sound.json"
-    if table.exists():
-        return json.loads(table.read_text())
+    old = json.loads(table.read_text()) if table.exists() else []
+    known = {(test["program"], test["name"]) for test in old}
     tests = []
     for program, folder in programs:
         listed = subprocess.run([program, "--list", "--format", "terse"], cwd=folder, text=True, capture_output=True).stdout
         ignored = subprocess.run([program, "--list", "--format", "terse", "--ignored"], cwd=folder, text=True, capture_output=True).stdout
         names = {line[:-6] for line in listed.splitlines() if line.endswith(": test")}
         names -= {line[:-6] for line in ignored.splitlines() if line.endswith(": test")}
-        tests += [(program, folder, name) for name in sorted(names) if not name.startswith(NOT_TESTS)]
+        tests += [(program, folder, name) for name in sorted(names)
+                  if not name.startswith(NOT_TESTS) and (program, name) not in known]
 
     def one(test):
         program, folder, name = test
@@ -213,8 +214,9 @@ def sound_round(programs, longest, jobs):
         return dict(program=program, folder=folder, name=name, seconds=seconds, reached=numbers, passed=bool(passed))
 
     with ThreadPoolExecutor(jobs) as pool:
-        done = list(pool.map(one, tests))
-    for test in done:
+        new = list(pool.map(one, tests))
+    done = old + new
+    for test in new:
         if not test["passed"]:
             print(f"left out (fails or takes over {longest} s with the switch in the code): {test['name']}")
     table.write_text(json.dumps(done))
