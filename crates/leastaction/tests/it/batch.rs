@@ -224,6 +224,27 @@ fn lanes_have_the_bits_of_states_alone() {
     }
 }
 
+/// Wind, pushes or thrusters each alone: a row has the bits of a run alone whichever of them it has.
+#[test]
+fn wind_acts_on_rows_as_on_runs_alone() {
+    let mut model = samples::chain(3);
+    model.wind = [1.0, 0.0, 0.5];
+    model.bodies.iter_mut().for_each(|body| body.drag = 0.4);
+    let mechanism = build(model);
+    let (starts, plan) = (starts(&mechanism, 5, 1.0), Plan::new(10, 0.01));
+    for (method, order) in LANED {
+        let options = MethodOptions { order, ..Default::default() };
+        let mut batch = Batch::new(&mechanism, method, &options).unwrap();
+        let mut rows: Vec<Row> =
+            starts.iter().map(|start| Row::new(start.clone(), Inputs::Held(&[]))).collect();
+        batch.run(&mut rows, &plan, |_, _, _| {});
+        for (row, start) in rows.iter().zip(&starts) {
+            let (end, ..) = alone(&mechanism, method, batch.options(), start, &|_| Vec::new(), &plan);
+            assert_eq!(bits(&row.state), bits(&end), "{method:?} {order:?}");
+        }
+    }
+}
+
 #[test]
 fn rows_do_not_depend_on_their_neighbours() {
     let mechanism = build(samples::ball_chain(3));

@@ -5,7 +5,9 @@ use leastaction::jet::{
     TorqueJacobian, factorial,
 };
 use leastaction::mechanism::samples::{self, Random};
-use leastaction::mechanism::{JointType, Mechanism, MechanismBuilder, PerCoordinate};
+use leastaction::mechanism::{
+    JointType, Mechanism, MechanismBuilder, PerCoordinate, SpringDescription, WORLD,
+};
 use leastaction::scalar::Dual;
 use leastaction::spline::FitOptions;
 use leastaction::trajectory::{Trajectory, TrajectoryLayout};
@@ -305,15 +307,62 @@ fn complex_steps_and_dual_numbers_give_the_same_table_of_accuracy() {
     }
 }
 
+/// What moves apart is weighed together: Jacobian of the centroidal momentum of two trees, against dual numbers.
+#[test]
+fn the_centroidal_momentum_is_that_of_all_trees() {
+    type D = Dual<f64, 1>;
+    let mut model = samples::random_tree(5, 4, &[JointType::Floating, JointType::Revolute]);
+    // Its second half floats by itself.
+    model.joints[2].kind = JointType::Floating;
+    model.joints[2].parent = WORLD.into();
+    let mechanism = MechanismBuilder::from(model).build().expect("valid");
+    let (nv, k) = (mechanism.nv(), 1);
+    let (q, y) = random_motion(&mechanism, k, 7);
+    let mut jets = JetWorkspace::<f64>::new(&mechanism, k);
+    jets.forward(&q, &y).expect("valid");
+    let mut dual = jets.dual();
+    let request = Quantity::whole(QuantityKind::CentroidalMomentum);
+    let (n, width) = (jets.velocity_count(), jets.jacobian_columns());
+    let size = jets.value_count(request.kind) * jets.jacobian_rows(request.kind);
+    let mut jacobian = vec![0.0; size * width];
+    jets.jacobian_into(&request, Coordinates::Velocity, &mut jacobian).expect("served");
+    for c in 0..nv {
+        for r in 0..n + 1 {
+            let q0: Vec<D> = q.iter().map(|x| D::constant(*x)).collect();
+            let mut y1: Vec<D> = y.iter().map(|x| D::constant(*x)).collect();
+            let mut u = vec![D::constant(0.0); nv];
+            let moved = if r == 0 { &mut u[c] } else { &mut y1[(r - 1) * nv + c] };
+            moved.eps[0] = 1.0;
+            let mut q1 = q0.clone();
+            mechanism.retract(&q0, &u, &mut q1);
+            dual.forward(&q1, &y1).expect("valid");
+            let mut value = vec![D::constant(0.0); size];
+            dual.value_into(&request, &mut value).expect("served");
+            for row in 0..size {
+                let ours = jacobian[row * width + jets.column_index(c, r)];
+                let off = (ours - value[row].eps[0]).abs();
+                assert!(off < 1e-12 * largest(&jacobian), "row {row}, column {c} {r}: {off:e}");
+            }
+        }
+    }
+}
+
+/// Bodies that float in something thick, on springs.
+fn thick() -> Mechanism {
+    let mut model = samples::random_tree(3, 3, &[JointType::Floating, JointType::Spherical]);
+    for joint in &mut model.joints {
+        joint.damping = PerCoordinate::One(0.3);
+        let (stiffness, rest) = (PerCoordinate::One(4.0), PerCoordinate::One(0.0));
+        joint.spring = Some(SpringDescription { stiffness, rest });
+    }
+    MechanismBuilder::from(model).build().expect("valid")
+}
+
 /// Springs, dampers and armature of every joint kind, torques and Jacobian, against dual numbers and the dynamics.
 #[test]
 fn passive_torques_and_their_jacobian_equal_dual_numbers() {
     type D = Dual<f64, 1>;
-    // Bodies that float in something thick, too.
-    let mut thick = samples::random_tree(3, 3, &[JointType::Floating, JointType::Spherical]);
-    thick.joints.iter_mut().for_each(|joint| joint.damping = PerCoordinate::One(0.3));
-    let thick = MechanismBuilder::from(thick).build().expect("valid");
-    for (seed, mechanism) in (0..4).map(force_tree).chain([thick]).enumerate() {
+    for (seed, mechanism) in (0..4).map(force_tree).chain([thick()]).enumerate() {
         let seed = seed as u64;
         let (nv, k) = (mechanism.nv(), 2);
         let (q, y) = random_motion(&mechanism, k, seed);
@@ -369,8 +418,7 @@ fn passive_torques_and_their_jacobian_equal_dual_numbers() {
 #[test]
 fn passive_products_and_assembled_blocks_equal_the_passive_jacobian() {
     for k in [0, 1, 3, 5] {
-        for seed in 0..4 {
-            let mechanism = force_tree(seed);
+        for (seed, mechanism) in (0..4).map(|seed| (seed, force_tree(seed))).chain([(4, thick())]) {
             let nv = mechanism.nv();
             let (q, y) = random_motion(&mechanism, k, seed);
             let mut jets = JetWorkspace::<f64>::new(&mechanism, k);

@@ -284,6 +284,8 @@ fn a_block_thrown_up_a_slope_turns_exactly_where_turns_are_located() {
         scene.free("block", about_y(angle), at, [0.0, 0.0, 0.0, -0.5, 0.0, 0.0]);
         let mut run = Run::new(scene.build(), ContactSettings { turns: Some(turns), ..Default::default() });
         run.run(h, (0.4 / h).round() as usize);
+        let counted = run.workspace.contact_counts().turns;
+        assert_eq!(counted, u64::from(turns == Turns::Located), "turns that were located");
         distance(run.v(0), [0.0; 3])
     };
     let g = 9.81;
@@ -295,6 +297,23 @@ fn a_block_thrown_up_a_slope_turns_exactly_where_turns_are_located() {
         assert!((located - exact).abs() < 1e-12, "{h}: {located} {exact}");
     }
     assert!((speed_after(Turns::Stepped, 0.02) - exact).abs() > 1e-4);
+}
+
+#[test]
+fn balls_that_start_inside_each_other_are_set_aside_and_counted() {
+    let mut scene = Scene::new(None);
+    scene.model.gravity = [0.0; 3];
+    for (name, x) in [("one", 0.0), ("two", 0.05)] {
+        scene.body(name, 1.0, SurfaceShape::Sphere { radius: 0.1 }, 0.3);
+        scene.free(name, UPRIGHT, [x, 0.0, 0.0], [0.0; 6]);
+    }
+    let mut run = Run::new(scene.build(), ContactSettings::default());
+    run.run(0.01, 20);
+    assert_eq!(run.workspace.contact_counts().left_out, 1);
+    assert!(
+        distance(run.x(0), [0.0; 3]) + distance(run.x(1), [0.05, 0.0, 0.0]) < 1e-12,
+        "nothing pushes them"
+    );
 }
 
 #[test]

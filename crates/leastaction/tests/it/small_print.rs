@@ -69,6 +69,37 @@ fn a_range_of_zero_takes_an_inherited_limit_back_unless_it_must_hold() {
 }
 
 #[test]
+fn the_range_of_a_ball_is_an_angle_in_the_unit_of_the_file() {
+    let upper = |compiler: &str, range: &str| {
+        let text = format!(
+            "<mujoco><compiler {compiler}/><worldbody><body name='b'><joint name='j' type='ball' range='{range}'/>\
+             <geom type='sphere' size='0.1'/></body></worldbody></mujoco>"
+        );
+        let reading = read_model(&text, Path::new("m.xml"), &LoadOptions::default()).unwrap();
+        reading.description.unwrap().joints[0].limits.clone().unwrap().upper
+    };
+    assert_eq!(upper("angle='radian'", "0 1.25"), Some(PerCoordinate::One(1.25)));
+    let Some(PerCoordinate::One(degrees)) = upper("angle='degree'", "0 60") else { panic!("no limit") };
+    assert!((degrees - 60f64.to_radians()).abs() < 1e-15, "{degrees}");
+}
+
+#[test]
+fn a_pair_with_the_floor_touches_though_masks_say_no() {
+    let contacts = |pair: &str| {
+        let text = format!(
+            "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1' contype='0' conaffinity='0'/>\
+             <body name='b' pos='0 0 1'><freejoint/><geom name='ball' type='sphere' size='0.1' contype='0' \
+             conaffinity='0'/></body></worldbody><contact>{pair}</contact></mujoco>"
+        );
+        let mut reading = read_model(&text, Path::new("m.xml"), &LoadOptions::default()).unwrap();
+        reading.build().expect("sound").contacts().len()
+    };
+    assert_eq!(contacts(""), 0);
+    assert_eq!(contacts("<pair geom1='ball' geom2='floor'/>"), 1);
+    assert_eq!(contacts("<pair geom1='ball' geom2='nothing'/>"), 0, "said, not made up");
+}
+
+#[test]
 fn what_sdf_cannot_say_is_told_where_it_is_there() {
     let told = |change: fn(&mut ModelDescription), words: &str| {
         let mut model = samples::ball_chain(2);
