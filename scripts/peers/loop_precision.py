@@ -92,7 +92,7 @@ def verdicts(ours):
     numbers = json.loads(Path(ours).read_text())["numbers"]
     good = True
     for error in [1e-6, 1e-9]:
-        label = f"us per simulated second to 1e-{-round(np.log10(error))} rad, order "
+        label = f"us per simulated second to 1e-{-round(np.log10(error))} m, order "
         mine = min(numbers[label + order] for order in "468" if label + order in numbers) * DURATION * 1e-6
         print(f"ours | {error:g} m | {mine * 1e3:.3f} ms")
         for setting in dict.fromkeys(name for name, _, _ in RUNS):
@@ -230,8 +230,8 @@ def pinocchio(exact):
     tau = np.zeros(3)
     settings = pin.ProximalSettings(1e-12, 1e-10, 10)
     q0 = np.array([angle(*ends[0]), angle(*ends[1]) - angle(*ends[0]), angle(*ends[2])])
-    for h in [1e-2, 4e-3, 1e-3, 2.5e-4]:
-        for gain in [0.0, 20.0]:
+    for h in [1.6e-2, 1.25e-2, 1e-2, 8e-3, 4e-3, 1e-3, 2.5e-4]:
+        for gain in [0.0, 10.0, 20.0, 30.0]:
             corrector = pin.BaumgarteCorrectorParameters(gain * gain, 2 * gain)
             loops[0].setBaumgarteCorrectorParameters(corrector)
             pin.initConstraintDynamics(model, data, loops, loop_data)

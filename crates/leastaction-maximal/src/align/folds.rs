@@ -10,7 +10,8 @@ use crate::constraint::{angular_rows, directions, values};
 use crate::coordinate::turns;
 use crate::geometry::{Geometry, LinkPose, joint_geometry};
 use crate::graph::cycles;
-use crate::layout::{ClosureKind, Layout};
+use crate::layout::{ClosureKind, End, Layout, LinkJoint};
+use crate::mechanism::JointType;
 use crate::spatial::Vec3;
 use leastaction_core::linalg::{singular_values, triangular_factor};
 
@@ -22,6 +23,12 @@ const NOTHING: f64 = 1e-6;
 const NEAR: f64 = 1e-5;
 /// Curvatures below this times the largest belong to directions along which the pose stays folded.
 const FLAT: f64 = 1e-3;
+/// Sides whose signed sum is below this times the longest meet exactly.
+const MEETS: f64 = 1e-12;
+/// Hinges whose axes are this near to parallel are as far apart as their axes, not their origins.
+const PARALLEL: f64 = 1e-2;
+/// Most sides of a loop whose signed sums are looked through.
+const MOST_SIDES: usize = 12;
 /// Longest step of the search, and how many.
 const STRIDE: f64 = 0.3;
 const STEPS: usize = 25;
@@ -126,6 +133,44 @@ impl Cycle {
         Slopes { values: self.values(layout, q, poses), columns }
     }
 
+    /// True if the loop would lie flat but for lengths that are off by at most `reach`, a length: its sides laid along a line, there
+    /// and back, miss each other by that and not by nothing. Much cheaper than the search for the fold itself.
+    pub(super) fn nearly_folds(&self, layout: &Layout, reach: f64) -> bool {
+        let Some(sides) = self.sides(layout).filter(|sides| sides.len() <= MOST_SIDES) else { return false };
+        let longest = sides.iter().fold(0.0f64, |m, x| m.max(*x));
+        // The first side goes there; every other one there or back.
+        (0..1usize << sides.len().saturating_sub(1)).any(|signs| {
+            let along = |(k, x): (usize, &f64)| if k > 0 && signs >> (k - 1) & 1 == 1 { -x } else { *x };
+            let missed = sides.iter().enumerate().map(along).sum::<f64>().abs();
+            (MEETS * longest..=reach).contains(&missed)
+        })
+    }
+
+    /// Distances of the two joints of the loop on each of its links; none if a joint slides.
+    fn sides(&self, layout: &Layout) -> Option<Vec<f64>> {
+        let closing = &layout.loops[layout.closures[self.closure].index];
+        let tree = self.links.iter().map(|&(i, _)| &layout.links[i].joint);
+        let mut ends: Vec<(&End, &LinkJoint)> =
+            tree.chain([closing]).flat_map(|joint| [(&joint.a, joint), (&joint.b, joint)]).collect();
+        let turns_only = |kind: JointType| {
+            use JointType::{Continuous, Fixed, Revolute, Spherical, Universal};
+            matches!(kind, Fixed | Revolute | Continuous | Universal | Spherical)
+        };
+        if !ends.iter().all(|(_, joint)| turns_only(joint.kind)) {
+            return None;
+        }
+        ends.sort_by_key(|(end, _)| end.link);
+        let side = |pair: &[(&End, &LinkJoint)]| {
+            let ((a, first), (b, second)) = (pair[0], pair[1]);
+            let hinge = |joint: &LinkJoint| matches!(joint.kind, JointType::Revolute | JointType::Continuous);
+            let [n, m] = [a, b].map(|end| end.q.rotate(Vec3([0.0, 0.0, 1.0])));
+            let away = b.p - a.p;
+            let parallel = hinge(first) && hinge(second) && n.cross(m).norm() < PARALLEL;
+            (a.link == b.link).then(|| if parallel { away - n * away.dot(n) } else { away }.norm())
+        };
+        ends.chunks_exact(2).map(side).collect()
+    }
+
     /// The rank of the rows in a regular pose.
     pub(super) fn rank(&self, layout: &Layout, q: &[f64], poses: &mut [LinkPose]) -> usize {
         let found = Decomposition::new(&self.slopes(layout, q, poses).columns);
@@ -225,8 +270,7 @@ impl Cycle {
         }
         let n = layout.links.len();
         let mut row = vec![0.0; 12 * (n + layout.loops.len())];
-        let point =
-            |end: &crate::layout::End| end.link.map_or(end.p, |i| poses[i].x + poses[i].q.rotate(end.p));
+        let point = |end: &End| end.link.map_or(end.p, |i| poses[i].x + poses[i].q.rotate(end.p));
         let origin = point(&joint.b);
         let at = 12 * (n + closure.index);
         row[at..at + 12].copy_from_slice(&entries(joint, poses, g.gap, tau, f, layout.length));
