@@ -41,7 +41,8 @@ impl Mesh {
         let fourth = farthest(&|x| (x - a).dot(plane).abs()).ok_or_else(flat)?;
         let size = (b - a).norm();
         let height = (at(fourth) - a).dot(plane);
-        if !(height.abs() > OUTSIDE * size * plane.norm()) {
+        let solid = height.abs() > OUTSIDE * size * plane.norm();
+        if !solid {
             return Err(flat());
         }
         let near = OUTSIDE * size;
