@@ -5,7 +5,8 @@
 
 Per file: mass, com and inertia (xx yy zz xy xz yz, body axes, about the com) of every body; position and rotation
 matrix (rows) of every body in the pose of the file ("") and at every keyframe; anchors of body-based equalities.
-Files that MuJoCo cannot load (missing mesh files) are left out.
+Files that MuJoCo cannot load (missing mesh files) are left out. Of files whose joints turn and slide also accelerations at three states,
+without constraints.
 """
 
 import json
@@ -57,6 +58,23 @@ def equalities(model):
     return found
 
 
+def accelerations(model):
+    """At states of our choice, without constraints and controls: joints, positions from the file's pose, velocities, accelerations."""
+    scalar = [int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE)]
+    if not all(int(kind) in scalar for kind in model.jnt_type):
+        return []
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    random = np.random.default_rng(1)
+    data, found = mujoco.MjData(model), []
+    for _ in range(3):
+        q, v = random.uniform(-0.3, 0.3, model.nq), random.uniform(-1, 1, model.nv)
+        data.qpos[:], data.qvel[:] = model.qpos0 + q, v
+        mujoco.mj_forward(model, data)
+        joints = [name(model, mujoco.mjtObj.mjOBJ_JOINT, i, "joint") for i in range(model.njnt)]
+        found.append({joint: [q[i], v[i], data.qacc[i]] for i, joint in enumerate(joints)})
+    return found
+
+
 def main():
     files = {}
     for path in sorted(FOLDER.glob("*.xml")):
@@ -78,6 +96,7 @@ def main():
             },
             "poses": found,
             "equalities": equalities(model),
+            "accelerations": accelerations(model),
         }
         print(path.name, model.nbody - 1, "bodies", model.nkey, "keyframes")
     text = json.dumps(

@@ -22,13 +22,22 @@ pub(crate) fn surface_shape(shape: &Shape) -> Result<SurfaceShape, String> {
         Shape::Ellipsoid { radii } => SurfaceShape::Ellipsoid { radii: *radii },
         Shape::Mesh { file, scale } => {
             let mesh = Mesh::read(Path::new(file)).map_err(|error| error.to_string())?.scaled(*scale);
-            let points = extreme_points(&mesh.vertices);
-            if points.is_empty() {
-                return Err(format!("the mesh `{file}` has no corners"));
-            }
-            SurfaceShape::Points { points }
+            points(&mesh.vertices, &format!("`{file}`"))?
         }
     })
+}
+
+/// What the corners of a mesh touch with.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn points(vertices: &[[f64; 3]], name: &str) -> Result<SurfaceShape, String> {
+    let points = extreme_points(vertices);
+    if points.is_empty() {
+        Err(format!("the mesh {name} has no corners"))
+    } else {
+        Ok(SurfaceShape::Points { points })
+    }
 }
 
 /// The points that are farthest in directions spread evenly over the sphere, each once.

@@ -328,6 +328,17 @@ impl MassFactor {
         }
     }
 
+    /// `p = M v` of the coordinates that are held, from the solve that gave `v`: what passes through their joints is
+    /// `Ĝ V + β`.
+    pub(crate) fn held_momentum(&self, segments: &Segments, memory: &MassMemory<f64>, p: &mut [f64]) {
+        for (i, segment) in segments.list.iter().enumerate() {
+            let c = segment.coordinate;
+            if self.locked[c] {
+                p[c] = self.columns[c].dot(self.articulated[i].mul(memory.velocity[i]) + memory.bias[i]);
+            }
+        }
+    }
+
     /// Places without factoring, for [`momentum`](Self::momentum).
     pub(crate) fn place_only(&mut self, segments: &Segments, base: &[f64], anchors: &[Mat3]) {
         self.place(segments, base, anchors, |_| 0.0);

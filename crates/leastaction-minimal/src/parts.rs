@@ -88,6 +88,10 @@ impl<'a, const N: usize> MinimalParts<'a, N> {
         }
         self.momentum_known = true;
         let solver = &mut *self.solver;
+        if let Some(momentum) = solver.recalled.held_momentum(self.end, &solver.locked) {
+            solver.momentum.copy_from_slice(momentum);
+            return;
+        }
         split_position(self.mechanism, &self.end.q, &mut solver.point.base, &mut solver.point.anchors);
         solver.mass.place_only(&solver.segments, &solver.point.base, &solver.point.anchors);
         solver.mass.momentum(
@@ -183,6 +187,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         from_public(self.mechanism, &self.start.q, &mut solver.velocity);
         solver.foreseen.start.copy_from_slice(&solver.velocity);
         split_position(self.mechanism, &self.start.q, &mut solver.point.base, &mut solver.point.anchors);
+        solver.mass_at_hand = false;
         solver.mass.place_only(&solver.segments, &solver.point.base, &solver.point.anchors);
         solver.mass.momentum(
             &solver.segments,
@@ -218,6 +223,12 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
 impl<const N: usize> Solver<N> {
     /// Holds the rows that are locked and gives sliding ones their friction; true if that changes anything.
     pub(crate) fn set_modes(&mut self, mechanism: &Mechanism, states: &[RowState], q: &[f64]) -> bool {
+        // Friction of followers turns with their leaders; otherwise modes that stay change nothing.
+        if self.modes == states && mechanism.followers().is_empty() {
+            return false;
+        }
+        self.modes.clear();
+        self.modes.extend_from_slice(states);
         let mut changed = false;
         self.residual.resistance.resize(self.segments.n, 0.0);
         let resistance = &mut self.residual.resistance;
@@ -244,6 +255,7 @@ impl<const N: usize> Solver<N> {
     /// Tells all factorisations what is held.
     pub(crate) fn spread_locks(&mut self) {
         self.mass.locked.copy_from_slice(&self.locked);
+        self.recalled.mass.locked.copy_from_slice(&self.locked);
         self.factor.locked.copy_from_slice(&self.locked);
         if let Some(dense) = &mut self.dense {
             dense.locked.copy_from_slice(&self.locked);

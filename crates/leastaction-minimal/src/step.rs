@@ -23,7 +23,7 @@ use super::tendon::Tendons;
 use super::ties::Ties;
 use super::wide::Together;
 use super::wrench::{AllForces, BodyForces, WrenchDerivatives};
-use crate::integrator::rows::RowDriver;
+use crate::integrator::rows::{RowDriver, RowState};
 use crate::integrator::{Actuation, StepError, StepReport};
 use crate::mechanism::{Mechanism, State};
 
@@ -82,6 +82,8 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) foreseen: Foreseen,
     /// True if the Newton matrix of the last solve is at hand.
     newton_at_hand: bool,
+    /// Whether the mass matrix factored last is one of a part nearby.
+    pub(crate) mass_at_hand: bool,
     pub(crate) scale: Vec<Lanes<f64, N>>,
     /// Right-hand side and direction, by coordinate then node.
     pub(crate) rhs: Vec<f64>,
@@ -117,6 +119,8 @@ pub(crate) struct Solver<const N: usize> {
     /// Coordinates that are held, and whether any is.
     pub(crate) locked: Vec<bool>,
     pub(crate) holds: bool,
+    /// Modes of the rows that this follows from.
+    pub(crate) modes: Vec<RowState>,
     /// What cuts steps at events, and the states it works with.
     pub(crate) driver: Option<Box<(RowDriver, MinimalState)>>,
     /// Memory for several states side by side, where it was asked for.
@@ -159,17 +163,36 @@ pub(crate) struct Recalled {
     p: Vec<f64>,
     locked: Vec<bool>,
     v: Vec<f64>,
+    /// `M v` of what is held.
+    held: Vec<f64>,
+    /// The mass matrix there: that of the iteration stays as it is.
+    pub(crate) mass: MassFactor,
 }
 
 impl Recalled {
     /// Room for a mechanism: nothing is allocated later.
-    fn new(mechanism: &Mechanism) -> Self {
+    fn new(mechanism: &Mechanism, segments: &Segments) -> Self {
         let (nq, nv) = (mechanism.nq(), mechanism.nv());
-        Self { known: false, q: vec![0.0; nq], p: vec![0.0; nv], locked: vec![false; nv], v: vec![0.0; nv] }
+        let zero = || vec![0.0; nv];
+        let mass = MassFactor::new(segments);
+        Self {
+            known: false,
+            q: vec![0.0; nq],
+            p: zero(),
+            locked: vec![false; nv],
+            v: zero(),
+            held: zero(),
+            mass,
+        }
     }
 
     fn is_of(&self, state: &MinimalState, locked: &[bool]) -> bool {
         self.known && self.p == state.p && self.q == state.q && self.locked == locked
+    }
+
+    /// `M v` of what is held at a state, if it is the one remembered.
+    pub(crate) fn held_momentum(&self, state: &MinimalState, locked: &[bool]) -> Option<&[f64]> {
+        self.is_of(state, locked).then_some(&self.held)
     }
 
     fn keep(&mut self, state: &MinimalState, locked: &[bool], v: &[f64]) {
@@ -218,11 +241,12 @@ impl<const N: usize> Solver<N> {
             lane_memory: MassMemory::new(&segments),
             scalar_memory: MassMemory::new(&segments),
             continuation: Continuation::new(),
-            recalled: Recalled::new(mechanism),
+            recalled: Recalled::new(mechanism, &segments),
             solved_to: f64::NAN,
             hint: Hint::None,
             foreseen: Foreseen { start: vec![0.0; n], end: vec![0.0; n], acceleration: vec![0.0; n] },
             newton_at_hand: false,
+            mass_at_hand: false,
             scale: vec![Lanes::default(); n],
             rhs: vec![0.0; k],
             direction: vec![0.0; k],
@@ -249,6 +273,7 @@ impl<const N: usize> Solver<N> {
             held: HeldRows::new(mechanism, &segments, s),
             locked: vec![false; n],
             holds: false,
+            modes: Vec::with_capacity(mechanism.rows().len()),
             driver: match RowDriver::new(mechanism) {
                 None => None,
                 Some(driver) => {
@@ -278,6 +303,7 @@ impl<const N: usize> Solver<N> {
         mechanism: &Mechanism,
         state: &MinimalState,
     ) -> Result<(), Failure> {
+        self.mass_at_hand = false;
         split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)
@@ -295,7 +321,6 @@ impl<const N: usize> Solver<N> {
     }
 
     /// Velocities of a state, remembered: the driver of friction and limits asks for those of the end of a step three times.
-    /// The mass matrix is not factored where they are.
     pub(crate) fn recall_velocity(
         &mut self,
         mechanism: &Mechanism,
@@ -309,8 +334,18 @@ impl<const N: usize> Solver<N> {
             return Ok(());
         }
         self.recalled.known = false;
-        self.recover_velocity(mechanism, state)?;
-        self.recalled.keep(state, &self.locked, &self.velocity);
+        split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
+        let Self { recalled, segments, point, scalar_memory: memory, velocity, .. } = self;
+        recalled
+            .mass
+            .factor(segments, &point.base, &point.anchors, |_| 0.0)
+            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        velocity.copy_from_slice(&state.p);
+        recalled.mass.solve(segments, memory, velocity);
+        recalled.keep(state, &self.locked, velocity);
+        if self.holds {
+            recalled.mass.held_momentum(segments, memory, &mut recalled.held);
+        }
         Ok(())
     }
 
@@ -537,6 +572,7 @@ impl<const N: usize> Solver<N> {
             }
         };
         self.newton_at_hand &= hint.keeps_matrix();
+        self.mass_at_hand &= hint.keeps_matrix();
         if !extrapolated {
             self.recover_velocity(mechanism, state)?;
             constant_velocity(&self.scheme, &self.velocity, h, &mut self.point);
@@ -714,14 +750,17 @@ impl<const N: usize> Solver<N> {
 
     /// The mass-matrix policy: one O(n) factorisation, cheap iterations.
     fn quasi_newton(&mut self, options: &MinimalOptions, iterations: &mut u32) -> Result<f64, Failure> {
-        let middle = self.scheme.middle;
-        let delta = &self.point.delta;
         self.newton_at_hand = false;
-        self.mass
-            .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
-            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
-        self.tie_mass(|delta, c| delta[c].dot(&middle))?;
-        self.hold_mass();
+        if !self.mass_at_hand {
+            let middle = self.scheme.middle;
+            let delta = &self.point.delta;
+            self.mass
+                .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
+                .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+            self.tie_mass(|delta, c| delta[c].dot(&middle))?;
+            self.hold_mass();
+            self.mass_at_hand = true;
+        }
         self.evaluate()?;
         self.update_scale();
         let mut stopping = self.stopping(options);

@@ -38,7 +38,7 @@ impl<T: Real> Dynamics<T> {
     }
 
     /// The two sweeps, with kinematics already at the state.
-    fn rnea(&mut self, mechanism: &Mechanism, a: &[T], tau: &mut [T]) {
+    pub(crate) fn rnea(&mut self, mechanism: &Mechanism, a: &[T], tau: &mut [T]) {
         self.rnea_inlined(mechanism, a, tau);
     }
 

@@ -17,6 +17,8 @@ pub enum MeshInertia {
     /// Magnitudes of the volumes below each face: right for convex meshes, too much for others.
     #[default]
     Legacy,
+    /// The volume of the convex hull.
+    Convex,
     /// The surface, as a shell of even thickness.
     Shell,
 }
@@ -77,6 +79,9 @@ impl Mesh {
     /// If there is no volume (or area), or `Exact` is asked of a mesh that is not closed.
     pub fn mass_properties(&self, how: MeshInertia) -> Result<MassProperties, MeshError> {
         let nothing = |what: String| MeshError::NoVolume { what };
+        if how == MeshInertia::Convex {
+            return self.hull()?.mass_properties(MeshInertia::Exact);
+        }
         if how == MeshInertia::Exact && self.open_edges() > 0 {
             let open = self.open_edges();
             return Err(nothing(format!(

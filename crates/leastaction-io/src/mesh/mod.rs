@@ -2,6 +2,7 @@
 
 mod dae;
 mod gltf;
+mod hull;
 mod mass;
 mod msh;
 mod obj;

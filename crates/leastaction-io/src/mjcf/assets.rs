@@ -8,6 +8,7 @@ use super::document::{Document, Element};
 use super::settings::{Settings, parse_array, parse_numbers};
 use crate::frames::{IDENTITY, Quaternion, conjugate, rotate, sub, unit_quaternion};
 use crate::masses::MassProperties;
+use crate::mechanism::Placement;
 use crate::mesh::{Mesh, MeshInertia};
 
 /// A mesh of the assets.
@@ -123,6 +124,7 @@ fn mesh<'a>(
 impl MeshAsset {
     fn weigh(&self, folder: &Path) -> Result<MassProperties, String> {
         let how = match self.inertia.as_str() {
+            "convex" => MeshInertia::Convex,
             "exact" => MeshInertia::Exact,
             "shell" => MeshInertia::Shell,
             "legacy" => MeshInertia::Legacy,
@@ -132,7 +134,8 @@ impl MeshAsset {
         let mesh = match (self.file.is_empty(), self.faces.is_empty()) {
             (false, _) => Mesh::read(&folder.join(&self.file)),
             (true, false) => self.inline().checked(),
-            (true, true) => return Err("a mesh given by its vertices alone (its convex hull)".into()),
+            // Corners alone are those of their convex hull.
+            (true, true) => self.inline().hull(),
         };
         let mut mesh = mesh.map_err(|error| explain(&error))?;
         // First into the reference frame, which is given in the file's axes and size, then scaled.
@@ -144,6 +147,19 @@ impl MeshAsset {
         let [xx, yy, zz, xy, xz, yz] = found.inertia;
         let inertia = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
         Ok(MassProperties { mass: found.mass, com: found.com, inertia })
+    }
+
+    /// Where the frame of the scaled vertices is, if that is a placement: not where axes are turned and stretched unequally.
+    pub(super) fn frame(&self) -> Placement {
+        let (position, turn) = self.reference;
+        let p = rotate(conjugate(turn), position);
+        Placement { p: std::array::from_fn(|k| -self.scale[k] * p[k]), q: conjugate(turn) }
+    }
+
+    /// Its corners, scaled, where they stand in the model file itself.
+    pub(super) fn corners(&self) -> Option<Vec<[f64; 3]>> {
+        let inline = self.file.is_empty() && !self.vertices.is_empty();
+        inline.then(|| self.inline().scaled(self.scale).vertices)
     }
 
     /// The mesh that stands in the model file itself.

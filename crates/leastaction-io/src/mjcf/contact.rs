@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
+use super::assets::MeshAsset;
 use super::geom::Geom;
 use super::reader::{Item, Reader};
 use super::tree;
 use crate::mechanism::{HalfSpaceDescription, SurfaceDescription, WORLD};
-use crate::surfaces::surface_shape;
+use crate::surfaces::{points, surface_shape};
 
 /// Sliding friction of a geom that gives none.
 const FRICTION: f64 = 1.0;
@@ -69,7 +70,12 @@ pub(super) fn add(reader: &mut Reader, body: &str, geoms: &[(Item, Geom)]) {
             reader.left_out(item.id, what, "use spheres, capsules, boxes, cylinders, ellipsoids or meshes");
             continue;
         };
-        match surface_shape(&visual.shape) {
+        let mesh = reader.text(item, "mesh").and_then(|name| reader.assets.meshes.get(name));
+        let shape = match mesh.and_then(MeshAsset::corners) {
+            Some(corners) => points(&corners, "which stands in the model file"),
+            None => surface_shape(&visual.shape),
+        };
+        match shape {
             Ok(shape) => {
                 let mut surface = SurfaceDescription::new(body, shape);
                 surface.name = name;

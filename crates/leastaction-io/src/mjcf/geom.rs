@@ -79,7 +79,11 @@ pub(super) fn read(reader: &mut Reader, item: &Item, frame: &Placement) -> Geom 
         _ => mass(reader, item, &kind, mesh.as_deref(), size, &placement),
     };
     let rgba = colour(reader, item);
-    let visual = shape.filter(|_| whole).map(|shape| Visual { shape, placement, rgba });
+    let at = match mesh.as_deref().and_then(|name| reader.assets.meshes.get(name)) {
+        Some(mesh) => compose(&placement, &mesh.frame()),
+        None => placement,
+    };
+    let visual = shape.filter(|_| whole).map(|shape| Visual { shape, placement: at, rgba });
     Geom { visual, group, mass, collides, placement }
 }
 

@@ -10,7 +10,7 @@ use leastaction::io::{Diagnostic, Reading, Severity};
 use leastaction::mechanism::samples::{Random, four_bar, random_tree};
 use leastaction::mechanism::{
     Coordinates, JointRole, JointType, LawDescription, Mechanism, MechanismBuilder, ModelDescription,
-    Placement, State,
+    Placement, State, SurfaceShape,
 };
 
 use crate::support::{ALL_KINDS, processor_seconds, random_state};
@@ -179,6 +179,36 @@ fn masses_and_poses_are_those_of_mujoco() {
         }
     }
     assert!(checked > 90, "only {checked} comparisons");
+}
+
+#[test]
+fn accelerations_without_constraints_are_those_of_mujoco() {
+    let text = fs::read_to_string(folder("mjcf").join("mujoco.json")).unwrap();
+    let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for file in ["classes.xml", "belt.xml"] {
+        let (_, mechanism) = load(read_file(&folder("mjcf").join(file)));
+        let mechanism = mechanism.unwrap();
+        let mut dynamics = Dynamics::new(&mechanism);
+        let states = golden["files"][file]["accelerations"].as_array().unwrap();
+        assert_eq!(states.len(), 3);
+        for state in states {
+            let (nv, u) = (mechanism.nv(), vec![0.0; mechanism.nu()]);
+            let (mut q, mut v, mut theirs) = (mechanism.neutral_state().q, vec![0.0; nv], vec![0.0; nv]);
+            for (joint, values) in state.as_object().unwrap() {
+                let id = mechanism.joint_by_name(joint).unwrap();
+                let values = numbers(values);
+                q[mechanism.q_range(id).start] = values[0];
+                (v[mechanism.v_range(id).start], theirs[mechanism.v_range(id).start]) =
+                    (values[1], values[2]);
+            }
+            let mut ours = vec![0.0; nv];
+            dynamics.acceleration_into(&mechanism, &q, &v, &u, &mut ours);
+            let size = theirs.iter().fold(0.0, |m: f64, a| m.max(a.abs()));
+            for (a, b) in ours.iter().zip(&theirs) {
+                assert!((a - b).abs() < 1e-10 * size, "{file}: {ours:?} {theirs:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -636,23 +666,9 @@ const ANGLE: &str = r#"<mujoco model="angle">
   </worldbody>
 </mujoco>"#;
 
-#[test]
-fn masses_of_meshes_are_those_of_mujoco() {
-    let model = model(ANGLE);
-    // MuJoCo 4.0.0: mass, centre, inertia of the bodies; it keeps vertices in single precision.
-    let wanted = [
-        (
-            1.4,
-            [-0.166_600_008, 0.091_375_997, 0.487_068_005],
-            [0.044_051_470, 0.042_030_631, 0.003_669_065, 0.000_003_857, 0.001_532_375, 0.009_240_500],
-        ),
-        (
-            3.0,
-            [-0.177_733_339, 0.140_000_004, 0.034_600_001],
-            [0.095_126_418, 0.052_620_763, 0.140_627_683, 0.039_424_002, 0.008_606_120, -0.003_666_001],
-        ),
-    ];
-    for (body, (mass, com, inertia)) in model.bodies.iter().zip(wanted) {
+/// Mass, centre, inertia of the bodies of MuJoCo 4.0.0; it keeps vertices in single precision.
+fn weighs_as(text: &str, wanted: [(f64, [f64; 3], [f64; 6]); 2]) {
+    for (body, (mass, com, inertia)) in model(text).bodies.iter().zip(wanted) {
         assert!((body.mass - mass).abs() < 1e-6 * mass, "{}", body.mass);
         for (a, b) in body.com.iter().zip(com) {
             assert!((a - b).abs() < 1e-7, "{:?} {com:?}", body.com);
@@ -664,9 +680,69 @@ fn masses_of_meshes_are_those_of_mujoco() {
 }
 
 #[test]
+fn masses_of_meshes_are_those_of_mujoco() {
+    let exact = [
+        (
+            1.4,
+            [-0.166_600_008, 0.091_375_997, 0.487_068_005],
+            [0.044_051_470, 0.042_030_631, 0.003_669_065, 0.000_003_857, 0.001_532_375, 0.009_240_500],
+        ),
+        (
+            3.0,
+            [-0.177_733_339, 0.140_000_004, 0.034_600_001],
+            [0.095_126_418, 0.052_620_763, 0.140_627_683, 0.039_424_002, 0.008_606_120, -0.003_666_001],
+        ),
+    ];
+    weighs_as(ANGLE, exact);
+    let convex = [
+        (
+            1.75,
+            [-0.163_333_341, 0.081_333_331, 0.501_500_003],
+            [0.049_374_146, 0.046_681_546, 0.004_784_133, 0.000_209_659, 0.001_308_836, 0.010_921_124],
+        ),
+        (
+            3.0,
+            [-0.175_555_561, 0.151_111_114, 0.038_333_334],
+            [0.093_883_620, 0.051_945_450, 0.137_787_759, 0.041_161_483, 0.009_445_592, -0.006_342_223],
+        ),
+    ];
+    weighs_as(&ANGLE.replace(r#"inertia="exact""#, r#"inertia="convex""#), convex);
+    // Corners without faces are those of their hull, by any rule.
+    let (from, to) = (ANGLE.find("face=").unwrap(), ANGLE.find("/>\n  </asset>").unwrap());
+    let corners = format!("{}{}", &ANGLE[..from], &ANGLE[to..]);
+    weighs_as(&corners, convex);
+    weighs_as(&corners.replace(r#" inertia="exact""#, ""), convex);
+}
+
+#[test]
+fn meshes_in_the_model_file_touch_with_their_corners_where_their_frame_puts_them() {
+    // A pyramid whose frame is a quarter turn and a shift away, twice the size.
+    let text = r#"<mujoco><asset><mesh name="m" scale="2 2 2" refpos="0 0 0.5" refquat="1 0 1 0"
+        vertex="0 0 1  0.1 0 0.5  -0.1 0 0.5  0 0.1 0.5  0 -0.1 0.5"/></asset><worldbody>
+        <geom type="plane" size="1 1 1"/>
+        <body pos="0 0 2"><freejoint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"#;
+    let reading = read(text);
+    assert!(
+        !reading.diagnostics.iter().any(|d| d.message.contains("touches nothing")),
+        "{:?}",
+        reading.diagnostics
+    );
+    let model = reading.description.unwrap();
+    let SurfaceShape::Points { points } = &model.surfaces[0].shape else { panic!("{:?}", model.surfaces[0]) };
+    assert_eq!(points.len(), 5);
+    // MuJoCo: the apex is one unit along −x of the geom (`mj_geomDistance` to the plane, `geom_xpos` and mesh vertices).
+    let placement = &model.surfaces[0].placement;
+    let turn = leastaction::spatial::Quat::from_slice(&placement.q).to_matrix();
+    let apex = turn * leastaction::spatial::Vec3([0.0, 0.0, 2.0]) + leastaction::spatial::Vec3(placement.p);
+    for (a, b) in apex.0.iter().zip([-1.0, 0.0, 0.0]) {
+        assert!((a - b).abs() < 1e-12, "{apex:?}");
+    }
+}
+
+#[test]
 fn a_mesh_that_cannot_be_weighed_says_why() {
     for (change, wanted) in [
-        ((r#"inertia="exact""#, r#"inertia="convex""#), "a mesh with `inertia=\"convex\"`"),
+        ((r#"inertia="exact""#, r#"inertia="hollow""#), "a mesh with `inertia=\"hollow\"`"),
         (("5 0 6 5 6 11", "5 0 6"), "a mesh (the mesh is not closed (3 edges"),
         (("0 2 1 6 7 8", "0 2 99 6 7 8"), "a mesh (a face names vertex 99, the mesh has 12)"),
     ] {

@@ -43,6 +43,35 @@ fn what_friction_can_hold_does_not_creep() {
     }
 }
 
+/// Trials of an event, and what all of it costs beside the same steps without friction, in processor time: for a quiet machine, or
+/// a counter of instructions with `FRICTION` and `ORDER` set.
+#[test]
+#[ignore = "a measurement: cargo test --release -p leastaction cost_of_friction -- --ignored --nocapture"]
+fn cost_of_friction() {
+    let asked = |name: &str| std::env::var(name).ok().and_then(|x| x.parse::<f64>().ok());
+    for order in [2u32, 4].into_iter().filter(|order| asked("ORDER").is_none_or(|o| o == f64::from(*order))) {
+        let mut seconds = [0.0; 2];
+        for (k, friction) in [0.0, 0.2].into_iter().enumerate() {
+            if asked("FRICTION").is_some_and(|f| f != friction) {
+                continue;
+            }
+            let mechanism = chain(10, |_| friction);
+            let engine = Minimal::new(MinimalOptions { order, ..Default::default() }).expect("order");
+            let mut run = Simulator::with(&mechanism, engine, &mechanism.start_state()).expect("served");
+            let (mut trials, mut parts, mut events) = (0, 0, 0);
+            let before = crate::support::processor_seconds();
+            for _ in 0..2000 {
+                let report = run.step(&[], 0.005).expect("step");
+                (trials, parts, events) =
+                    (trials + report.trials, parts + report.parts, events + report.events);
+            }
+            seconds[k] = crate::support::processor_seconds() - before;
+            println!("order {order}, friction {friction}: {events} events, {parts} parts, {trials} trials");
+        }
+        println!("order {order}: {:.2} times", seconds[1] / seconds[0]);
+    }
+}
+
 /// Two links that swing, stop, stick and slip.
 fn swinging() -> (Mechanism, State) {
     let mechanism = chain(2, |i| if i == 0 { 0.8 } else { 0.35 });

@@ -51,6 +51,8 @@ pub struct RowDriver {
     pub(super) origin: f64,
     pub(super) time: f64,
     part: Vec<f64>,
+    /// True while the forces in `RowStates::mean` are those at the start of the part, which modes were just decided with.
+    pub(super) fresh: bool,
     impulses: Vec<f64>,
     backup: RowStates,
     let_go: Vec<bool>,
@@ -100,6 +102,7 @@ impl RowDriver {
             origin: 0.0,
             time: 0.0,
             part: vec![0.0; rows],
+            fresh: false,
             impulses: vec![0.0; rows],
             backup: RowStates::new(mechanism),
             let_go: vec![false; rows],
@@ -218,7 +221,7 @@ impl RowDriver {
         self.impulses.fill(0.0);
         self.hits.fill(0);
         self.mechanics.stays.fill(false);
-        self.time = 0.0;
+        (self.time, self.fresh) = (0.0, false);
         parts.read(&states.list, false, &mut self.now.q, &mut self.now.v);
         self.now.measure(mechanism, &states.list, &mut self.mechanics.general);
         (self.now.t, self.now.known) = (0.0, false);
@@ -288,6 +291,9 @@ impl RowDriver {
             self.settle(mechanism, parts, states, u).map_err(Trouble::Singular)?;
             left -= t;
             length = left;
+        }
+        if self.fresh {
+            states.mean.fill(f64::NAN);
         }
         Ok(())
     }
@@ -405,7 +411,9 @@ impl RowDriver {
             let near = states.list.iter().enumerate().any(|(k, state)| {
                 let fixed = state.side != 0 && rows[k].is_fixed();
                 let mean = self.part[k] / t;
-                state.locked && !fixed && !surely_holds(state, self.mechanics.bound[k], mean, states.mean[k])
+                // From the start of a part to its mean is half of the way to its end.
+                let change = (mean - states.mean[k]) * if self.fresh { 2.0 } else { 1.0 };
+                state.locked && !fixed && !surely_holds(state, self.mechanics.bound[k], mean, change)
             });
             if near {
                 self.respond(mechanism, states, u, true)?;
@@ -467,6 +475,7 @@ impl RowDriver {
             self.impulses[k] += impulse;
             states.mean[k] = if state.locked { impulse / t } else { f64::NAN };
         }
+        self.fresh = false;
         parts.accept();
         self.time += t;
         std::mem::swap(&mut self.now, &mut self.trial);
@@ -531,7 +540,7 @@ impl RowDriver {
                 for (member, state) in self.problem.member.iter_mut().zip(&states.list) {
                     *member = state.locked;
                 }
-                self.hold_still(mechanism, states, u)?;
+                self.hold_still(mechanism, states)?;
                 parts.set_velocity(&self.now.v);
                 continue;
             }
@@ -558,7 +567,7 @@ impl RowDriver {
                 for (member, state) in self.problem.member.iter_mut().zip(&states.list) {
                     *member = state.locked;
                 }
-                self.hold_still(mechanism, states, u)?;
+                self.hold_still(mechanism, states)?;
                 parts.set_velocity(&self.now.v);
                 continue;
             }
@@ -587,16 +596,16 @@ impl RowDriver {
         Ok(())
     }
 
-    fn hold_still(&mut self, mechanism: &Mechanism, states: &RowStates, u: &[f64]) -> Result<bool, Trouble> {
-        self.stand_still(mechanism, states, u).map_err(Trouble::Singular)
+    fn hold_still(&mut self, mechanism: &Mechanism, states: &RowStates) -> Result<bool, Trouble> {
+        self.stand_still(mechanism, states).map_err(Trouble::Singular)
     }
 }
 
-/// True if a locked row's mean forces over the last part and the one before say that it holds without a closer look.
+/// True if a locked row's mean force over the last part and how that changed since the one before say that it holds without a
+/// closer look.
 ///
 /// Means that change by `c` from part to part end half of that beyond the last one; as much again is left for how that changes.
-fn surely_holds(state: &RowState, bound: f64, mean: f64, before: f64) -> bool {
-    let change = mean - before;
+fn surely_holds(state: &RowState, bound: f64, mean: f64, change: f64) -> bool {
     match state.side {
         0 => (mean + 0.5 * change).abs() + 0.5 * change.abs() < SURE * bound,
         -1 => mean - 2.0 * change.abs() > 0.0,

@@ -185,7 +185,7 @@ impl Moment {
                 }
                 continue;
             }
-            let (rate, acceleration) = (self.rate[k], self.pace[k]);
+            let (rate, acceleration) = (self.rate[k], if self.known { self.pace[k] } else { 0.0 });
             if state.sign != 0 {
                 let sign = f64::from(state.sign);
                 g[STOP] = sign * rate;

@@ -216,7 +216,7 @@ impl RowMechanics {
                 self.general.add_force(k, row, -f64::from(state.sign) * friction, &mut self.push);
             }
         }
-        self.dynamics.inverse_dynamics_into(mechanism, q, v, &self.zero, &mut self.scratch);
+        self.dynamics.rnea(mechanism, &self.zero, &mut self.scratch);
         for (push, bias) in self.push.iter_mut().zip(&self.scratch) {
             *push -= bias;
         }
@@ -225,6 +225,14 @@ impl RowMechanics {
         for (k, row) in mechanism.rows().iter().enumerate() {
             self.bound[k] = if self.stays[k] { f64::INFINITY } else { row.bound(mechanism.followers(), q) };
         }
+    }
+
+    /// Takes the masses and general rows of a state, no forces. Does not allocate.
+    pub(super) fn place_masses(&mut self, mechanism: &Mechanism, q: &[f64], v: &[f64]) {
+        self.general.place(mechanism, q, v);
+        self.dynamics.kinematics.update(mechanism, q, v);
+        self.free.mass.place(mechanism, &self.dynamics);
+        self.held.mass.place(mechanism, &self.dynamics);
     }
 
     /// Kinetic energy at a state, and the power of all forces but those of locked rows. Does not allocate.

@@ -21,25 +21,31 @@ impl RowDriver {
         report: &mut StepReport,
     ) -> Result<f64, Trouble> {
         let rows = mechanism.rows();
-        self.respond(mechanism, states, u, false)?;
-        // Forces are looked at where those of the whole part were near their bounds.
-        let forces = self.trial.known;
         self.now.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
         self.trial.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
-        self.tried.forget();
-        self.tried.see(&self.trial);
-        std::mem::swap(&mut self.high, &mut self.trial);
-        self.low.clone_from_moment(&self.now);
-        // A function that is zero at the start by construction says nothing there: the bracket begins a little later.
-        let mut begin = 1e-3 * self.high.t;
-        let unclear = |driver: &Self| {
-            (0..driver.high.g.len()).any(|i| {
-                driver.is_violated(mechanism, &driver.high, i)
+        // Forces are looked at where one is beyond its bound at the end; who lets go at another event is decided there.
+        let forces = (0..self.trial.g.len())
+            .any(|i| Moment::is_force(i) && self.is_violated(mechanism, &self.trial, i));
+        // A function that is zero at the start by construction says nothing there.
+        let unclear = |driver: &Self, whole: &Moment| {
+            (0..whole.g.len()).any(|i| {
+                driver.is_violated(mechanism, whole, i)
                     && driver.now.g[i] <= driver.tolerance(mechanism, &driver.now, i)
             })
         };
+        // Slopes at the start cost as much as half a trial; where positions inside tell as much they are not asked for.
+        if forces || parts.inner_nodes() == 0 || unclear(self, &self.trial) {
+            self.respond(mechanism, states, u, false)?;
+            self.now.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
+        }
+        let inside = |k: usize| (parts.inner_nodes() > 0).then(|| parts.inner_value(0, &rows[k]));
+        self.tried.begin(&self.now, &self.trial, inside);
+        std::mem::swap(&mut self.high, &mut self.trial);
+        self.low.clone_from_moment(&self.now);
+        // There the bracket begins a little later.
+        let mut begin = 1e-3 * self.high.t;
         let mut rounds = 0;
-        while unclear(self) {
+        while unclear(self, &self.high) {
             self.try_at(mechanism, parts, states, u, begin, forces, report)?;
             if !(0..self.trial.g.len()).any(|i| self.is_violated(mechanism, &self.trial, i)) {
                 std::mem::swap(&mut self.low, &mut self.trial);

@@ -52,7 +52,7 @@ impl RowDriver {
                 state.locked = false;
             }
         }
-        changed |= self.stand_still(mechanism, states, u)?;
+        changed |= self.stand_still(mechanism, states)?;
         self.decide(mechanism, states, u)?;
         // Momenta may have parts along rows that were held, which must not act when they let go.
         let let_go = self.was.iter().zip(&states.list).any(|(was, is)| was.locked && !is.locked);
@@ -64,7 +64,10 @@ impl RowDriver {
         }
         self.now.known = false;
         states.settled = true;
-        states.mean.fill(f64::NAN);
+        for (k, (mean, state)) in states.mean.iter_mut().zip(&states.list).enumerate() {
+            *mean = if state.locked { self.problem.force[k] } else { f64::NAN };
+        }
+        self.fresh = true;
         Ok(())
     }
 
@@ -165,18 +168,13 @@ impl RowDriver {
     }
 
     /// Velocities of the rows that may hold become zero, momenta of all other coordinates stay; true if any was not.
-    pub(super) fn stand_still(
-        &mut self,
-        mechanism: &Mechanism,
-        states: &RowStates,
-        u: &[f64],
-    ) -> Result<bool, usize> {
+    pub(super) fn stand_still(&mut self, mechanism: &Mechanism, states: &RowStates) -> Result<bool, usize> {
         let rows = mechanism.rows();
         let member = &self.problem.member;
         let moves = |k: usize| member[k] && self.now.rate[k] != 0.0;
         let any = (0..rows.len()).any(moves);
         if any {
-            self.mechanics.place(mechanism, &states.list, &self.now.q, &self.now.v, u);
+            self.mechanics.place_masses(mechanism, &self.now.q, &self.now.v);
             let b = &mut self.problem.b;
             self.mechanics.momentum(mechanism, &self.now.v, b);
             let super::RowMechanics { held, general, .. } = &mut self.mechanics;
