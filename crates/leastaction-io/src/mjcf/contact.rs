@@ -1,5 +1,6 @@
 //! Geoms that may collide as surfaces, planes as half-spaces; pairs and exclusions.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::assets::MeshAsset;
@@ -20,9 +21,12 @@ pub(super) fn add(reader: &mut Reader, body: &str, geoms: &[(Item, Geom)]) {
     if !reader.settings.contacts {
         return;
     }
-    for (item, geom) in geoms.iter().filter(|(_, geom)| geom.collides) {
+    for (item, geom) in geoms {
         let document = Rc::clone(&reader.document);
         let name = document.elements[item.id].text("name").unwrap_or_default().to_owned();
+        if !(geom.collides || reader.paired.contains(&name)) {
+            continue;
+        }
         let bits = ["contype", "conaffinity"].map(|key| {
             let text = reader.text(item, key).map(|t| t.trim().parse::<i64>().unwrap_or(1));
             text.map_or(1, |b| b as u32)
@@ -89,6 +93,14 @@ pub(super) fn add(reader: &mut Reader, body: &str, geoms: &[(Item, Geom)]) {
     }
 }
 
+/// Names of the geoms in a `pair`: they touch each other whatever their masks say.
+pub(super) fn paired(reader: &Reader) -> HashSet<String> {
+    let elements = &reader.document.elements;
+    let pairs = reader.section("contact").into_iter().filter(|id| elements[*id].tag == "pair");
+    let names = |id: usize| ["geom1", "geom2"].map(|key| elements[id].text(key).map(str::to_owned));
+    pairs.flat_map(names).flatten().collect()
+}
+
 /// `pair` and `exclude` of the `contact` sections.
 pub(super) fn pairs(reader: &mut Reader) {
     if !reader.settings.contacts {
@@ -119,9 +131,8 @@ pub(super) fn pairs(reader: &mut Reader) {
                         reader.left_out(id, what, "give the geoms the friction");
                     }
                 } else {
-                    let what =
-                        "a `pair` of geoms that do not collide otherwise, or do not exist, is left out";
-                    reader.left_out(id, what, "give both geoms `contype` and `conaffinity`");
+                    let what = "a `pair` of geoms that touch nothing here, or do not exist, is left out";
+                    reader.left_out(id, what, "name two geoms of the model");
                 }
             }
             _ => {}

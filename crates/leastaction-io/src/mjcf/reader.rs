@@ -74,6 +74,8 @@ pub(super) struct Reader {
     pub(super) compensated: Vec<(usize, f64)>,
     /// The actuators of the file in order, with the input each became.
     pub(super) actuators: Vec<Option<String>>,
+    /// Geoms that a `pair` names.
+    pub(super) paired: HashSet<String>,
 }
 
 /// Reads a text; see [`super::read_mjcf`].
@@ -116,7 +118,9 @@ pub(super) fn read(text: &str, path: &Path, options: &MjcfOptions) -> Reading {
         tuned: Vec::new(),
         compensated: Vec::new(),
         actuators: Vec::new(),
+        paired: HashSet::new(),
     };
+    reader.paired = super::contact::paired(&reader);
     tree::read(&mut reader);
     tendon::read(&mut reader);
     equality::read(&mut reader);
