@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_last_digit_of_a_number_is_found() {
-        let places = [1.0, 20.0, 0.70711, -1.0001, 1e-7, 0.0].map(last_place);
+        let places = [1.0, 20.0, 0.86603, -1.0001, 1e-7, 0.0].map(last_place);
         assert_eq!(places, [Some(0), Some(1), Some(-5), Some(-4), Some(-7), None]);
     }
 }
