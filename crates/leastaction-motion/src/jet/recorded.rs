@@ -499,8 +499,6 @@ mod tests {
         }
     }
 
-    /// Many noisy recordings of a ball and a hinge: the torque's standard error covers the truth as often as it should.
-
     /// The same at a tenth of the samples, with and without its velocity recorded beside it: more is known, less is wrong.
     #[test]
     fn recorded_velocities_of_a_tumbling_ball_make_its_motion_better_known() {
@@ -533,6 +531,7 @@ mod tests {
         assert!(with < without && with < 1e-6, "{without} {with}");
     }
 
+    /// Many noisy recordings of a ball and a hinge: the torque's standard error covers the truth as often as it should.
     #[test]
     fn standard_errors_of_torques_cover_the_truth() {
         use crate::mechanism::JointType::{Floating, Revolute, Spherical};
