@@ -37,11 +37,19 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     })
 }
 
-/// The bytes of a file.
+/// The bytes of a text file.
 pub(super) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    read_whole(path, MAX_FILE_BYTES)
+}
+
+/// The bytes of a file that has not more of them than `own`, the limit of its reader, or what [`read_files_up_to`] allows.
+///
+/// # Errors
+/// If it can't be read or is larger, which has the kind [`io::ErrorKind::FileTooLarge`].
+pub fn read_whole(path: &Path, own: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
-    let most = limit(MAX_FILE_BYTES);
+    let most = limit(own);
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(most)).unwrap_or(0));
     // Pipes and devices have no length, so the limit is kept while reading as well.
     if size <= most {

@@ -250,8 +250,8 @@ pub enum TableError {
     },
     /// The file is too large.
     #[error(
-        "`{}` is too large: {}, and {} MiB of a line",
-        path.display(), how_to_lift(limit(MAX_TABLE_BYTES)), MAX_LINE_BYTES >> 20
+        "`{}` is too large: lines may have {} MiB, and {}",
+        path.display(), MAX_LINE_BYTES >> 20, how_to_lift(limit(MAX_TABLE_BYTES))
     )]
     TooLarge {
         /// The file.
@@ -441,7 +441,11 @@ mod tests {
         let endless = io::BufReader::new(io::repeat(0));
         let mut records = Records { path: Path::new("zero"), input: endless, line: 0, bytes: 0 };
         let message = records.next().unwrap_err().to_string();
-        assert!(message.contains("at most 4 GiB of a table are read, 128 MiB of a line"), "{message}");
+        assert!(
+            message
+                .contains("lines may have 128 MiB, and at most 4294967296 bytes are read; `--max-file SIZE`"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -100,7 +100,12 @@ fn a_quaternion_that_is_no_rotation_is_refused_on_the_command_line_too() {
 #[test]
 fn endless_files_are_refused_with_the_limit() {
     let folder = Folder::new("endless");
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.c3d")).unwrap();
     for (arguments, limit) in [
+        (
+            "motion @chain/2 --trajectory endless.c3d --quantity torque --out out",
+            "at most 536870912 bytes are read; `--max-file SIZE`",
+        ),
         ("check /dev/zero", "at most 268435456 bytes are read; `--max-file SIZE`"),
         (
             "simulate @double-pendulum --start /dev/zero",
