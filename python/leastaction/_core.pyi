@@ -49,6 +49,7 @@ __all__ = [
     "command",
     "from_json",
     "load",
+    "read_files_up_to",
 ]
 
 __version__: str
