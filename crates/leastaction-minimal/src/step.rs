@@ -336,12 +336,9 @@ impl<const N: usize> Solver<N> {
         self.recalled.known = false;
         split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
         let Self { recalled, segments, point, scalar_memory: memory, velocity, .. } = self;
-        recalled
-            .mass
-            .factor(segments, &point.base, &point.anchors, |_| 0.0)
-            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         velocity.copy_from_slice(&state.p);
-        recalled.mass.solve(segments, memory, velocity);
+        single::velocities(&mut recalled.mass, segments, memory, point, velocity)
+            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         recalled.keep(state, &self.locked, velocity);
         if self.holds {
             recalled.mass.held_momentum(segments, memory, &mut recalled.held);
@@ -751,7 +748,8 @@ impl<const N: usize> Solver<N> {
     /// The mass-matrix policy: one O(n) factorisation, cheap iterations.
     fn quasi_newton(&mut self, options: &MinimalOptions, iterations: &mut u32) -> Result<f64, Failure> {
         self.newton_at_hand = false;
-        if !self.mass_at_hand {
+        let near = self.mass_at_hand;
+        if !near {
             let middle = self.scheme.middle;
             let delta = &self.point.delta;
             self.mass
@@ -762,7 +760,9 @@ impl<const N: usize> Solver<N> {
             self.mass_at_hand = true;
         }
         self.evaluate()?;
-        self.update_scale();
+        if !near {
+            self.update_scale();
+        }
         let mut stopping = self.stopping(options);
         let mut previous = f64::INFINITY;
         let mut expected = false;
@@ -913,9 +913,10 @@ impl<const N: usize> Solver<N> {
     ) -> Result<f64, Failure> {
         let s = self.scheme.s;
         self.evaluate()?;
-        self.update_scale();
+        // What is rounded to what in a step nearby is the same.
         let near = std::mem::replace(&mut self.newton_at_hand, true);
         if !near {
+            self.update_scale();
             self.factor_newton()?;
         }
         let mut stopping = self.stopping(options);
