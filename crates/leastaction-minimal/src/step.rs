@@ -105,8 +105,9 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) acted: Vec<f64>,
     /// What driven joints take.
     pub(crate) drives: Drives,
-    /// Servos that act on several joints.
+    /// Servos that act on several joints; and with them springs and dampers that do.
     pub(crate) tendons: Tendons,
+    pub(crate) pulls: Tendons,
     /// `M v` of the end of a part.
     pub(crate) momentum: Vec<f64>,
     pub(crate) backup: Option<MinimalState>,
@@ -195,6 +196,11 @@ impl Recalled {
         self.is_of(state, locked).then_some(&self.held)
     }
 
+    /// The mass matrix is used for something else.
+    pub(crate) fn forget(&mut self) {
+        self.known = false;
+    }
+
     fn keep(&mut self, state: &MinimalState, locked: &[bool], v: &[f64]) {
         self.q.clone_from(&state.q);
         self.p.clone_from(&state.p);
@@ -263,6 +269,7 @@ impl<const N: usize> Solver<N> {
             acted: vec![0.0; segments.nu],
             drives: Drives::new(mechanism),
             tendons: Tendons::new(&segments, s),
+            pulls: Tendons::with_passive(&segments, s),
             momentum: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
             linearized: None,
