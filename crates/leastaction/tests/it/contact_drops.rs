@@ -33,6 +33,7 @@ impl Dice {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a few bodies, copied freely")]
 enum Shape {
     Ball(f64),
     Capsule(f64, f64),
