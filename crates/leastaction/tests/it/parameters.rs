@@ -142,7 +142,8 @@ fn trees() -> Vec<(&'static str, ModelDescription)> {
 fn a_step_in_joint_coordinates_by_every_parameter_is_what_differences_of_models_give() {
     for (name, model) in trees() {
         for order in [2, 4, 6] {
-            let error = step_error(false, order, &model, 0.01);
+            // Velocities are rounded by what positions are over the step: at 10 ms differences show that as 1e-8.
+            let error = step_error(false, order, &model, 0.02);
             assert!(error < 1e-8, "{name} at order {order}: {error:e}");
         }
     }
