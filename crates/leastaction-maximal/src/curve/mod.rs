@@ -13,9 +13,11 @@
 //! ([`chord`]); [`exact`] is Newton's method on them, for steps where that does not converge and for derivatives. State,
 //! joints, rows and read-out are those of order 2, which is this scheme at s = 1. Theory: `docs/theory/08-any-order-loops.md`.
 
+mod accelerate;
 mod block_ldu;
 mod body;
 mod chord;
+mod damped;
 mod derivative;
 mod elements;
 mod exact;
@@ -100,11 +102,17 @@ pub(crate) struct CurveMemory {
     /// Slopes of the ties at nodes 0 to s, and their columns beside the mass matrix.
     pub(crate) tie_slopes: Vec<Vec<f64>>,
     pub(crate) ties: Option<Box<TieColumns>>,
+    /// True if some coordinate is damped: nodes are solved one after the other.
+    pub(crate) damps: bool,
+    /// `c h` of the coordinates.
+    pub(crate) damping: Vec<f64>,
     /// True if some force depends on the pose.
     pub(crate) loaded: bool,
     /// Where the last step started, and the inputs it was taken with.
     pub(crate) started: MaximalState,
     pub(crate) input: Vec<f64>,
+    /// Directions of the iteration node by node.
+    acceleration: accelerate::Acceleration<f64, 4>,
     /// Nodes side by side, where the mechanism lets them be.
     pub(crate) lanes: Option<lanes::Lanes>,
     /// Newton's method, made when first needed.
@@ -153,9 +161,16 @@ impl CurveMemory {
             middle: Node::new(layout, nq),
             rows: vec![[Row::default(); 6]; nc],
             systems: vec![System::new(layout, nv); s],
+            acceleration: accelerate::Acceleration::new(layout, s, layout.held),
             started: MaximalState::new(layout, (1, 0), nq, nv),
             input: vec![0.0; inputs],
             exact: None,
+            damping: vec![0.0; nv],
+            damps: s > 1
+                && layout
+                    .links
+                    .iter()
+                    .any(|l| !l.joint.servos.is_empty() || l.joint.rows.damping != [0.0; 6]),
             tie_slopes: vec![vec![0.0; layout.tie_parts()]; s + 1],
             ties: (!layout.ties.is_empty()).then(|| Box::new(TieColumns::new(layout, nv))),
             loaded,
