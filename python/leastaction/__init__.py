@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import errors
-from ._core import BatchSimulator, Mechanism, Plant, State, __version__, from_json, load
+from ._core import BatchSimulator, Mechanism, Plant, State, __version__, from_json, load, read_files_up_to
 from ._diagnostic import Diagnostic
 from ._model import Body, Joint, Model
 from ._problems import ControlProblem, Limit, MotionProblem, Term, ViaPoint
@@ -37,7 +37,7 @@ __all__ = [
     "JointForce", "Limit", "Linearization", "Mechanism", "Model", "Motion", "MotionProblem", "Plant", "Policy", "Report",
     "Riccati", "Rollout", "Run", "Simulator", "Solution", "State", "Sweep", "SweepResult", "Term", "Trajectory", "ViaPoint", "__version__", "check",
     "control", "dynamics", "errors", "from_json", "infer", "info", "jacobian", "linearize", "linspace", "load", "log_uniform", "motion",
-    "normal", "optimize", "riccati", "rollout", "simulate", "sweep", "uniform", "values",
+    "normal", "optimize", "read_files_up_to", "riccati", "rollout", "simulate", "sweep", "uniform", "values",
 ]
 
 

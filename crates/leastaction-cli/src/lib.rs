@@ -5,11 +5,13 @@ mod interrupt;
 mod printer;
 mod progress;
 mod quantity_flags;
+mod size;
 mod verb;
 
 use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use leastaction::io::read_files_up_to;
 use leastaction_study::failure::{COULD_NOT_RUN, Failure};
 use leastaction_study::field::Field;
 use leastaction_study::settings::SETTINGS;
@@ -35,6 +37,13 @@ fn cli() -> Command {
                 .long("json")
                 .help("Print one JSON object instead of text")
                 .action(ArgAction::SetTrue)
+                .global(true),
+        )
+        .arg(
+            Arg::new("max-file")
+                .long("max-file")
+                .value_name("SIZE")
+                .help("Read files of up to this size, as 2GB; without it models, problems and states up to 256 MiB, meshes 512 MiB, tables 4 GiB")
                 .global(true),
         )
         .subcommands(VERBS.iter().map(Verb::command))
@@ -92,6 +101,9 @@ pub fn verbs() -> Vec<(&'static str, &'static str, Vec<Field>)> {
 
 /// Runs the verb that the matches name; without one there is something to look at.
 fn run(verbs: &[Verb], matches: &ArgMatches, printer: &mut Printer) -> Result<u8, Failure> {
+    if let Some(size) = matches.get_one::<String>("max-file") {
+        read_files_up_to(size::bytes(size)? as u64);
+    }
     let named = |name: &str| verbs.iter().find(|verb| verb.name == name);
     let Some((verb, given)) = matches.subcommand().and_then(|(name, given)| Some((named(name)?, given)))
     else {

@@ -41,7 +41,7 @@ pub use npz_read::read_trajectory_npz;
 pub use sdf::{read_sdf, write_sdf};
 pub use sensor::{Measured, Sensor};
 pub use state_json::{Clock, RowMode, STATE_SCHEMA, StateError, StateFile};
-pub use text_file::{MAX_FILE_BYTES, read_text};
+pub use text_file::{MAX_FILE_BYTES, read_files_up_to, read_text, read_whole};
 pub use trajectory_csv::{TableError, TrajectoryCsvWriter, push_number, read_trajectory_csv};
 pub use urdf::{UrdfBase, UrdfOptions, View, read_urdf, write_urdf};
 #[doc(hidden)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::findings::nearest;
 use super::mjcf::{MjcfOptions, read_mjcf};
 use super::repair::repair_inertias;
-use super::text_file::{MAX_FILE_BYTES, read_bytes};
+use super::text_file::{MAX_FILE_BYTES, how_to_lift, limit, read_bytes};
 use super::{Diagnostic, Reading, SourceMap, UrdfOptions, read_model_json, read_sdf, read_urdf};
 use crate::mechanism::{MODEL_SCHEMA, ModelDescription, Origin};
 
@@ -50,7 +50,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The file is too large.
-    #[error("`{}` has {bytes} bytes or more, at most {MAX_FILE_BYTES} are read", path.display())]
+    #[error("`{}` has {bytes} bytes or more: {}", path.display(), how_to_lift(limit(MAX_FILE_BYTES)))]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -211,7 +211,7 @@ fn model_text(path: &Path) -> Result<String, LoadError> {
         io::ErrorKind::NotFound => LoadError::NotFound { path: path.into(), nearest: nearest_file(path) },
         io::ErrorKind::FileTooLarge => LoadError::TooLarge {
             path: path.into(),
-            bytes: meta.map_or(0, |meta| meta.len()).max(MAX_FILE_BYTES + 1),
+            bytes: meta.map_or(0, |meta| meta.len()).max(limit(MAX_FILE_BYTES) + 1),
         },
         _ => LoadError::Unreadable { path: path.into(), source },
     })?;

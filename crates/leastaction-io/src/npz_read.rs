@@ -10,6 +10,7 @@ use std::path::Path;
 
 use leastaction_core::trajectory::{Trajectory, TrajectoryLayout};
 
+use super::text_file::{how_to_lift, limit};
 use super::{Crc32, TableError};
 
 /// Suffix of the arrays that name the columns of another.
@@ -212,8 +213,9 @@ impl Entry {
     /// The whole content.
     fn read(&self, file: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
         let wrong = |what: &str| bad(format!("`{}` {what}", self.name));
-        if self.size > MAX_ARRAY_BYTES {
-            return Err(wrong(&format!("has {} bytes, at most {MAX_ARRAY_BYTES} are read", self.size)));
+        let most = limit(MAX_ARRAY_BYTES);
+        if self.size > most {
+            return Err(wrong(&format!("has {} bytes: {}", self.size, how_to_lift(most))));
         }
         let header = bytes(file, self.offset, 30)?;
         if !header.starts_with(b"PK\x03\x04") {

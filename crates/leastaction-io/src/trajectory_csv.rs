@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::AtomicFile;
+use super::text_file::{how_to_lift, limit};
 use crate::trajectory::{Trajectory, TrajectoryLayout};
 
 /// Tables larger than this are refused: they would not fit into memory.
@@ -249,8 +250,8 @@ pub enum TableError {
     },
     /// The file is too large.
     #[error(
-        "`{}` is too large: at most {} GiB of a table are read, {} MiB of a line",
-        path.display(), MAX_TABLE_BYTES >> 30, MAX_LINE_BYTES >> 20
+        "`{}` is too large: lines may have {} MiB, and {}",
+        path.display(), MAX_LINE_BYTES >> 20, how_to_lift(limit(MAX_TABLE_BYTES))
     )]
     TooLarge {
         /// The file.
@@ -274,8 +275,12 @@ pub enum TableError {
 pub fn read_trajectory_csv(path: &Path) -> Result<Trajectory, TableError> {
     let file =
         std::fs::File::open(path).map_err(|source| TableError::Unreadable { path: path.into(), source })?;
-    let mut records =
-        Records { path, input: io::BufReader::new(file.take(MAX_TABLE_BYTES + 1)), line: 0, bytes: 0 };
+    let mut records = Records {
+        path,
+        input: io::BufReader::new(file.take(limit(MAX_TABLE_BYTES).saturating_add(1))),
+        line: 0,
+        bytes: 0,
+    };
     let Some((_, header)) = records.next()? else { return Err(TableError::NoHeader { path: path.into() }) };
     let columns: Vec<String> = fields(&header).into_iter().map(Cow::into_owned).collect();
     let mut known = HashSet::with_capacity(columns.len());
@@ -326,7 +331,7 @@ impl<R: BufRead> Records<'_, R> {
             let room = (MAX_LINE_BYTES + 1).saturating_sub(before as u64);
             let read = (&mut self.input).take(room).read_until(b'\n', &mut record).map_err(unreadable)?;
             self.bytes += read as u64;
-            if self.bytes > MAX_TABLE_BYTES || record.len() as u64 > MAX_LINE_BYTES {
+            if self.bytes > limit(MAX_TABLE_BYTES) || record.len() as u64 > MAX_LINE_BYTES {
                 return Err(TableError::TooLarge { path: self.path.into() });
             }
             if read == 0 && before == 0 {
@@ -436,7 +441,11 @@ mod tests {
         let endless = io::BufReader::new(io::repeat(0));
         let mut records = Records { path: Path::new("zero"), input: endless, line: 0, bytes: 0 };
         let message = records.next().unwrap_err().to_string();
-        assert!(message.contains("at most 4 GiB of a table are read, 128 MiB of a line"), "{message}");
+        assert!(
+            message
+                .contains("lines may have 128 MiB, and at most 4294967296 bytes are read; `--max-file SIZE`"),
+            "{message}"
+        );
     }
 
     #[test]

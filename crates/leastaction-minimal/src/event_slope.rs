@@ -9,6 +9,7 @@
 //!
 //! Parts are solved again and differentiated exactly; `z'`, R' and the gradients of forces are differences, good to about 1e-9.
 
+use super::curved::Start;
 use super::linearize::{Coordinates, Linearization, LinearizeMemory};
 use super::options::MinimalOptions;
 use super::state::{HISTORY, MinimalState, split_position};
@@ -179,7 +180,7 @@ impl<const N: usize> Solver<N> {
         let before = before.map_err(|f| self.explain(mechanism, options, f, start.t, t))?;
         let end = self.part(mechanism, options, start, t)?;
         split_position(mechanism, &start.q, &mut self.point.base, &mut self.point.anchors);
-        let ends = self.differentiate(mechanism, &end, &out, memory, before);
+        let ends = self.differentiate(mechanism, &end, &out, memory, before, &Start::default());
         let ends = ends.map_err(|f| self.explain(mechanism, options, f, start.t, t))?;
         self.fill(&ends, memory, &mut out);
         Ok((out, end))

@@ -98,7 +98,7 @@ impl<const N: usize> Continuation<N> {
         }
     }
 
-    /// Writes the guess into the point; false if there is no history. Does not allocate.
+    /// Writes the guess into the point; false if there is no history, or nothing that moves. Does not allocate.
     pub(crate) fn extrapolate(
         &mut self,
         segments: &Segments,
@@ -107,12 +107,12 @@ impl<const N: usize> Continuation<N> {
         h: f64,
         point: &mut Point<f64, N>,
     ) -> bool {
-        if state.steps[0] == 0.0 {
+        let s = scheme.s;
+        let size = s * segments.n;
+        if state.steps[0] == 0.0 || size == 0 {
             return false;
         }
         self.prepare(scheme, &state.steps, h);
-        let s = scheme.s;
-        let size = s * segments.n;
         point.delta.fill(Lanes::default());
         for (old, weights) in state.history.chunks_exact(size).zip(&self.weights[..self.steps]) {
             for (delta, old) in point.delta.iter_mut().zip(old.chunks_exact(s)) {

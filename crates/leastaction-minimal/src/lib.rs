@@ -32,6 +32,7 @@
 pub(crate) mod ball;
 mod block_factor;
 mod columns;
+mod curved;
 mod dense_factor;
 mod drives;
 mod event_slope;
@@ -561,7 +562,6 @@ impl Minimal {
     ) -> Result<(), StepError> {
         expect_length("u", input.u.len(), mechanism.nu())?;
         expect_step(h)?;
-        expect_linear(mechanism)?;
         parameters::expect_parameters(mechanism, &out.parameters)?;
         (out.nv, out.nu) = (mechanism.nv(), mechanism.nu());
         workspace.0.linearize(mechanism, &self.options, state, input.u, h, out)
@@ -579,21 +579,4 @@ fn expect_step(h: f64) -> Result<(), StepError> {
     }
     let remedy = "take a finite step other than zero".into();
     Err(StepError::BadOption { option: "step", value: h.to_string(), remedy })
-}
-
-/// Refuses the derivative of a step with joints that follow others along a curve, or with tendons.
-fn expect_linear(mechanism: &Mechanism) -> Result<(), StepError> {
-    let curved = mechanism.followers().iter().find(|follower| !follower.law.is_linear()).map(|follower| {
-        let name = &mechanism.joint(follower.joint).name;
-        format!("joint `{name}`, which follows another by a polynomial of degree two or more,")
-    });
-    let tendon = mechanism.tendons().first().map(|tendon| format!("tendon `{}`", tendon.name));
-    match curved.or(tendon) {
-        None => Ok(()),
-        Some(what) => Err(StepError::Unsupported {
-            integrator: "the derivative of a step of minimal",
-            what,
-            remedy: "use `--ignore mimic,couplings`".into(),
-        }),
-    }
 }

@@ -6,6 +6,7 @@
 
 use super::ball::BallNode;
 use super::columns::{ColumnMemory, StepSlope};
+use super::curved::{Curve, Start, turned};
 use super::event_slope::Taken;
 use super::lanes::Lanes;
 use super::legendre::{LegendreSlope, VelocitySlope};
@@ -92,9 +93,12 @@ pub(super) struct Ends {
     slope_after: Option<VelocitySlope>,
     inputs: Vec<InputChange>,
     balls: Vec<(Mat3, Mat3, Vec3)>,
+    /// Couplings along curves.
+    curves: Vec<Curve>,
 }
 
-/// Forces that several joints decide together, those of servos on several joints and of what makes joints follow others: what a
+/// Forces that several joints decide together, those of servos, springs and dampers on several joints and of what makes joints follow
+/// others, and how these turn along curves: what a
 /// unit of each does to the state after the step, and the inverse of how they answer.
 struct Coupled {
     outputs: Vec<f64>,
@@ -315,6 +319,8 @@ impl<const N: usize> Solver<N> {
             Ok(end) => end,
             Err(failure) => return Ok(Err(failure)),
         };
+        let velocities = wanted.coordinates == Coordinates::Velocity;
+        let curves = if velocities { self.curves_at_start() } else { Start::default() };
         let start = state.q.clone();
         self.record = self.driver.is_some().then(Vec::new);
         let report = self.step(mechanism, options, state, u, h);
@@ -325,14 +331,49 @@ impl<const N: usize> Solver<N> {
             Taken::Reset { .. } => true,
         };
         // By velocities a step without events is differentiated as a whole, by momenta what is held needs its own.
-        let by_momenta = wanted.coordinates != Coordinates::Velocity;
-        if report.events > 0 || report.parts > 1 || (by_momenta && taken.iter().any(held)) {
+        let in_parts = report.events > 0 || report.parts > 1 || (!velocities && taken.iter().any(held));
+        self.expect_differentiable(mechanism, &taken, in_parts)?;
+        if in_parts {
             self.taken = Some(taken);
             return Ok(Err(Failure::NotFinite));
         }
         // Where rows were looked at, the positions at hand are those of the end.
         split_position(mechanism, &start, &mut self.point.base, &mut self.point.anchors);
-        Ok(self.differentiate(mechanism, state, wanted, memory, before))
+        Ok(self.differentiate(mechanism, state, wanted, memory, before, &curves))
+    }
+
+    /// Refuses what has no derivative here: rows of several coordinates that are held, and events of couplings along curves.
+    fn expect_differentiable(
+        &self,
+        mechanism: &Mechanism,
+        taken: &[Taken],
+        in_parts: bool,
+    ) -> Result<(), StepError> {
+        let held = |k: usize| {
+            self.held.as_ref().is_some_and(|held| held.has(k))
+                && taken.iter().any(|item| matches!(item, Taken::Part { modes, .. } if modes[k].locked))
+        };
+        let row = (0..mechanism.rows().len()).find(|k| held(*k)).map(|k| {
+            let name = &mechanism.row_labels()[k];
+            (
+                format!("`{name}`, which is several coordinates, held at its limit"),
+                "differentiate another step",
+            )
+        });
+        let curved = mechanism.followers().iter().find(|f| in_parts && !f.law.is_linear()).map(|follower| {
+            let name = &mechanism.joint(follower.joint).name;
+            let what =
+                format!("joint `{name}`, which follows another along a curve, in a step in which a joint is held, starts or stops");
+            (what, "use `--ignore mimic,couplings`, or differentiate another step")
+        });
+        match row.or(curved) {
+            None => Ok(()),
+            Some((what, remedy)) => Err(StepError::Unsupported {
+                integrator: "the derivative of a step of minimal",
+                what,
+                remedy: remedy.into(),
+            }),
+        }
     }
 
     pub(super) fn differentiate(
@@ -342,6 +383,7 @@ impl<const N: usize> Solver<N> {
         wanted: &Linearization,
         memory: &mut LinearizeMemory,
         (frame_before, slope_before): (Frame, Option<LegendreSlope>),
+        start: &Start,
     ) -> Result<Ends, Failure> {
         self.differentiate_forces();
         memory.slope.hold(&self.locked);
@@ -361,13 +403,17 @@ impl<const N: usize> Solver<N> {
             change.before = self.momentum_change(mechanism, parameter, slope_before.as_ref());
             inputs.push(change);
         }
+        let mut curves = self.curves(start);
         // Leaves the mass matrix of the end factored, which turns momenta into velocities.
         let (frame_after, slope_after) = self.end(mechanism, state, wanted.coordinates)?;
+        if slope_after.is_some() {
+            self.curves_at_end(&mut curves);
+        }
         for (parameter, change) in wanted.parameters.iter().zip(&mut inputs[self.segments.nu..]) {
             change.after = self.momentum_change(mechanism, parameter, slope_after.as_ref());
         }
         let slope_after = slope_after.map(|slope| slope.inverse(&self.segments, &self.mass));
-        Ok(Ends { frame_before, slope_before, frame_after, slope_after, inputs, balls })
+        Ok(Ends { frame_before, slope_before, frame_after, slope_after, inputs, balls, curves })
     }
 
     /// What the conversions of one end need.
@@ -448,7 +494,7 @@ impl<const N: usize> Solver<N> {
         for first in (0..width).step_by(BATCH) {
             self.set_columns(ends, memory, first, width);
             memory.slope.solve(&mut memory.columns);
-            let forces = coupled.as_ref().map(|coupled| self.coupled_forces(coupled, memory));
+            let forces = coupled.as_ref().map(|coupled| self.coupled_forces(ends, coupled, memory));
             self.outputs(ends, memory);
             if let (Some(coupled), Some(forces)) = (&coupled, forces) {
                 for (j, force) in forces.iter().enumerate() {
@@ -473,31 +519,48 @@ impl<const N: usize> Solver<N> {
         }
     }
 
-    /// How many forces several joints decide together: of servos, and of ties.
-    fn couplings(&self) -> [usize; 2] {
-        let servos = if self.tendons.is_empty() { 0 } else { self.tendons.count(&self.scheme) };
-        [servos, self.ties.as_ref().map_or(0, |ties| ties.count() * self.scheme.s)]
+    /// How many forces several joints decide together: of servos, springs and dampers; of ties; of curves at nodes inside.
+    fn couplings(&self, curves: &[Curve]) -> [usize; 3] {
+        let pulls = if self.pulls.is_empty() { 0 } else { self.pulls.count(&self.scheme) };
+        let ties = self.ties.as_ref().map_or(0, |ties| ties.count() * self.scheme.s);
+        [pulls, ties, curves.len() * (self.scheme.s - 1)]
     }
 
     /// What coupled force `j` answers to increments `x` after a shift of the start: the force of a servo, of a tie minus how far
     /// its follower is off.
-    fn answer(&self, j: usize, x: impl Fn(usize, usize) -> f64, shift: impl Fn(usize) -> f64) -> f64 {
-        let [servos, _] = self.couplings();
+    fn answer(
+        &self,
+        curves: &[Curve],
+        j: usize,
+        x: impl Fn(usize, usize) -> f64,
+        shift: impl Fn(usize) -> f64,
+    ) -> f64 {
+        let [pulls, ties, _] = self.couplings(curves);
         match &self.ties {
-            Some(ties) if j >= servos => -ties.away(self.scheme.s, j - servos, x),
-            _ => self.tendons.answer(&self.segments, &self.scheme, &self.residual, j, x, shift),
+            Some(_) if j >= pulls + ties => {
+                let (curve, node) = self.curve_of(curves, j - pulls - ties);
+                curve.answer(node, x, shift)
+            }
+            Some(ties) if j >= pulls => -ties.away(self.scheme.s, j - pulls, x, shift),
+            _ => self.pulls.answer(&self.segments, &self.scheme, &self.residual, j, x, shift),
         }
     }
 
+    /// Curve and inner node of a number of them.
+    fn curve_of<'a>(&self, curves: &'a [Curve], k: usize) -> (&'a Curve, usize) {
+        let inner = self.scheme.s - 1;
+        (&curves[k / inner], k % inner + 1)
+    }
+
     /// Coupled forces, by lane, that the columns at hand bring about. (2.61)
-    fn coupled_forces(&self, coupled: &Coupled, memory: &LinearizeMemory) -> Vec<Columns> {
-        let (s, m) = (self.scheme.s, self.couplings().iter().sum());
+    fn coupled_forces(&self, ends: &Ends, coupled: &Coupled, memory: &LinearizeMemory) -> Vec<Columns> {
+        let (s, m) = (self.scheme.s, self.couplings(&ends.curves).iter().sum());
         let columns = &memory.columns;
         let answers: Vec<Columns> = (0..m)
             .map(|j| {
                 Lanes(std::array::from_fn(|lane| {
                     let x = |c: usize, ga: usize| columns.delta[c * s + ga - 1].0[lane];
-                    self.answer(j, x, |c| columns.shift[c].0[lane])
+                    self.answer(&ends.curves, j, x, |c| columns.shift[c].0[lane])
                 }))
             })
             .collect();
@@ -512,8 +575,8 @@ impl<const N: usize> Solver<N> {
 
     /// What a unit of each coupled force does; none if there are no such forces.
     fn coupled_columns(&self, ends: &Ends, memory: &mut LinearizeMemory) -> Option<Coupled> {
-        let (n, s, [servos, ties]) = (self.segments.n, self.scheme.s, self.couplings());
-        let m = servos + ties;
+        let (n, s, [pulls, ties, bends]) = (self.segments.n, self.scheme.s, self.couplings(&ends.curves));
+        let m = pulls + ties + bends;
         if m == 0 {
             return None;
         }
@@ -539,8 +602,12 @@ impl<const N: usize> Solver<N> {
                 };
                 let j = first + lane;
                 match &self.ties {
-                    Some(ties) if j >= servos => ties.impulse_rows(s, j - servos, add),
-                    _ => self.tendons.rows(&self.segments, &self.scheme, &self.residual, j, add),
+                    Some(_) if j >= pulls + ties => {
+                        let (curve, node) = self.curve_of(&ends.curves, j - pulls - ties);
+                        curve.row(node, add);
+                    }
+                    Some(list) if j >= pulls => list.impulse_rows(s, j - pulls, add),
+                    _ => self.pulls.rows(&self.segments, &self.scheme, &self.residual, j, add),
                 }
             }
             columns.rhs.copy_from_slice(&columns.driven);
@@ -549,10 +616,10 @@ impl<const N: usize> Solver<N> {
             for lane in 0..count {
                 let x = |c: usize, ga: usize| columns.delta[c * s + ga - 1].0[lane];
                 for i in 0..m {
-                    // The force of a servo is its answer, that of a tie what makes the answer zero.
-                    let own = i == first + lane && i < servos;
+                    // The force of a servo or of a curve is its answer, that of a tie what makes the answer zero.
+                    let own = i == first + lane && !(pulls..pulls + ties).contains(&i);
                     coupled.inverse[i * m + first + lane] =
-                        f64::from(u8::from(own)) - self.answer(i, x, |_| 0.0);
+                        f64::from(u8::from(own)) - self.answer(&ends.curves, i, x, |_| 0.0);
                 }
             }
             self.outputs(ends, memory);
@@ -617,7 +684,12 @@ impl<const N: usize> Solver<N> {
         if let Some(ties) = &self.ties {
             ties.follow(dq);
             match &ends.slope_before {
-                Some(_) => ties.follow(ds),
+                Some(_) => ties.follow_turning(ds, |f, ds| {
+                    ends.curves
+                        .iter()
+                        .filter(|curve| curve.is_of(f))
+                        .for_each(|curve| curve.turn_before(dq, ds));
+                }),
                 None => ties.drop_followers(ds),
             }
         }
@@ -625,6 +697,7 @@ impl<const N: usize> Solver<N> {
             Some(slope) => slope.apply(&self.segments, mass, dq, ds, dp),
             None => dp.copy_from_slice(ds),
         }
+        ends.curves.iter().for_each(|curve| curve.begin(dq, dp));
         for lane in (2 * n).saturating_sub(first)..BATCH.min(width - first) {
             let change = &ends.inputs[first + lane - 2 * n];
             change.before.iter().for_each(|(c, by)| dp[*c].0[lane] += by);
@@ -668,10 +741,17 @@ impl<const N: usize> Solver<N> {
         for (ds, after) in ds.iter_mut().zip(after.iter()) {
             *ds -= *after;
         }
+        ends.curves.iter().for_each(|curve| curve.end(dq, ds));
         if let Some(slope) = &ends.slope_after {
             slope.apply(&self.segments, &self.mass, mass, dq, ds);
         }
-        self.tie_rates(ends.slope_after.is_some(), ds);
+        match (&self.ties, &ends.slope_after) {
+            (Some(ties), Some(_)) if !ends.curves.is_empty() => {
+                let targets = turned(&ends.curves, dq, ties.count());
+                ties.correct_to(&mut vec![Columns::default(); ties.count()], ds, |f| targets[f]);
+            }
+            _ => self.tie_rates(ends.slope_after.is_some(), ds),
+        }
         ends.frame_after.to_public(dq, ds);
     }
 
@@ -681,7 +761,7 @@ impl<const N: usize> Solver<N> {
         if velocities {
             ties.correct(&mut vec![Columns::default(); ties.count()], ds);
         } else {
-            ties.lead(ds);
+            ties.lead(self.scheme.s, ds);
         }
     }
 }

@@ -2,11 +2,13 @@
 //! bits in fewer instructions. Only for the orders that are used most: every copy takes time to build.
 
 use super::dense_factor::DenseFactor;
+use super::mass_factor::{MassFactor, MassMemory};
 use super::residual::{Point, Residual};
 use super::scheme::Scheme;
 use super::segments::Segments;
 use super::wrench::AllForces;
-use leastaction_core::simd::{Task, has_wide, run_wide};
+use crate::spatial::Mat3;
+use leastaction_core::simd::{Task, has_wide, run_wide, run_widest};
 
 /// Most nodes of a step that has kernels of its own: orders 2 and 4.
 const MOST_NODES: usize = 3;
@@ -66,4 +68,34 @@ pub(crate) fn factor_dense<const N: usize>(
         return run_wide(Factor { dense, segments, scheme, residual });
     }
     dense.factor(segments, scheme, residual)
+}
+
+struct Velocities<'a> {
+    mass: &'a mut MassFactor,
+    segments: &'a Segments,
+    memory: &'a mut MassMemory<f64>,
+    base: &'a [f64],
+    anchors: &'a [Mat3],
+    p: &'a mut [f64],
+}
+impl Task for Velocities<'_> {
+    type Output = Result<(), usize>;
+    #[inline(always)]
+    fn run(self) -> Result<(), usize> {
+        self.mass.factor(self.segments, self.base, self.anchors, |_| 0.0)?;
+        self.mass.solve_inlined(self.segments, self.memory, self.p);
+        Ok(())
+    }
+}
+
+/// Velocities in place of the momenta `p` at the start of the point, with the mass matrix factored there.
+pub(crate) fn velocities<const N: usize>(
+    mass: &mut MassFactor,
+    segments: &Segments,
+    memory: &mut MassMemory<f64>,
+    point: &Point<f64, N>,
+    p: &mut [f64],
+) -> Result<(), usize> {
+    let (base, anchors) = (&point.base, &point.anchors);
+    run_widest(Velocities { mass, segments, memory, base, anchors, p })
 }

@@ -105,8 +105,9 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) acted: Vec<f64>,
     /// What driven joints take.
     pub(crate) drives: Drives,
-    /// Servos that act on several joints.
+    /// Servos that act on several joints; and with them springs and dampers that do.
     pub(crate) tendons: Tendons,
+    pub(crate) pulls: Tendons,
     /// `M v` of the end of a part.
     pub(crate) momentum: Vec<f64>,
     pub(crate) backup: Option<MinimalState>,
@@ -195,6 +196,11 @@ impl Recalled {
         self.is_of(state, locked).then_some(&self.held)
     }
 
+    /// The mass matrix is used for something else.
+    pub(crate) fn forget(&mut self) {
+        self.known = false;
+    }
+
     fn keep(&mut self, state: &MinimalState, locked: &[bool], v: &[f64]) {
         self.q.clone_from(&state.q);
         self.p.clone_from(&state.p);
@@ -263,6 +269,7 @@ impl<const N: usize> Solver<N> {
             acted: vec![0.0; segments.nu],
             drives: Drives::new(mechanism),
             tendons: Tendons::new(&segments, s),
+            pulls: Tendons::with_passive(&segments, s),
             momentum: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
             linearized: None,
@@ -336,12 +343,9 @@ impl<const N: usize> Solver<N> {
         self.recalled.known = false;
         split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
         let Self { recalled, segments, point, scalar_memory: memory, velocity, .. } = self;
-        recalled
-            .mass
-            .factor(segments, &point.base, &point.anchors, |_| 0.0)
-            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         velocity.copy_from_slice(&state.p);
-        recalled.mass.solve(segments, memory, velocity);
+        single::velocities(&mut recalled.mass, segments, memory, point, velocity)
+            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         recalled.keep(state, &self.locked, velocity);
         if self.holds {
             recalled.mass.held_momentum(segments, memory, &mut recalled.held);
@@ -751,7 +755,8 @@ impl<const N: usize> Solver<N> {
     /// The mass-matrix policy: one O(n) factorisation, cheap iterations.
     fn quasi_newton(&mut self, options: &MinimalOptions, iterations: &mut u32) -> Result<f64, Failure> {
         self.newton_at_hand = false;
-        if !self.mass_at_hand {
+        let near = self.mass_at_hand;
+        if !near {
             let middle = self.scheme.middle;
             let delta = &self.point.delta;
             self.mass
@@ -762,7 +767,9 @@ impl<const N: usize> Solver<N> {
             self.mass_at_hand = true;
         }
         self.evaluate()?;
-        self.update_scale();
+        if !near {
+            self.update_scale();
+        }
         let mut stopping = self.stopping(options);
         let mut previous = f64::INFINITY;
         let mut expected = false;
@@ -913,9 +920,10 @@ impl<const N: usize> Solver<N> {
     ) -> Result<f64, Failure> {
         let s = self.scheme.s;
         self.evaluate()?;
-        self.update_scale();
+        // What is rounded to what in a step nearby is the same.
         let near = std::mem::replace(&mut self.newton_at_hand, true);
         if !near {
+            self.update_scale();
             self.factor_newton()?;
         }
         let mut stopping = self.stopping(options);

@@ -1,4 +1,4 @@
-//! Servos on several joints: what they couple, as a correction of low rank.
+//! Servos, springs and dampers on several joints: what they couple, as a correction of low rank.
 //!
 //! The force of such a servo at point g answers to the motion of all its coordinates, `φ_g = V_gᵀ δ` with
 //!
@@ -12,12 +12,21 @@
 use super::residual::Residual;
 use super::scheme::Scheme;
 use super::segments::Segments;
+use crate::mechanism::LawSlopes;
+
+/// What acts on several coordinates.
+#[derive(Clone, Copy, Debug)]
+enum Member {
+    Servo(usize),
+    /// A spring or damper of a tendon.
+    Passive(usize),
+}
 
 /// Columns and the small matrix of all coupling servos.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tendons {
-    /// Which servos act on several coordinates.
-    servos: Vec<usize>,
+    /// What acts on several coordinates.
+    members: Vec<Member>,
     /// Their columns `Y`, one after the other, each by coordinate, then node.
     columns: Vec<f64>,
     /// Inverse of `1 − VᵀY`, row after row.
@@ -28,12 +37,22 @@ pub(crate) struct Tendons {
 }
 
 impl Tendons {
+    /// Servos only.
     pub(crate) fn new(segments: &Segments, s: usize) -> Self {
         let several = |k: &usize| segments.servos[*k].entries.len() > 1;
-        let servos: Vec<usize> = (0..segments.servos.len()).filter(several).collect();
-        let most = servos.len() * (s + 1);
+        Self::of((0..segments.servos.len()).filter(several).map(Member::Servo).collect(), segments, s)
+    }
+
+    /// With the springs and dampers of tendons, which directions of Newton's method leave out and derivatives can't.
+    pub(crate) fn with_passive(segments: &Segments, s: usize) -> Self {
+        let passive = (0..segments.tendons.len()).map(Member::Passive);
+        Self::of(Self::new(segments, s).members.into_iter().chain(passive).collect(), segments, s)
+    }
+
+    fn of(members: Vec<Member>, segments: &Segments, s: usize) -> Self {
+        let most = members.len() * (s + 1);
         Self {
-            servos,
+            members,
             columns: vec![0.0; most * segments.n * s],
             inverse: vec![0.0; most * most],
             swaps: vec![0; most],
@@ -43,12 +62,12 @@ impl Tendons {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.servos.is_empty()
+        self.members.is_empty()
     }
 
     /// Number of columns.
     pub(crate) fn count<const N: usize>(&self, scheme: &Scheme<N>) -> usize {
-        self.servos.len() * scheme.points
+        self.members.len() * scheme.points
     }
 
     /// Rows of column `j`: coordinate, row (the last is the momentum after the step), share.
@@ -60,9 +79,9 @@ impl Tendons {
         j: usize,
         mut each: impl FnMut(usize, usize, f64),
     ) {
-        let (servo, g) = (self.servos[j / scheme.points], j % scheme.points);
-        for (c, gear) in segments.servos[servo].entries.iter().copied() {
-            if residual.servos.free[c][g] {
+        let (member, g) = (self.members[j / scheme.points], j % scheme.points);
+        for (c, gear) in member.entries(segments).iter().copied() {
+            if matches!(member, Member::Passive(_)) || residual.servos.free[c][g] {
                 for row in 0..=scheme.s {
                     each(c, row, gear * residual.weights[g] * scheme.values[row][g]);
                 }
@@ -80,10 +99,10 @@ impl Tendons {
         x: impl Fn(usize, usize) -> f64,
         shift: impl Fn(usize) -> f64,
     ) -> f64 {
-        let (servo, g) = (self.servos[j / scheme.points], j % scheme.points);
-        let slopes = residual.servos.slopes[servo][g];
+        let (member, g) = (self.members[j / scheme.points], j % scheme.points);
+        let slopes = member.slopes(segments, residual, g);
         let mut sum = 0.0;
-        for (c, gear) in segments.servos[servo].entries.iter().copied() {
+        for (c, gear) in member.entries(segments).iter().copied() {
             let mut length = shift(c);
             let mut velocity = 0.0;
             for ga in 1..=scheme.s {
@@ -150,6 +169,28 @@ impl Tendons {
         }
         for (column, force) in self.columns.chunks_exact(size).zip(&self.forces).take(m) {
             direction.iter_mut().zip(column).for_each(|(x, y)| *x += force * y);
+        }
+    }
+}
+
+impl Member {
+    /// Coordinates and gears.
+    fn entries(self, segments: &Segments) -> &[(usize, f64)] {
+        match self {
+            Self::Servo(k) => &segments.servos[k].entries,
+            Self::Passive(k) => &segments.tendons[k].terms,
+        }
+    }
+
+    /// How its force answers at point `g`.
+    fn slopes<const N: usize>(self, segments: &Segments, residual: &Residual<f64, N>, g: usize) -> LawSlopes {
+        match self {
+            Self::Servo(k) => residual.servos.slopes[k][g],
+            Self::Passive(k) => {
+                let tendon = &segments.tendons[k];
+                let (by_length, by_velocity) = (-tendon.stiffness, -tendon.damping);
+                LawSlopes { by_length, by_velocity, ..LawSlopes::default() }
+            }
         }
     }
 }

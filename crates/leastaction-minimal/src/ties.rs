@@ -32,6 +32,8 @@ struct Tie<const N: usize> {
     /// Of a driven joint: its increments over the step, and the impulse of all forces on it but its drive's.
     given: [f64; N],
     impulse: f64,
+    /// Its row at all nodes, with those of its own followers.
+    impulses: [f64; N],
 }
 
 /// All followers of a mechanism.
@@ -68,6 +70,7 @@ impl<const N: usize> Ties<N> {
                     slopes_of_mass: vec![0.0; leaders.len()],
                     given: [0.0; N],
                     impulse: 0.0,
+                    impulses: [0.0; N],
                     leaders,
                 }
             })
@@ -119,6 +122,7 @@ impl<const N: usize> Ties<N> {
         for tie in self.list.iter_mut().rev() {
             let own = rows[tie.coordinate];
             tie.impulse = carried[tie.coordinate];
+            tie.impulses = own.0;
             for (leader, slopes) in tie.leaders.iter().zip(&tie.slopes) {
                 for node in 0..=s {
                     rows[*leader].0[node] += slopes[node] * own.0[node];
@@ -227,15 +231,21 @@ impl<const N: usize> Ties<N> {
 
     /// Makes a solution of the mass matrix obey the ties.
     pub(crate) fn correct<T: Real>(&self, multipliers: &mut [T], x: &mut [T]) {
-        self.correct_to(multipliers, x, |_| 0.0);
+        self.correct_to(multipliers, x, |_| T::zero());
     }
 
-    fn correct_to<T: Real>(&self, multipliers: &mut [T], x: &mut [T], target: impl Fn(usize) -> f64) {
+    /// The same where followers are off by `target`.
+    pub(crate) fn correct_to<T: Real>(
+        &self,
+        multipliers: &mut [T],
+        x: &mut [T],
+        target: impl Fn(usize) -> T,
+    ) {
         let (c, n) = (self.list.len(), x.len());
         for f in 0..c {
             multipliers[f] = T::zero();
             for g in 0..c {
-                let missing = T::from_f64(target(g)) - self.list[g].gap(x);
+                let missing = target(g) - self.list[g].gap(x);
                 multipliers[f] += missing * self.inverse[f * c + g];
             }
         }
@@ -246,14 +256,20 @@ impl<const N: usize> Ties<N> {
         }
     }
 
-    /// Variations of the followers from those of their leaders; laws are linear.
+    /// Variations of the followers from those of their leaders, at the start of the step.
     pub(crate) fn follow<T: Real>(&self, x: &mut [T]) {
-        for tie in &self.list {
+        self.follow_turning(x, |_, _| {});
+    }
+
+    /// The same with what `turn` adds to every follower before others follow it.
+    pub(crate) fn follow_turning<T: Real>(&self, x: &mut [T], turn: impl Fn(usize, &mut [T])) {
+        for (f, tie) in self.list.iter().enumerate() {
             let mut sum = T::zero();
             for (leader, slopes) in tie.leaders.iter().zip(&tie.slopes) {
                 sum += x[*leader] * slopes[0];
             }
             x[tie.coordinate] = sum;
+            turn(f, x);
         }
     }
 
@@ -262,12 +278,12 @@ impl<const N: usize> Ties<N> {
         self.list.iter().for_each(|tie| x[tie.coordinate] = T::zero());
     }
 
-    /// Variations of momenta, moved from followers to their leaders; laws are linear.
-    pub(crate) fn lead<T: Real>(&self, x: &mut [T]) {
+    /// Variations of momenta after the step, moved from followers to their leaders.
+    pub(crate) fn lead<T: Real>(&self, s: usize, x: &mut [T]) {
         for tie in self.list.iter().rev() {
             let own = std::mem::replace(&mut x[tie.coordinate], T::zero());
             for (leader, slopes) in tie.leaders.iter().zip(&tie.slopes) {
-                x[*leader] += own * slopes[0];
+                x[*leader] += own * slopes[s];
             }
         }
     }
@@ -281,12 +297,41 @@ impl<const N: usize> Ties<N> {
         }
     }
 
-    /// How far the follower of `k`, by follower, then node, is from its leaders at the node after, for increments `x`.
-    pub(crate) fn away(&self, s: usize, k: usize, x: impl Fn(usize, usize) -> f64) -> f64 {
+    /// How far the follower of `k`, by follower, then node, is from its leaders at the node after, for increments `x` after a shift
+    /// of the start, which followers follow.
+    pub(crate) fn away(
+        &self,
+        s: usize,
+        k: usize,
+        x: impl Fn(usize, usize) -> f64,
+        shift: impl Fn(usize) -> f64,
+    ) -> f64 {
         let (tie, node) = (&self.list[k / s], k % s + 1);
-        let followed =
-            tie.leaders.iter().zip(&tie.slopes).map(|(leader, slopes)| slopes[node] * x(*leader, node));
+        let followed = tie.leaders.iter().zip(&tie.slopes).map(|(leader, slopes)| {
+            slopes[node] * x(*leader, node) + (slopes[node] - slopes[0]) * shift(*leader)
+        });
         x(tie.coordinate, node) - followed.sum::<f64>()
+    }
+
+    /// True if a follower goes along a curve.
+    pub(crate) fn is_curved(&self) -> bool {
+        self.curved
+    }
+
+    /// Followers along a curve: number, coordinate, leader, law, and row at all nodes.
+    pub(crate) fn curved(&self) -> impl Iterator<Item = (usize, usize, usize, &FollowerLaw, &[f64; N])> {
+        let curved = self.list.iter().enumerate().filter(|(_, tie)| !tie.law.is_linear());
+        curved.map(|(f, tie)| (f, tie.coordinate, tie.leaders[0], &tie.law, &tie.impulses))
+    }
+
+    /// Momenta of the followers with those of their own followers, from those of all coordinates.
+    pub(crate) fn momenta(&self, base: &[f64], p: &mut [f64]) -> Vec<f64> {
+        let mut momenta = vec![0.0; self.list.len()];
+        for (own, tie) in momenta.iter_mut().zip(&self.list).rev() {
+            *own = p[tie.coordinate];
+            tie.law.slopes_from(|at| base[at.v], |at, slope| p[at.v] += slope * *own);
+        }
+        momenta
     }
 
     /// Number of followers.

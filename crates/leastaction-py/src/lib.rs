@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use crate::errors::_error_of;
     #[pymodule_export]
-    use crate::mechanism::{_restore_mechanism, Mechanism, from_json, load};
+    use crate::mechanism::{_restore_mechanism, Mechanism, from_json, load, read_files_up_to};
     #[pymodule_export]
     use crate::plant::{_restore_plant, _riccati, Plant};
     #[pymodule_export]

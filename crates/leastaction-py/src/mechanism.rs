@@ -347,6 +347,16 @@ impl Mechanism {
     }
 }
 
+/// Lets files of up to that many bytes be read, in the whole process, where the limit of their kind is lower.
+///
+/// >>> import leastaction as la
+/// >>> la.read_files_up_to(1_000_000_000)
+#[pyfunction]
+#[pyo3(signature = (bytes, /))]
+pub(crate) fn read_files_up_to(bytes: u64) {
+    leastaction::io::read_files_up_to(bytes);
+}
+
 /// Reads and builds a model: a URDF, MJCF or JSON file, or a built-in such as `@double-pendulum`.
 ///
 /// >>> import leastaction as la

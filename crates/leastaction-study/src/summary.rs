@@ -211,7 +211,7 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
     );
     let passed = Passing::sentences(&finished.passings);
     lines.extend(passed.iter().map(|sentence| format!("  limit passed   {sentence}")));
-    lines.extend(finished.efforts.sentence(s.steps).map(|sentence| format!("  effort limits  {sentence}")));
+    lines.extend(finished.efforts.sentence(s.steps).map(|sentence| format!("  input limits   {sentence}")));
     lines.extend(context.ignored.iter().map(|element| format!("  ignored        {element}")));
     lines
 }

@@ -80,9 +80,9 @@ pub mod io {
         Adapter, AtomicFile, Clock, Diagnostic, LoadError, LoadOptions, Location, MAX_FILE_BYTES, Measured,
         NamedArray, NpzWriter, ProblemKind, Reading, RowMode, STATE_SCHEMA, Sensor, Severity, SourceMap,
         StateError, StateFile, TableError, TrajectoryCsvWriter, UrdfBase, UrdfOptions, View, load_model,
-        printable, push_number, read_model, read_model_json, read_sdf, read_text, read_trajectory_csv,
-        read_trajectory_npz, read_urdf, write_atomically, write_matrix_npz, write_model_json, write_npz,
-        write_sdf, write_urdf,
+        printable, push_number, read_files_up_to, read_model, read_model_json, read_sdf, read_text,
+        read_trajectory_csv, read_trajectory_npz, read_urdf, read_whole, write_atomically, write_matrix_npz,
+        write_model_json, write_npz, write_sdf, write_urdf,
     };
 
     /// Triangle meshes and their masses.

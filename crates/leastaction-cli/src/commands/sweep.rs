@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::interrupt::stop_flag;
 use crate::printer::Printer;
 use crate::progress::Progress;
+use crate::size::bytes;
 use crate::verb::{Given, NO_REPORT, OUT, Verb};
 
 /// Runs that get a report of their own when nothing else is said.
@@ -191,18 +192,6 @@ fn dry_run(sweep: &Sweep, wish: &Wish, printer: &mut Printer) -> Result<u8, Fail
         printer.line(format!("  run {run}          {}", list.join(", ")));
     }
     Ok(DONE)
-}
-
-/// `2GB`, `500 MB`, `1e9`.
-fn bytes(text: &str) -> Result<f64, Failure> {
-    let upper = text.trim().to_ascii_uppercase();
-    let units =
-        [("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("G", 1e9), ("M", 1e6), ("K", 1e3), ("B", 1.0), ("", 1.0)];
-    let found = units.iter().find_map(|(unit, factor)| Some((upper.strip_suffix(unit)?, factor)));
-    let number = found.and_then(|(number, factor)| Some(number.trim().parse::<f64>().ok()? * factor));
-    number.filter(|bytes| bytes.is_finite() && *bytes > 0.0).ok_or_else(|| {
-        Failure::new(format!("`{text}` is no size of memory")).help("write it as `2GB` or `500MB`")
-    })
 }
 
 fn size(bytes: f64) -> String {

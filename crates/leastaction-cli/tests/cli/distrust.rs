@@ -100,16 +100,40 @@ fn a_quaternion_that_is_no_rotation_is_refused_on_the_command_line_too() {
 #[test]
 fn endless_files_are_refused_with_the_limit() {
     let folder = Folder::new("endless");
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.c3d")).unwrap();
     for (arguments, limit) in [
-        ("check /dev/zero", "at most 268435456 are read"),
-        ("simulate @double-pendulum --start /dev/zero", "more than 268435456 bytes"),
-        ("simulate --scenario /dev/zero", "more than 268435456 bytes"),
-        ("simulate cart.json --inputs /dev/zero", "at most 4 GiB of a table are read"),
+        (
+            "motion @chain/2 --trajectory endless.c3d --quantity torque --out out",
+            "at most 536870912 bytes are read; `--max-file SIZE`",
+        ),
+        ("check /dev/zero", "at most 268435456 bytes are read; `--max-file SIZE`"),
+        (
+            "simulate @double-pendulum --start /dev/zero",
+            "at most 268435456 bytes are read; `--max-file SIZE`",
+        ),
+        ("simulate --scenario /dev/zero", "at most 268435456 bytes are read; `--max-file SIZE`"),
+        ("check /dev/zero --max-file 300MB", "at most 300000000 bytes are read; `--max-file SIZE`"),
+        ("simulate cart.json --inputs /dev/zero", "at most 4294967296 bytes are read; `--max-file SIZE`"),
     ] {
         let output = folder.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {}", stderr(&output));
         assert!(stderr(&output).contains(limit), "{arguments}: {}", stderr(&output));
     }
+}
+
+/// Blanks at the end of a model make it larger than what is read without a word from the user.
+#[test]
+fn a_large_file_is_read_where_its_size_is_allowed() {
+    let folder = Folder::new("large");
+    let model = folder.succeed("convert @double-pendulum - --to json").stdout;
+    let mut text = String::from_utf8(model).unwrap();
+    text.push_str(&" ".repeat((256 << 20) + 1 - text.len()));
+    write(&folder, "large.json", &text);
+    assert_eq!(folder.run("info large.json").status.code(), Some(2));
+    folder.succeed("info large.json --max-file 0.3GB");
+    let wrong = folder.run("info @chain/2 --max-file much");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("`much` is no size of memory"), "{}", stderr(&wrong));
 }
 
 /// A state whose energy can't be told is not a result.

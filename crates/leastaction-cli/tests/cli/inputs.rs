@@ -25,7 +25,7 @@ fn what_an_effort_limit_cuts_is_in_every_result() {
         ));
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(
-            said.contains("effort limits  cut the inputs in 20 of 20 steps: `j` at 12"),
+            said.contains("input limits   cut the inputs in 20 of 20 steps: `j` at 12"),
             "{integrator}: {said}"
         );
         let table = csv(&folder, "out");

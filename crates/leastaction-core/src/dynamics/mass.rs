@@ -13,6 +13,7 @@ use super::Dynamics;
 use super::aba::invert_spd;
 use crate::mechanism::{JointType, Mechanism, Node};
 use crate::scalar::Real;
+use crate::simd::{Task, run_widest};
 use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Twist, Vec3, Wrench};
 
 /// Part of what a pivot could be below which it is rounding. Massless links in a row have axes that line up somewhere, and robots
@@ -44,6 +45,7 @@ impl<T: Real> Bulk<T> {
     }
 
     /// Adds a subtree whose origin is at `arm`.
+    #[inline(always)]
     pub fn add_at(&mut self, part: &Self, arm: Vec3<T>) {
         self.mass += part.mass;
         let radius = part.turn.maximum(T::zero()).sqrt() + (part.mass * 2.0 * arm.dot(arm)).sqrt();
@@ -131,13 +133,21 @@ impl TreeMass {
     /// # Errors
     /// The node whose pivot is not positive.
     pub fn factor(&mut self, mechanism: &Mechanism, locked: &[bool], extra: &[f64]) -> Result<(), usize> {
-        let nodes = &mechanism.tree().nodes;
+        run_widest(FactorTask { mass: self, nodes: &mechanism.tree().nodes, locked, extra })
+    }
+
+    #[inline(always)]
+    fn factor_inlined(&mut self, nodes: &[Node], locked: &[bool], extra: &[f64]) -> Result<(), usize> {
         for ((to, from), bulk) in self.articulated.iter_mut().zip(&self.constants).zip(&mut self.bulk) {
             *to = ArticulatedInertia::from_rigid(from);
             *bulk = Bulk::of(to);
         }
         for (i, node) in nodes.iter().enumerate().rev() {
             let (n, v) = (node.nv, node.v);
+            if n == 1 {
+                self.factor_single(node, i, locked[v], extra.get(v).copied().unwrap_or(0.0))?;
+                continue;
+            }
             let mut d = [[0.0; 6]; 6];
             for c in 0..n {
                 self.spread[v + c] = self.articulated[i].mul(self.columns[v + c]);
@@ -146,9 +156,6 @@ impl TreeMass {
                     d[b][c] = d[c][b];
                 }
                 d[c][c] += self.armature[v + c] + extra.get(v + c).copied().unwrap_or(0.0);
-            }
-            if n == 1 {
-                d[0][0] = self.bulk[i].pivot(d[0][0], self.columns[v]);
             }
             for c in (0..n).filter(|c| locked[v + c]) {
                 for b in 0..n {
@@ -175,17 +182,47 @@ impl TreeMass {
                     }
                     reduced = reduced.minus_outer(self.spread[v + c], w);
                 }
-                self.articulated[p].add(&reduced.rotated(&self.turns[i]).about(self.arms[i]));
-                let (part, arm) = (self.bulk[i], self.arms[i]);
-                self.bulk[p].add_at(&part, arm);
+                self.pass(p, i, &reduced);
             }
         }
         Ok(())
     }
 
+    /// A joint of one coordinate.
+    #[inline(always)]
+    fn factor_single(&mut self, node: &Node, i: usize, locked: bool, extra: f64) -> Result<(), usize> {
+        let (v, column) = (node.v, self.columns[node.v]);
+        let spread = self.articulated[i].mul(column);
+        let d = self.bulk[i].pivot(column.dot(spread) + (self.armature[v] + extra), column);
+        let inverse = 1.0 / if locked { 1.0 } else { d };
+        if !(inverse > 0.0 && inverse.is_finite()) {
+            return Err(i);
+        }
+        self.spread[v] = spread;
+        self.pivots[i][0][0] = if locked { 0.0 } else { inverse };
+        if let Some(p) = node.parent {
+            let whole = self.articulated[i];
+            let passed = if locked { whole } else { whole.minus_outer(spread, spread * inverse) };
+            self.pass(p, i, &passed);
+        }
+        Ok(())
+    }
+
+    /// Adds to the parent what a subtree is to it.
+    #[inline(always)]
+    fn pass(&mut self, parent: usize, i: usize, reduced: &ArticulatedInertia) {
+        self.articulated[parent].add(&reduced.rotated(&self.turns[i]).about(self.arms[i]));
+        let (part, arm) = (self.bulk[i], self.arms[i]);
+        self.bulk[parent].add_at(&part, arm);
+    }
+
     /// `x = M⁻¹ r` over the coordinates that are not locked; the others are zero. Does not allocate.
     pub fn solve(&mut self, mechanism: &Mechanism, r: &[f64], x: &mut [f64]) {
-        let nodes = &mechanism.tree().nodes;
+        run_widest(SolveTask { mass: self, nodes: &mechanism.tree().nodes, r, x });
+    }
+
+    #[inline(always)]
+    fn solve_inlined(&mut self, nodes: &[Node], r: &[f64], x: &mut [f64]) {
         self.forces.fill(Wrench::zero());
         for (i, node) in nodes.iter().enumerate().rev() {
             let (n, v) = (node.nv, node.v);
@@ -226,7 +263,11 @@ impl TreeMass {
 
     /// `r = M x`, all coordinates. Does not allocate.
     pub fn times(&mut self, mechanism: &Mechanism, x: &[f64], r: &mut [f64]) {
-        let nodes = &mechanism.tree().nodes;
+        run_widest(TimesTask { mass: self, nodes: &mechanism.tree().nodes, x, r });
+    }
+
+    #[inline(always)]
+    fn times_inlined(&mut self, nodes: &[Node], x: &[f64], r: &mut [f64]) {
         for (i, node) in nodes.iter().enumerate() {
             let mut motion = self.carried_motion(i, node);
             for c in node.v..node.v + node.nv {
@@ -260,6 +301,48 @@ impl TreeMass {
             let lin = a.lin + a.ang.cross(self.arms[i]);
             Twist::new(self.turns[i].tr_mul(a.ang), self.turns[i].tr_mul(lin))
         })
+    }
+}
+
+struct FactorTask<'a> {
+    mass: &'a mut TreeMass,
+    nodes: &'a [Node],
+    locked: &'a [bool],
+    extra: &'a [f64],
+}
+impl Task for FactorTask<'_> {
+    type Output = Result<(), usize>;
+    #[inline(always)]
+    fn run(self) -> Result<(), usize> {
+        self.mass.factor_inlined(self.nodes, self.locked, self.extra)
+    }
+}
+
+struct SolveTask<'a> {
+    mass: &'a mut TreeMass,
+    nodes: &'a [Node],
+    r: &'a [f64],
+    x: &'a mut [f64],
+}
+impl Task for SolveTask<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.mass.solve_inlined(self.nodes, self.r, self.x);
+    }
+}
+
+struct TimesTask<'a> {
+    mass: &'a mut TreeMass,
+    nodes: &'a [Node],
+    x: &'a [f64],
+    r: &'a mut [f64],
+}
+impl Task for TimesTask<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.mass.times_inlined(self.nodes, self.x, self.r);
     }
 }
 

@@ -11,6 +11,7 @@
 use super::Dynamics;
 use crate::mechanism::Mechanism;
 use crate::scalar::Real;
+use crate::simd::{Task, run_widest};
 use crate::spatial::{Twist, Vec3, Wrench};
 
 impl<T: Real> Dynamics<T> {
@@ -73,5 +74,26 @@ impl<T: Real> Dynamics<T> {
                 self.forces[p] += Wrench::new(f.ang + self.arms[i].cross(f.lin), f.lin);
             }
         }
+    }
+}
+
+impl Dynamics<f64> {
+    /// As [`rnea`](Dynamics::rnea), for the widest vectors.
+    pub(crate) fn rnea_widest(&mut self, mechanism: &Mechanism, a: &[f64], tau: &mut [f64]) {
+        run_widest(Sweeps { dynamics: self, mechanism, a, tau });
+    }
+}
+
+struct Sweeps<'a> {
+    dynamics: &'a mut Dynamics<f64>,
+    mechanism: &'a Mechanism,
+    a: &'a [f64],
+    tau: &'a mut [f64],
+}
+impl Task for Sweeps<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.dynamics.rnea_inlined(self.mechanism, self.a, self.tau);
     }
 }

@@ -104,9 +104,15 @@ impl FollowerLaw {
     /// Second derivative along the leader at positions `q`.
     #[must_use]
     pub fn curvature(&self, q: &[f64]) -> f64 {
+        self.curvature_from(|at| q[at.q])
+    }
+
+    /// The same where the leader is at `value(leader)`.
+    #[must_use]
+    pub fn curvature_from(&self, value: impl Fn(Scalar) -> f64) -> f64 {
         match self {
             Self::Polynomial { leader, coefficients, reference } => {
-                2.0 * taylor(coefficients, q[leader.q] - reference)[2]
+                2.0 * taylor(coefficients, value(*leader) - reference)[2]
             }
             Self::Sum { .. } | Self::Motion(_) => 0.0,
         }

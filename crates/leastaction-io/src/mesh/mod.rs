@@ -13,6 +13,8 @@ mod thin;
 use std::io::Read as _;
 use std::path::Path;
 
+use super::text_file::{how_to_lift, limit};
+
 pub use mass::{MassProperties, MeshInertia};
 
 /// Files with more bytes are refused before they are read.
@@ -42,7 +44,7 @@ pub enum MeshError {
         source: std::io::Error,
     },
     /// The file is too large.
-    #[error("the mesh `{path}` has {bytes} bytes, at most {MAX_MESH_BYTES} are read")]
+    #[error("the mesh `{path}` has {bytes} bytes: {}", how_to_lift(limit(MAX_MESH_BYTES)))]
     TooLarge {
         /// The file.
         path: String,
@@ -82,13 +84,13 @@ impl Mesh {
         let name = path.display().to_string();
         let unreadable = |source| MeshError::Unreadable { path: name.clone(), source };
         let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-        if bytes > MAX_MESH_BYTES {
+        if bytes > limit(MAX_MESH_BYTES) {
             return Err(MeshError::TooLarge { path: name, bytes });
         }
         // A device has no length, so the limit is kept while reading as well.
         let mut content = Vec::new();
         let file = std::fs::File::open(path).map_err(unreadable)?;
-        file.take(MAX_MESH_BYTES).read_to_end(&mut content).map_err(unreadable)?;
+        file.take(limit(MAX_MESH_BYTES)).read_to_end(&mut content).map_err(unreadable)?;
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         Self::parse(&content, &extension).unwrap_or(Err(MeshError::UnknownFormat { path: name }))
     }

@@ -69,7 +69,7 @@ impl Default for MjcfOptions {
             folders: Vec::new(),
             view: View::default(),
             max_files: 256,
-            max_bytes: super::MAX_FILE_BYTES as usize,
+            max_bytes: usize::try_from(super::text_file::limit(super::MAX_FILE_BYTES)).unwrap_or(usize::MAX),
         }
     }
 }

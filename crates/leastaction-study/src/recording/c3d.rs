@@ -5,14 +5,15 @@
 
 use std::path::Path;
 
+use leastaction::io::read_whole;
 use leastaction::spatial::Vec3;
 
 use super::markers::{Markers, check, metres};
 use crate::failure::Failure;
 
 const BLOCK: usize = 512;
-/// No capture is larger.
-const MOST_BYTES: u64 = 2 << 30;
+/// Larger captures are read where `--max-file` allows it.
+const MOST_BYTES: u64 = 512 << 20;
 
 /// Bytes with a processor type.
 struct Bytes {
@@ -46,11 +47,7 @@ pub(super) fn read(path: &Path) -> Result<Markers, Failure> {
         Failure::new(format!("`{}`: {what}", path.display()))
             .help("take a C3D file that your capture program wrote")
     };
-    let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
-    if size > MOST_BYTES {
-        return Err(wrong(format!("{size} bytes are more than the {MOST_BYTES} that are read")));
-    }
-    let data = std::fs::read(path).map_err(|error| {
+    let data = read_whole(path, MOST_BYTES).map_err(|error| {
         Failure::caused_by(format!("can't read the markers `{}`", path.display()), &error)
     })?;
     if data.len() < BLOCK || data[1] != 0x50 {

@@ -12,16 +12,23 @@ use leastaction::trajectory::TrajectoryLayout;
 
 use crate::support::processor_seconds;
 
-/// Seconds for `links` and for ten times as many. Ten is in proportion; a quadratic step somewhere makes it a hundred.
+/// Seconds for `links` and for ten times as many. Ten is in proportion; a quadratic step somewhere makes it a hundred. Processor
+/// time too depends on who shares the caches, so the best of three decides.
 fn in_proportion(what: &str, links: usize, work: impl Fn(usize)) {
     let seconds = |links: usize| {
         let start = processor_seconds();
         work(links);
         processor_seconds() - start
     };
-    let (few, many) = (seconds(links), seconds(10 * links));
-    println!("{what}: {few:.3} s for {links} links, {many:.3} s for ten times as many");
-    assert!(many < 30.0 * few.max(0.01), "{what}: {few} s, then {many} s");
+    let (mut few, mut many) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..3 {
+        (few, many) = (few.min(seconds(links)), many.min(seconds(10 * links)));
+        println!("{what}: {few:.3} s for {links} links, {many:.3} s for ten times as many");
+        if many < 30.0 * few.max(0.01) {
+            return;
+        }
+    }
+    panic!("{what}: {few} s, then {many} s");
 }
 
 fn round_trip(model: &ModelDescription, written: String, read: impl Fn(&str) -> Reading) {

@@ -20,6 +20,7 @@ mod control;
 mod conventions;
 mod counts_maximal;
 mod counts_minimal;
+mod coupled_derivatives;
 mod documents;
 mod drives;
 mod examples;

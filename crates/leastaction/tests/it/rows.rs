@@ -265,9 +265,10 @@ fn a_mimic_moves_as_the_reduced_equations_say_at_every_order() {
 }
 
 /// Derivative of a step by differences of its start, of fourth order; followers are put where their leaders say.
-fn differences(mechanism: &Mechanism, order: u32, start: &State, h: f64) -> Vec<Vec<f64>> {
-    const E: f64 = 2e-4;
+fn differences(mechanism: &Mechanism, order: u32, start: &State, h: f64, by: f64) -> Vec<Vec<f64>> {
     let n = mechanism.nv();
+    // Steps solved to rounding: what their tolerance leaves would be divided by `by`.
+    let engine = Minimal::new(MinimalOptions::tight(order)).expect("order");
     let after = |k: usize, e: f64| {
         let mut state = start.clone();
         if k < n {
@@ -276,25 +277,37 @@ fn differences(mechanism: &Mechanism, order: u32, start: &State, h: f64) -> Vec<
             state.v[k - n] += e
         }
         mechanism.follow_at(0.0, &mut state.q, &mut state.v);
-        let state = end(mechanism, order, &state, h, h);
-        [state.q, state.v].concat()
+        let mut run = Simulator::with(mechanism, engine.clone(), &state).expect("served");
+        run.step(&vec![0.0; mechanism.nu()], h).expect("step");
+        [run.state().q.clone(), run.state().v.clone()].concat()
     };
     let column = |k| {
-        let [far, ahead, behind, back] = [2.0, 1.0, -1.0, -2.0].map(|e| after(k, e * E));
-        (0..2 * n).map(|i| (8.0 * (ahead[i] - behind[i]) - far[i] + back[i]) / (12.0 * E)).collect()
+        let [far, ahead, behind, back] = [2.0, 1.0, -1.0, -2.0].map(|e| after(k, e * by));
+        (0..2 * n).map(|i| (8.0 * (ahead[i] - behind[i]) - far[i] + back[i]) / (12.0 * by)).collect()
     };
     (0..2 * n).map(column).collect()
 }
 
 /// Largest difference between the derivative of a step by velocities and its differences.
 fn derivative_error(mechanism: &Mechanism, order: u32, start: &State, h: f64) -> f64 {
+    derivative_error_by(mechanism, order, start, h, 2e-4)
+}
+
+/// The same with differences of this size.
+pub(crate) fn derivative_error_by(
+    mechanism: &Mechanism,
+    order: u32,
+    start: &State,
+    h: f64,
+    size: f64,
+) -> f64 {
     let engine = Minimal::new(MinimalOptions { order, ..Default::default() }).expect("order");
     let mut workspace = engine.workspace(mechanism).expect("served");
     let mut state = engine.start(mechanism, &mut workspace, start).expect("start");
     let u = vec![0.0; mechanism.nu()];
     let (input, by) = (Input { u: &u }, Coordinates::Velocity);
     let slope = engine.linearize(mechanism, &mut workspace, &mut state, input, h, by).expect("derivative");
-    let columns = differences(mechanism, order, start, h);
+    let columns = differences(mechanism, order, start, h, size);
     let entries = columns.iter().enumerate().flat_map(|(c, column)| {
         let slope = &slope;
         column.iter().enumerate().map(move |(r, x)| (slope.a(r, c) - x).abs())

@@ -216,7 +216,7 @@ impl RowMechanics {
                 self.general.add_force(k, row, -f64::from(state.sign) * friction, &mut self.push);
             }
         }
-        self.dynamics.rnea(mechanism, &self.zero, &mut self.scratch);
+        self.dynamics.rnea_widest(mechanism, &self.zero, &mut self.scratch);
         for (push, bias) in self.push.iter_mut().zip(&self.scratch) {
             *push -= bias;
         }

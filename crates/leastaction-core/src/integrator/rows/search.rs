@@ -34,7 +34,7 @@ impl RowDriver {
             })
         };
         // Slopes at the start cost as much as half a trial; where positions inside tell as much they are not asked for.
-        if forces || parts.inner_nodes() == 0 || unclear(self, &self.trial) {
+        if forces || unclear(self, &self.trial) {
             self.respond(mechanism, states, u, false)?;
             self.now.weigh(rows, &states.list, &self.mechanics.bound, &self.scales);
         }
