@@ -38,9 +38,6 @@ const EXTRA: u32 = 5;
 /// Contraction beyond which the exact matrix is cheaper.
 const SLOW: f64 = 0.5;
 
-/// Contraction beyond which directions are made better by those before them.
-const SLOWLY: f64 = 0.01;
-
 /// How a solve ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
@@ -82,12 +79,10 @@ impl Targets {
 /// One way to evaluate and improve an iterate. Traits and not closures: their methods can be inlined into code made for wide
 /// lanes whatever their size.
 pub(super) trait Iteration {
-    /// Another solve begins.
-    fn begin(&mut self, memory: &mut CurveMemory);
     /// Evaluates the equations; false if the iterate is out of reach.
     fn evaluate(&mut self, memory: &mut CurveMemory) -> bool;
     /// Takes one direction from them, and gives its largest parts.
-    fn improve(&mut self, memory: &mut CurveMemory, slow: bool) -> Worst;
+    fn improve(&mut self, memory: &mut CurveMemory) -> Worst;
 }
 
 /// Node by node, with everything that a mechanism may have.
@@ -101,16 +96,13 @@ struct General<'a> {
 }
 
 impl Iteration for General<'_> {
-    fn begin(&mut self, memory: &mut CurveMemory) {
-        memory.acceleration.forget();
-    }
     #[inline(always)]
     fn evaluate(&mut self, memory: &mut CurveMemory) -> bool {
         memory.evaluate(self.layout, self.state, self.step, self.u)
     }
     #[inline(always)]
-    fn improve(&mut self, memory: &mut CurveMemory, slow: bool) -> Worst {
-        memory.improve(self.layout, self.graph, self.step, self.ldu, slow)
+    fn improve(&mut self, memory: &mut CurveMemory) -> Worst {
+        memory.improve(self.layout, self.graph, self.step, self.ldu)
     }
 }
 
@@ -191,7 +183,7 @@ impl CurveMemory {
     ) -> bool {
         let foresees = self.foresees && !layout.closures.is_empty();
         self.place_middle(layout, state);
-        let share = self.table.damped.share * step.h;
+        let (share, alone) = (self.table.damped.share * step.h, self.table.damping_share * step.h);
         let holds = self.holds(step);
         let side = &self.middle.side;
         for (i, link) in layout.links.iter().enumerate() {
@@ -226,7 +218,7 @@ impl CurveMemory {
                             Some(if inert {
                                 0.0
                             } else {
-                                joint.rows.armature[r] + share * joint.rows.damping[r]
+                                joint.rows.armature[r] + alone * joint.rows.damping[r]
                             })
                         }
                         _ => (!foresees && !self.kept[c][r]).then_some(0.0),
@@ -298,37 +290,30 @@ impl CurveMemory {
         self.middle.side.place_loops(layout, &self.middle.poses);
     }
 
-    /// One direction from the equations last evaluated, taken, made better by those before it if they fell slowly; returns its
-    /// largest parts.
+    /// One direction from the equations last evaluated, taken; returns its largest parts.
     #[inline(always)]
-    pub(super) fn improve(
-        &mut self,
-        layout: &Layout,
-        graph: &Graph,
-        step: &StepData,
-        ldu: &Ldu,
-        slow: bool,
-    ) -> Worst {
+    pub(super) fn improve(&mut self, layout: &Layout, graph: &Graph, step: &StepData, ldu: &Ldu) -> Worst {
         let (n, nc, s, h) = (layout.links.len(), layout.closures.len(), self.table.s, step.h);
         let holds = self.holds(step);
         let first_tie = layout.held - layout.ties.len();
         let mut ties = self.ties.take();
         let side = &self.middle.side;
-        let (at, to) = (self.acceleration.at, &mut self.acceleration.direction);
-        let (damped, inverse) = (&self.table.damped, &self.table.mass_inverse);
+        let damped = &self.table.damped;
+        let impulses = if self.damps { &damped.mass } else { &self.table.mass };
         for k in 0..s {
             let (before, rest) = self.systems.split_at_mut(k);
             let system = &mut rest[0];
-            let mut weights = inverse[k + 1];
+            let (mut weights, mut basis) = (&self.table.mass_inverse[k + 1], None);
             if self.damps {
-                // Those of the basis in place of the node's own, and the dampers' share of the solutions before.
-                weights = by_entry(|al| (0..s).map(|g| damped.to[k][g] * inverse[g + 1][al]).sum());
-                for (v, c) in self.damping.iter().enumerate() {
-                    let sum: f64 = (0..k).map(|j| damped.lower[k][j] * before[j].rate[v]).sum();
-                    system.force[v] = -c * sum;
+                (weights, basis) = (&damped.inverse[k], Some(&damped.to[k][..s]));
+                // The dampers' share of the solution before.
+                if let Some(last) = before.last() {
+                    let share = -damped.below[k];
+                    for (v, c) in self.damping.iter().enumerate() {
+                        system.force[v] = share * c * last.rate[v];
+                    }
                 }
             }
-            let basis = self.damps.then_some(&damped.to[k][..s]);
             for (i, link) in layout.links.iter().enumerate() {
                 let mut r = [0.0; 6];
                 for al in 0..s {
@@ -339,7 +324,15 @@ impl CurveMemory {
                 }
                 let r = six(side.rot[i] * angular(&r), linear(&r));
                 system.body[i] = about_point(&r, side.arm[i]);
-                let beta = by_entry(|m| at_nodes(&self.nodes, k, basis, |node| -node.values[i][m]));
+                let mut beta = [0.0; 6];
+                match basis {
+                    None => beta = by_entry(|m| -self.nodes[k].values[i][m]),
+                    Some(basis) => {
+                        for (c, node) in basis.iter().zip(&self.nodes) {
+                            (0..6).for_each(|m| beta[m] -= c * node.values[i][m]);
+                        }
+                    }
+                }
                 system.particular[i] = particular(link.joint.kind, &side.joints[i], &beta);
                 if holds {
                     for c in held(link, step) {
@@ -361,71 +354,70 @@ impl CurveMemory {
             ldu.solve(layout, graph, side, side, system);
             if let Some(ties) = &mut ties {
                 ties.correct(system, |o| at_nodes(&self.nodes, k, basis, |node| -node.held[first_tie + o]));
-                for (o, eta) in ties.eta.iter().enumerate() {
-                    let (entry, m) = at.held(k, first_tie + o);
-                    to[entry][m] = *eta;
-                }
-            }
-            to[at.closure(k, 0)..][..nc].copy_from_slice(&system.closure);
-            to[at.link(k, 0)..][..n].copy_from_slice(&system.body);
-            for (i, link) in layout.links.iter().enumerate() {
-                // Multipliers of the joint's rows in place of its wrench.
-                let wrench = &system.wrench[i];
-                multipliers(link.joint.kind, &side.joints[i], wrench, &mut to[at.joint(k, i)]);
-                if holds {
-                    for c in held(link, step) {
-                        let row = coordinate_row(link.joint.kind, &side.joints[i], c);
-                        let (entry, m) = at.held(k, link.v + c);
-                        to[entry][m] = dot(&six(row.ang_b, row.lin), wrench);
-                    }
+                for al in 0..s {
+                    let c = -impulses[al][k + 1] / h;
+                    let to = &mut self.x.held[al * layout.held + first_tie..(al + 1) * layout.held];
+                    to.iter_mut().zip(&ties.eta).for_each(|(to, eta)| *to += c * eta);
                 }
             }
         }
         self.ties = ties;
         if self.damps {
-            // Back from the basis.
-            let size = to.len() / s;
-            for i in 0..size {
+            for i in 0..n {
                 let solved: [Six; NODES] =
-                    std::array::from_fn(|k| if k < s { to[k * size + i] } else { [0.0; 6] });
-                for g in 0..s {
-                    to[g * size + i] = by_entry(|m| (0..s).map(|k| damped.back[g][k] * solved[k][m]).sum());
+                    by_entry(|k| if k < s { self.systems[k].body[i] } else { [0.0; 6] });
+                for (g, system) in self.systems.iter_mut().enumerate() {
+                    system.body[i] = by_entry(|m| (0..s).map(|k| damped.back[g][k] * solved[k][m]).sum());
                 }
             }
         }
-        self.acceleration.accelerate(slow);
-        let taken = &self.acceleration.direction;
         let mut largest = Worst::default();
-        for (k, node) in self.nodes.iter().enumerate() {
-            let rot = &node.side.rot;
-            for i in 0..n {
-                let w = &taken[at.link(k, i)];
-                let (ang, lin) = (angular(w), linear(w));
+        for (k, system) in self.systems.iter_mut().enumerate() {
+            let rot = &self.nodes[k].side.rot;
+            for (i, link) in layout.links.iter().enumerate() {
+                let (ang, lin) = (angular(&system.body[i]), linear(&system.body[i]));
                 let eta = rot[i] * side.rot[i].tr_mul(ang);
                 let dx = lin - ang.cross(side.arm[i]);
-                let rho = &mut self.x.rho[k * n + i];
-                *rho = normalised(Quat { w: 1.0, v: eta * 0.5 } * *rho);
-                self.x.dx[k * n + i] += dx;
+                let at = k * n + i;
+                self.x.rho[at] = normalised(Quat { w: 1.0, v: eta * 0.5 } * self.x.rho[at]);
+                self.x.dx[at] += dx;
                 for m in 0..3 {
                     largest.ang = larger(largest.ang, eta[m].abs());
                     largest.lin = larger(largest.lin, dx[m].abs());
+                }
+                // Multipliers of the joint's rows in place of its wrench.
+                let wrench = system.wrench[i];
+                let mut lam: Six = [0.0; 6];
+                multipliers(link.joint.kind, &side.joints[i], &wrench, &mut lam);
+                system.wrench[i] = lam;
+                if holds {
+                    for c in held(link, step) {
+                        let row = coordinate_row(link.joint.kind, &side.joints[i], c);
+                        system.limit[link.v + c] = dot(&six(row.ang_b, row.lin), &wrench);
+                    }
                 }
             }
         }
         // The solver's multipliers have the opposite sign: M w − Gᵀλ.
         for al in 0..s {
-            for k in 0..s {
-                let c = -self.table.mass[al][k + 1] / h;
-                let add = |to: &mut [Six], from: &[Six]| {
-                    for (to, from) in to.iter_mut().zip(from) {
-                        (0..6).for_each(|m| to[m] += c * from[m]);
+            for (k, system) in self.systems.iter().enumerate() {
+                let c = -impulses[al][k + 1] / h;
+                for i in 0..n {
+                    for m in 0..6 {
+                        self.x.lam[al * n + i][m] += c * system.wrench[i][m];
                     }
-                };
-                add(&mut self.x.lam[al * n..][..n], &taken[at.joint(k, 0)..]);
-                add(&mut self.x.closure[al * nc..][..nc], &taken[at.closure(k, 0)..]);
-                for (i, to) in self.x.held[al * layout.held..][..layout.held].iter_mut().enumerate() {
-                    let (entry, m) = at.held(k, i);
-                    *to += c * taken[entry][m];
+                }
+                for i in 0..nc {
+                    for m in 0..6 {
+                        self.x.closure[al * nc + i][m] += c * system.closure[i][m];
+                    }
+                }
+                if holds {
+                    for link in &layout.links {
+                        for k in held(link, step) {
+                            self.x.held[al * layout.held + link.v + k] += c * system.limit[link.v + k];
+                        }
+                    }
                 }
             }
         }
@@ -437,8 +429,6 @@ impl CurveMemory {
     pub(super) fn iterate(&mut self, step: &StepData, tolerance: f64, by: &mut impl Iteration) -> Outcome {
         let mut outcome = Outcome::default();
         let targets = Targets::new(&step.scales, tolerance);
-        by.begin(self);
-        let mut slow = false;
         let (mut last, mut best, mut stalled, mut extra) = (f64::INFINITY, f64::INFINITY, 0, 0);
         let (mut before_last, mut last_step, mut pace) = (f64::INFINITY, f64::INFINITY, 1.0);
         for iteration in 0..=MAX_ITERATIONS {
@@ -479,9 +469,8 @@ impl CurveMemory {
             if iteration == MAX_ITERATIONS || (excess > 100.0 && self.hopeless(iteration, excess, last)) {
                 return outcome;
             }
-            slow |= iteration > 0 && excess > SLOWLY * last;
             last = excess;
-            let change = by.improve(self, slow);
+            let change = by.improve(self);
             let size = larger(change.ang, change.lin / step.scales.length);
             if !size.is_finite() || (iteration > 1 && excess > 1.0 && size > 2.0 * last_step) {
                 return outcome;

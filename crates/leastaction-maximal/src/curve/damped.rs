@@ -15,11 +15,14 @@ const SHARE: [f64; MAX_DEGREE] = [0.5, 0.2887, 0.2027, 0.1562, 0.1270, 0.1070];
 pub(crate) struct Damped {
     /// `θ`, what of a damper's `c h` stands in the mass matrix.
     pub(crate) share: f64,
-    /// `N` below the diagonal, in the basis.
-    pub(crate) lower: [PerNode; NODES],
+    /// `N` in the basis below the diagonal: entry `k` takes from entry `k − 1`.
+    pub(crate) below: PerNode,
     /// To the basis, by `[k][γ − 1]`, and back, by `[γ − 1][k]`.
     pub(crate) to: [PerNode; NODES],
     pub(crate) back: [PerNode; NODES],
+    /// `C⁻¹/h` to the basis by `[k][α]`, and `h C` from it by `[α][k + 1]`: the table's `mass_inverse` and `mass`.
+    pub(crate) inverse: [PerNode; NODES],
+    pub(crate) mass: [PerNode; NODES],
 }
 
 type Complex = [f64; 2];
@@ -75,12 +78,12 @@ fn eigenvalues(n: &[Vec<f64>]) -> Vec<Complex> {
 }
 
 impl Damped {
-    /// The basis for `N` by `[γ − 1][γ′ − 1]`.
-    pub(super) fn new(n: &[Vec<f64>]) -> Self {
+    /// The basis for `N` by `[γ − 1][γ′ − 1]`, and the masses' coupling in it: their inverse by `[γ − 1][α]`, themselves by `(α, γ)`.
+    pub(super) fn new(n: &[Vec<f64>], inverse: &[Vec<f64>], mass: &dyn Fn(usize, usize) -> f64) -> Self {
         let (s, share) = (n.len(), SHARE[n.len() - 1]);
         let roots: Vec<Complex> = eigenvalues(n).into_iter().filter(|z| z[1] > -1e-9).collect();
         let is_real = |z: &Complex| z[1] < 1e-9;
-        let (mut columns, mut lower): (Vec<Vec<f64>>, _) = (Vec::new(), [[0.0; NODES]; NODES]);
+        let (mut columns, mut below): (Vec<Vec<f64>>, _) = (Vec::new(), [0.0; NODES]);
         for (i, z) in roots.iter().enumerate() {
             // The factors of the other eigenvalues leave of any vector what belongs to this one.
             let mut v: Vec<f64> = (0..s).map(|k| 1.0 + k as f64).collect();
@@ -107,14 +110,24 @@ impl Damped {
             let mut u: Vec<f64> = (0..s).map(|k| once[k] - share * v[k]).collect();
             let l = norm(&u);
             u.iter_mut().for_each(|x| *x /= l);
-            lower[at + 1][at] = l;
+            below[at + 1] = l;
             columns.extend([v, u]);
         }
         let rows: Vec<Vec<f64>> = (0..s).map(|i| (0..s).map(|k| columns[k][i]).collect()).collect();
+        let basis = invert(rows.clone());
+        let by_basis = |k: usize, al: usize| (0..s).map(|g| basis[k][g] * inverse[g][al]).sum();
+        let of_basis = |al: usize, k: usize| (0..s).map(|g| mass(al, g + 1) * rows[g][k]).sum();
+        let (mut inverse_in, mut mass_in) = ([[0.0; NODES]; NODES], [[0.0; NODES]; NODES]);
+        for k in 0..s {
+            for al in 0..s {
+                inverse_in[k][al] = by_basis(k, al);
+                mass_in[al][k + 1] = of_basis(al, k);
+            }
+        }
         let fixed = |m: &[Vec<f64>]| {
             std::array::from_fn(|i| std::array::from_fn(|k| if i < s && k < s { m[i][k] } else { 0.0 }))
         };
-        Self { share, lower, back: fixed(&rows), to: fixed(&invert(rows)) }
+        Self { share, below, back: fixed(&rows), to: fixed(&basis), inverse: inverse_in, mass: mass_in }
     }
 }
 
@@ -139,7 +152,7 @@ mod tests {
                     let mut z = vec![0.0; s];
                     for k in 0..s {
                         let given: f64 = (0..s).map(|g| d.to[k][g] * r[g]).sum();
-                        let before: f64 = (0..k).map(|j| d.lower[k][j] * z[j]).sum();
+                        let before = if k > 0 { d.below[k] * z[k - 1] } else { 0.0 };
                         z[k] = (given - x * before) / (1.0 + x * d.share);
                     }
                     for g in 0..s {

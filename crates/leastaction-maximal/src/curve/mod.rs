@@ -13,7 +13,6 @@
 //! ([`chord`]); [`exact`] is Newton's method on them, for steps where that does not converge and for derivatives. State,
 //! joints, rows and read-out are those of order 2, which is this scheme at s = 1. Theory: `docs/theory/08-any-order-loops.md`.
 
-mod accelerate;
 mod block_ldu;
 mod body;
 mod chord;
@@ -111,8 +110,6 @@ pub(crate) struct CurveMemory {
     /// Where the last step started, and the inputs it was taken with.
     pub(crate) started: MaximalState,
     pub(crate) input: Vec<f64>,
-    /// Directions of the iteration node by node.
-    acceleration: accelerate::Acceleration<f64, 4>,
     /// Nodes side by side, where the mechanism lets them be.
     pub(crate) lanes: Option<lanes::Lanes>,
     /// Newton's method, made when first needed.
@@ -161,7 +158,6 @@ impl CurveMemory {
             middle: Node::new(layout, nq),
             rows: vec![[Row::default(); 6]; nc],
             systems: vec![System::new(layout, nv); s],
-            acceleration: accelerate::Acceleration::new(layout, s, layout.held),
             started: MaximalState::new(layout, (1, 0), nq, nv),
             input: vec![0.0; inputs],
             exact: None,

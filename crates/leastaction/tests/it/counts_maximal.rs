@@ -32,28 +32,27 @@ fn iteration_counts_are_these() {
     assert_eq!(found, COUNTS);
 }
 
-/// A damper couples the nodes of a step with complex eigenvalues; nodes solved one after the other leave a twentieth of the
-/// error per iteration whatever its strength. By one number on the diagonal it was half and more, and the exact matrix took over.
+/// A damper of any strength leaves at most a known part of the error per iteration (8.13), so from an error of a radian to the
+/// rounding of directions it is a known number of iterations, and two to see that they fall. The exact matrix is not needed.
 #[test]
 fn dampers_of_every_strength_cost_a_few_iterations() {
-    for damping in [0.01, 1.0, 100.0] {
+    for damping in [0.01, 1.0, 30.0, 1e3, 1e5] {
         let mut description = built_in("@chain/10").expect("built in");
         for joint in &mut description.joints {
             joint.damping = PerCoordinate::One(damping);
         }
         let mechanism = MechanismBuilder::from(description).build().expect("valid");
-        for order in [4, 6, 8] {
+        for (order, left) in [(4, 0.07_f64), (6, 0.17), (8, 0.24)] {
+            let bound = (2e-13_f64.ln() / left.ln()).ceil() as u32 + 2;
             let options = MethodOptions { order: Some(order), ..Default::default() };
             let mut sim = Simulator::new(&mechanism, Method::Maximal, &options, &mechanism.start_state())
                 .expect("supported");
-            let (mut iterations, mut most) = (0, 0);
-            for _ in 0..100 {
+            for step in 0..100 {
                 let report = sim.step(&[], 0.01).expect("step");
-                assert_eq!((report.retries, report.splits), (0, 0), "{damping} N m s, order {order}");
-                iterations += report.iterations;
-                most = most.max(report.iterations);
+                assert_eq!((report.retries, report.splits), (0, 0), "{damping} N m s, order {order}, {step}");
+                let found = report.iterations;
+                assert!(found <= bound, "{damping} N m s, order {order}, step {step}: {found} of {bound}");
             }
-            assert!(iterations <= 800 && most <= 14, "{damping} N m s, order {order}: {iterations}, {most}");
         }
     }
 }

@@ -1,13 +1,12 @@
 //! One direction from the equations last evaluated, taken. (8.12)
 
 use super::super::CurveMemory;
-use super::super::accelerate::Places;
 use super::super::unknowns::normalised;
 use super::{Columned, LinkNodes, Nodes, coupled, largest};
 use crate::constraint::multipliers;
 use crate::geometry::Side;
 use crate::graph::Graph;
-use crate::layout::{Layout, row_count};
+use crate::layout::Layout;
 use crate::ldu::{Ldu, Solved};
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Quat, Vec3};
@@ -23,9 +22,8 @@ impl<V: Simd> Nodes<V> {
         layout: &Layout,
         graph: &Graph,
         ldu: &Ldu,
-        slow: bool,
     ) -> Worst {
-        let Self { s, links, closures, columns, by, acceleration } = self;
+        let Self { s, links, closures, columns, by, .. } = self;
         let (s, side) = (*s, &memory.middle.side);
         for (c, closure) in closures.iter().enumerate() {
             let kept = &memory.kept[c];
@@ -35,19 +33,7 @@ impl<V: Simd> Nodes<V> {
         }
         let zero = Exact::<V>::zero();
         let mut taken = Taken { s, links, by, layout, side, turned: zero, moved: zero };
-        if slow {
-            let (at, direction) = (acceleration.at, &mut acceleration.direction);
-            ldu.solve_columns(layout, graph, side, columns, &mut Given { layout, side, at, direction });
-            direction[at.closure(0, 0)..].copy_from_slice(&columns.closure);
-            acceleration.accelerate(true);
-            let direction = &acceleration.direction;
-            for i in 0..layout.links.len() {
-                taken.take(i, &direction[at.link(0, i)], &direction[at.joint(0, i)]);
-            }
-            columns.closure.copy_from_slice(&direction[at.closure(0, 0)..]);
-        } else {
-            ldu.solve_columns(layout, graph, side, columns, &mut taken);
-        }
+        ldu.solve_columns(layout, graph, side, columns, &mut taken);
         let (turned, moved) = (taken.turned, taken.moved);
         for (closure, solved) in closures.iter_mut().zip(&columns.closure) {
             for r in 0..6 {
@@ -69,10 +55,10 @@ struct Taken<'a, V: Simd> {
     moved: Exact<V>,
 }
 
-impl<V: Simd> Taken<'_, V> {
+impl<V: Simd> Solved<Exact<V>> for Taken<'_, V> {
     #[inline(always)]
-    fn take(&mut self, i: usize, w: &[Exact<V>; 6], lam: &[Exact<V>; 6]) {
-        let (link, side) = (&mut self.links[i], self.side);
+    fn link(&mut self, i: usize, w: &[Exact<V>; 6], wrench: &[Exact<V>; 6]) {
+        let (link, kind, side) = (&mut self.links[i], self.layout.links[i].joint.kind, self.side);
         let (ang, lin) = (Vec3([w[0], w[1], w[2]]), Vec3([w[3], w[4], w[5]]));
         let eta = link.rot * Mat3::<Exact<V>>::constant(side.rot[i]).tr_mul(ang);
         let dx = lin - ang.cross(Vec3::constant(side.arm[i]));
@@ -82,35 +68,11 @@ impl<V: Simd> Taken<'_, V> {
             self.turned = self.turned.maximum(eta[k].abs());
             self.moved = self.moved.maximum(dx[k].abs());
         }
-        for r in 0..row_count(self.layout.links[i].joint.kind) {
-            link.lam[r] += coupled(&self.by.multiplier, self.s, 1, lam[r]);
-        }
-    }
-}
-
-impl<V: Simd> Solved<Exact<V>> for Taken<'_, V> {
-    #[inline(always)]
-    fn link(&mut self, i: usize, w: &[Exact<V>; 6], wrench: &[Exact<V>; 6]) {
         // The solver's multipliers have the opposite sign: M w − Gᵀλ.
         let mut lam = [Exact::zero(); 6];
-        multipliers(self.layout.links[i].joint.kind, &self.side.joints[i], wrench, &mut lam);
-        self.take(i, w, &lam);
-    }
-}
-
-/// Takes down every link's part of the direction as soon as it is known.
-struct Given<'a, V: Simd> {
-    layout: &'a Layout,
-    side: &'a Side,
-    at: Places,
-    direction: &'a mut [[Exact<V>; 6]],
-}
-
-impl<V: Simd> Solved<Exact<V>> for Given<'_, V> {
-    #[inline(always)]
-    fn link(&mut self, i: usize, w: &[Exact<V>; 6], wrench: &[Exact<V>; 6]) {
-        let kind = self.layout.links[i].joint.kind;
-        self.direction[self.at.link(0, i)] = *w;
-        multipliers(kind, &self.side.joints[i], wrench, &mut self.direction[self.at.joint(0, i)]);
+        let rows = multipliers(kind, &side.joints[i], wrench, &mut lam);
+        for r in 0..rows {
+            link.lam[r] += coupled(&self.by.multiplier, self.s, 1, lam[r]);
+        }
     }
 }

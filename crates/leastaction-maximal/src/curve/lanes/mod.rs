@@ -13,7 +13,6 @@ mod improve;
 mod place;
 
 use super::CurveMemory;
-use super::accelerate::Acceleration;
 use super::chord::Iteration;
 use super::table::Table;
 use super::unknowns::Unknowns;
@@ -76,7 +75,6 @@ pub(crate) struct Nodes<V: Simd> {
     closures: Vec<ClosureNodes<Exact<V>>>,
     columns: Columns<Exact<V>>,
     by: Columned<Exact<V>>,
-    acceleration: Acceleration<Exact<V>, 1>,
 }
 
 /// The memory for the lanes of this processor.
@@ -143,7 +141,6 @@ impl<V: Simd> Nodes<V> {
             closures: vec![ClosureNodes::default(); layout.closures.len()],
             columns: Columns::new(layout, nv),
             by: Columned::default(),
-            acceleration: Acceleration::new(layout, 1, 0),
         }
     }
 
@@ -252,16 +249,13 @@ struct InLanes<'a, V: Simd> {
 }
 
 impl<V: Simd> Iteration for InLanes<'_, V> {
-    fn begin(&mut self, _: &mut CurveMemory) {
-        self.nodes.acceleration.forget();
-    }
     #[inline(always)]
     fn evaluate(&mut self, memory: &mut CurveMemory) -> bool {
         self.nodes.evaluate(memory, self.layout, self.state)
     }
     #[inline(always)]
-    fn improve(&mut self, memory: &mut CurveMemory, slow: bool) -> Worst {
-        self.nodes.improve(memory, self.layout, self.graph, self.ldu, slow)
+    fn improve(&mut self, memory: &mut CurveMemory) -> Worst {
+        self.nodes.improve(memory, self.layout, self.graph, self.ldu)
     }
 }
 
