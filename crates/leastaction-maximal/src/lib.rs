@@ -418,6 +418,10 @@ impl Maximal {
         history.count = if smooth { (history.count + 1).min(HISTORY) } else { 1 };
         history.newest = (history.newest + 1) % HISTORY;
         history.h = h;
+        // Where one direction is enough a better guess saves nothing.
+        if report.iterations as usize > fractions.len() && history.count > history.reach.min(HISTORY - 1) {
+            history.reach = newton::reach(history, ws.layout.length);
+        }
         Ok(report)
     }
 

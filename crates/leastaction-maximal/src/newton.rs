@@ -6,7 +6,7 @@ use super::layout::{ClosureKind, Layout};
 use super::ldu::{RANK_TOLERANCE, Six, angular, dot, linear};
 use super::residual::{assemble, closure_rows, evaluate};
 use super::rotation_map::RotationMap;
-use super::state::{History, MaximalState};
+use super::state::{HISTORY, History, MaximalState};
 use super::workspace::{MaximalWorkspace, Scales, StepData, Worst};
 use crate::scalar::by_entry;
 use crate::spatial::Vec3;
@@ -47,23 +47,26 @@ pub(crate) fn guess(
         return;
     }
     let limited = history.limit.iter().any(|g| *g != 0.0);
-    let known = if smooth && !limited { history.count } else { history.count.min(1) };
-    let weights: [f64; 3] = match known {
-        0 => [0.0; 3],
-        1 => [1.0, 0.0, 0.0],
-        2 => [2.0, -1.0, 0.0],
-        _ => [3.0, -3.0, 1.0],
-    };
+    let known = if smooth && !limited { history.count.min(history.reach) } else { history.count.min(1) };
+    // The polynomial through the last steps: −C(known, age + 1) (−1)^(age + 1).
+    let (mut weights, mut weight) = ([0.0; HISTORY], -1.0);
+    for (age, to) in weights.iter_mut().enumerate().take(known) {
+        weight = -weight * (known - age) as f64 / (age + 1) as f64;
+        *to = weight;
+    }
     let mix = |source: &[Six], target: &mut [Six]| {
         let n = target.len();
-        let at = [0, 1, 2].map(|age| history.range(stage, age, n));
-        let [s1, s2, s3] = at.map(|r| &source[r]);
+        let mut ages = [&source[..0]; HISTORY];
+        for (age, at) in ages.iter_mut().enumerate().take(known) {
+            *at = &source[history.range(stage, age, n)];
+        }
         for i in 0..n {
-            target[i] = match known {
-                1 => s1[i],
-                2 => by_entry(|k| 2.0 * s1[i][k] - s2[i][k]),
-                _ => by_entry(|k| weights[0] * s1[i][k] + weights[1] * s2[i][k] + weights[2] * s3[i][k]),
-            };
+            let mut sum = [0.0; 6];
+            for (at, weight) in ages[..known].iter().zip(&weights) {
+                let x = &at[i];
+                sum = by_entry(|k| sum[k] + weight * x[k]);
+            }
+            target[i] = sum;
         }
     };
     mix(&history.w, &mut ws.iterate.w);
@@ -80,6 +83,48 @@ pub(crate) fn guess(
             }
         }
     }
+}
+
+/// A last term that is so many times larger than one before is noise: three orders above where rounding begins.
+const NOISE: f64 = 8.0;
+
+/// How many of the last steps the next guess is best made from: every further one takes away the error of a smooth motion by
+/// about a factor and doubles that of rounding, so the sum ends where what is added no longer falls. Does not allocate.
+pub(crate) fn reach(history: &History, length: f64) -> usize {
+    let (known, n) = (history.count, history.w.len() / (HISTORY * history.stages));
+    let mut sizes = [[0.0_f64; 6]; HISTORY];
+    let mut ages = [&history.w[..0]; HISTORY];
+    for (age, at) in ages.iter_mut().enumerate().take(known) {
+        *at = &history.w[history.range(0, age, n)];
+    }
+    for i in 0..n {
+        let mut d = [[0.0_f64; 6]; HISTORY];
+        for (d, at) in d.iter_mut().zip(&ages[..known]) {
+            *d = at[i];
+        }
+        for j in 1..known {
+            for m in 0..known - j {
+                d[m] = by_entry(|k| d[m][k] - d[m + 1][k]);
+            }
+            sizes[j] = by_entry(|k| sizes[j][k].max(d[0][k].abs()));
+        }
+    }
+    let size = |j: usize| {
+        let [a, b, c, x, y, z] = sizes[j];
+        a.max(b).max(c).max(x.max(y).max(z) / length)
+    };
+    // What is left out after k terms: one that happens to vanish tells nothing, so later ones count, too.
+    let last = known.max(1) - 1;
+    let mut left = size(last);
+    let (mut least, mut taken) = (left / NOISE, known.max(1));
+    for k in (1..last).rev() {
+        left = size(k).max(0.5 * left);
+        if left < least {
+            (least, taken) = (left, k);
+        }
+    }
+    // As long as fewer steps are known than could be, all that come are welcome.
+    if taken == known { HISTORY } else { taken }
 }
 
 /// Solves the equations from the iterate in the workspace. Does not allocate.

@@ -88,6 +88,17 @@ pub(crate) fn project(ws: &mut MaximalWorkspace, state: &MaximalState) {
     ws.tie_node(state, |_, tie| tie.rate(state.t));
 }
 
+/// Velocities at a node as [`project`] leaves them: with contact they are there, and a projection would round them anew, which light
+/// links between heavy ones turn into slips.
+fn node_velocities(ws: &mut MaximalWorkspace, state: &MaximalState) {
+    if state.interval > 0.0 && ws.contact.is_some() && state.contact.w.len() == state.poses.len() {
+        ws.system.body.copy_from_slice(&state.contact.w);
+        ws.system.rate.copy_from_slice(&state.contact.rate);
+    } else {
+        project(ws, state);
+    }
+}
+
 /// Public positions and velocities. Does not allocate.
 pub(crate) fn read_out(
     mechanism: &Mechanism,
@@ -98,7 +109,7 @@ pub(crate) fn read_out(
     debug_assert_eq!(out.q.len(), mechanism.nq());
     out.t = state.t;
     out.q.copy_from_slice(&state.q);
-    project(ws, state);
+    node_velocities(ws, state);
     rates(&ws.layout, &state.side, &ws.system.rate, &mut out.v);
 }
 
@@ -249,7 +260,7 @@ impl MaximalWorkspace {
     pub fn snapshot(&mut self, state: &MaximalState) -> Vec<LinkSnapshot> {
         self.take_first_node(state);
         let impulses = self.impulses_on_links();
-        project(self, state);
+        node_velocities(self, state);
         let newest = state.history.stages.saturating_sub(1);
         let n = self.layout.links.len();
         let range = state.history.range(newest, 0, n);
@@ -275,7 +286,7 @@ impl MaximalWorkspace {
 
     /// Kinetic energy (armature included) and potential energy (gravity and springs) at a node.
     pub fn energy(&mut self, state: &MaximalState) -> (f64, f64) {
-        project(self, state);
+        node_velocities(self, state);
         let (layout, side) = (&self.layout, &state.side);
         let (mut kinetic, mut potential) = (0.0, 0.0);
         for (i, link) in layout.links.iter().enumerate() {
@@ -336,7 +347,7 @@ impl MaximalWorkspace {
         let Some(l) = self.layout.loops.iter().position(|l| l.joint == joint.index()) else {
             return Vec::new();
         };
-        project(self, state);
+        node_velocities(self, state);
         let j = &self.layout.loops[l];
         (0..j.kind.nv().min(6))
             .map(|c| {

@@ -9,8 +9,9 @@ use super::ldu::Six;
 use crate::integrator::rows::RowStates;
 use crate::spatial::{Mat3, Quat, Vec3};
 
-/// How many past steps the guess is extrapolated from.
-pub(crate) const HISTORY: usize = 3;
+/// How many past steps the guess is extrapolated from at most, and at first.
+pub(crate) const HISTORY: usize = 7;
+const REACH: usize = 3;
 
 /// Poses and carried momenta of all links, and the memory of the last steps.
 ///
@@ -57,6 +58,8 @@ pub(crate) struct History {
     pub(crate) count: usize,
     /// Which of the [`HISTORY`] places holds the newest.
     pub(crate) newest: usize,
+    /// How many of them the next guess is made from.
+    pub(crate) reach: usize,
     /// Step length they were taken with.
     pub(crate) h: f64,
     pub(crate) w: Vec<Six>,
@@ -72,6 +75,7 @@ impl History {
             stages,
             count: 0,
             newest: 0,
+            reach: REACH,
             h: 0.0,
             w: vec![[0.0; 6]; n * HISTORY * stages],
             wrench: vec![[0.0; 6]; n * HISTORY * stages],
@@ -89,7 +93,7 @@ impl History {
     }
 
     fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
-        [self.count as f64, self.newest as f64, self.h]
+        [self.count as f64, self.newest as f64, self.reach as f64, self.h]
             .into_iter()
             .chain(self.w.iter().chain(&self.wrench).chain(&self.lam).flatten().copied())
             .chain(self.limit.iter().copied())
@@ -207,10 +211,13 @@ impl MaximalState {
         self.q.iter_mut().for_each(|x| *x = next());
         self.q_loop.iter_mut().flatten().for_each(|x| *x = next());
         let history = &mut self.history;
-        let (count, newest) = (next(), next());
-        if !(0.0..=HISTORY as f64).contains(&count) || !(0.0..HISTORY as f64).contains(&newest) {
+        let (count, newest, reach) = (next(), next(), next());
+        let most = HISTORY as f64;
+        if !(0.0..=most).contains(&count) || !(0.0..most).contains(&newest) || !(1.0..=most).contains(&reach)
+        {
             return false;
         }
+        history.reach = reach as usize;
         history.count = count as usize;
         history.newest = newest as usize;
         history.h = next();
@@ -244,7 +251,7 @@ impl MaximalState {
         self.curve.copy_from(&other.curve);
         self.driven.copy_from_slice(&other.driven);
         let (h, o) = (&mut self.history, &other.history);
-        (h.count, h.newest, h.h) = (o.count, o.newest, o.h);
+        (h.count, h.newest, h.reach, h.h) = (o.count, o.newest, o.reach, o.h);
         h.w.copy_from_slice(&o.w);
         h.wrench.copy_from_slice(&o.wrench);
         h.lam.copy_from_slice(&o.lam);

@@ -91,7 +91,7 @@ impl<const N: usize> Solver<N> {
     fn full_momenta(&mut self, ties: &Ties<N>) -> Vec<f64> {
         let mut p = vec![0.0; self.segments.n];
         self.recalled.forget();
-        self.recalled.mass.place_only(&self.segments, &self.point.base, &self.point.anchors);
+        self.recalled.mass.place(&self.segments, &self.point.base, &self.point.anchors);
         self.recalled.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut p);
         ties.momenta(&self.point.base, &mut p)
     }

@@ -74,7 +74,7 @@ impl<const N: usize> Solver<N> {
         }
         let Self { mass, segments, point, velocity, scalar_memory, momentum, .. } = self;
         // The factorisation has taken the place of the rigid inertias.
-        mass.place_only(segments, &point.base, &point.anchors);
+        mass.place(segments, &point.base, &point.anchors);
         mass.momentum(segments, velocity, scalar_memory, momentum);
     }
 

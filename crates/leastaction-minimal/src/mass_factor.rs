@@ -9,11 +9,11 @@
 //! Replacing the Newton matrix by `C ⊗ M(q_mid)`, `C^{αγ} = (1/h) Σ_β w^β b^{βα} b^{βγ}` (2.30), needs one factorisation
 //! per step and, per iteration, one such solve for all nodes side by side.
 
-use super::ball::chart;
 use super::lanes::{Lanes, Scaled};
-use super::residual::turn_about_z;
+use super::residual::{Residual, turn_about_z};
 use super::scheme::Scheme;
 use super::segments::{GROUND, Motion, Segment, Segments};
+use super::single;
 use crate::scalar::{Real, by_entry};
 use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Sym3, Twist, Vec3, Wrench};
 use leastaction_core::dynamics::Bulk;
@@ -76,19 +76,12 @@ impl<F: Real> MassFactor<F> {
         }
     }
 
-    /// Factors at the increments `delta(c)` from `base` and `anchors`. Does not allocate.
+    /// Factors what was placed. Does not allocate.
     ///
     /// # Errors
     /// The segment whose pivot is not positive; of several states none is looked at, see [`sound`](Self::sound).
     #[inline(always)]
-    pub(crate) fn factor(
-        &mut self,
-        segments: &Segments,
-        base: &[F],
-        anchors: &[Mat3<F>],
-        delta: impl Fn(usize) -> F,
-    ) -> Result<(), usize> {
-        self.place(segments, base, anchors, delta);
+    pub(crate) fn eliminate(&mut self, segments: &Segments) -> Result<(), usize> {
         for i in 0..self.bulk.len() {
             self.bulk[i] = Bulk::of(&self.articulated[i]);
         }
@@ -168,9 +161,47 @@ impl<F: Real> MassFactor<F> {
         }
     }
 
-    /// Poses, columns and rigid inertias.
+    /// Poses, columns and rigid inertias in the middle of the step that was evaluated, or midway between the two points
+    /// next to it: turned by `ω h/2` to either side, their mean is off by `(ω h)²/8`, less than what the iteration leaves out.
     #[inline(always)]
-    fn place(&mut self, segments: &Segments, base: &[F], anchors: &[Mat3<F>], delta: impl Fn(usize) -> F) {
+    pub(crate) fn place_between<const N: usize>(
+        &mut self,
+        segments: &Segments,
+        scheme: &Scheme<N>,
+        residual: &Residual<F, N>,
+    ) {
+        let (j, k) = ((scheme.points - 1) / 2, scheme.points / 2);
+        for c in 0..self.columns.len() {
+            let from = &residual.columns[c];
+            self.columns[c] = Twist::new(mean_of(&from.ang, j, k), mean_of(&from.lin, j, k));
+        }
+        for i in 0..self.arms.len() {
+            self.arms[i] = mean_of(&residual.arms[i], j, k);
+        }
+        for (i, segment) in segments.list.iter().enumerate() {
+            let from = &residual.poses[i];
+            let [x, y, z] = from.rot.0;
+            let rot = Mat3([mean_of(&Vec3(x), j, k).0, mean_of(&Vec3(y), j, k).0, mean_of(&Vec3(z), j, k).0]);
+            self.poses[i] = Pose::new(rot, mean_of(&from.pos, j, k));
+            self.put_inertia(i, segment);
+        }
+    }
+
+    /// Rigid inertia of a segment that was placed.
+    #[inline(always)]
+    fn put_inertia(&mut self, i: usize, segment: &Segment) {
+        self.articulated[i] = if segment.massless {
+            ArticulatedInertia { a: Sym3::zero(), b: Mat3::zero(), c: Sym3::zero() }
+        } else {
+            let pose = &self.poses[i];
+            let com = pose.point(Vec3::constant(segment.com));
+            let about = Sym3::constant(segment.about_com).rotated(&pose.rot);
+            ArticulatedInertia::from_rigid(&Inertia::from_com(F::from_f64(segment.mass), com, &about))
+        };
+    }
+
+    /// Poses, columns and rigid inertias at coordinates and rotations of balls.
+    pub(crate) fn place(&mut self, segments: &Segments, base: &[F], anchors: &[Mat3<F>]) {
         for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
             let mut before = if segment.parent == GROUND {
@@ -185,31 +216,24 @@ impl<F: Real> MassFactor<F> {
             let pose = match segment.motion {
                 Motion::Turn => {
                     self.columns[c] = Twist::new(axis, before.pos.cross(axis));
-                    turn_about_z(&before, base[c] + delta(c))
+                    turn_about_z(&before, base[c])
                 }
                 Motion::Slide => {
                     self.columns[c] = Twist::new(Vec3::zero(), axis);
-                    let x = if segment.droppable { delta(c) } else { base[c] + delta(c) };
+                    let x = if segment.droppable { F::zero() } else { base[c] };
                     Pose::new(before.rot, before.pos + axis * x)
                 }
                 Motion::Ball => {
                     let frame = before.rot * anchors[segment.ball];
-                    let (b, phi, _) = chart([delta(c), delta(c + 1), delta(c + 2)]);
                     for a in 0..3 {
-                        let axis = frame * b.column(a);
+                        let axis = frame.column(a);
                         self.columns[c + a] = Twist::new(axis, before.pos.cross(axis));
                     }
-                    Pose::new(frame * phi, before.pos)
+                    Pose::new(frame, before.pos)
                 }
             };
             self.poses[i] = pose;
-            self.articulated[i] = if segment.massless {
-                ArticulatedInertia { a: Sym3::zero(), b: Mat3::zero(), c: Sym3::zero() }
-            } else {
-                let com = pose.point(Vec3::constant(segment.com));
-                let about = Sym3::constant(segment.about_com).rotated(&pose.rot);
-                ArticulatedInertia::from_rigid(&Inertia::from_com(F::from_f64(segment.mass), com, &about))
-            };
+            self.put_inertia(i, segment);
         }
     }
 
@@ -293,6 +317,20 @@ impl<F: Real> MassFactor<F> {
 }
 
 impl MassFactor {
+    /// Factors at coordinates and rotations of balls. Does not allocate.
+    ///
+    /// # Errors
+    /// The segment whose pivot is not positive.
+    pub(crate) fn factor(
+        &mut self,
+        segments: &Segments,
+        base: &[f64],
+        anchors: &[Mat3],
+    ) -> Result<(), usize> {
+        self.place(segments, base, anchors);
+        single::eliminate(self, segments)
+    }
+
     /// `p = M v` at the configuration last placed, by composite momenta; `v` and `p` by coordinate.
     pub(crate) fn momentum(
         &mut self,
@@ -339,11 +377,6 @@ impl MassFactor {
         }
     }
 
-    /// Places without factoring, for [`momentum`](Self::momentum).
-    pub(crate) fn place_only(&mut self, segments: &Segments, base: &[f64], anchors: &[Mat3]) {
-        self.place(segments, base, anchors, |_| 0.0);
-    }
-
     /// Articulated inertia of a segment at the last factorisation.
     pub(crate) fn articulated(&self, segment: usize) -> &ArticulatedInertia {
         &self.articulated[segment]
@@ -366,8 +399,14 @@ impl MassFactor {
 
     /// `x = M⁻¹ r` (2.27), in place. Does not allocate.
     pub(crate) fn solve<T: Real>(&self, segments: &Segments, memory: &mut MassMemory<T>, r: &mut [T]) {
-        self.solve_with(segments, memory, r, |_, _| {}, |_, _| {});
+        self.solve_inlined(segments, memory, r);
     }
+}
+
+/// Mean of the lanes `j` and `k`.
+#[inline(always)]
+fn mean_of<T: Real, const N: usize>(x: &Vec3<Lanes<T, N>>, j: usize, k: usize) -> Vec3<T> {
+    Vec3(by_entry(|i| (x.0[i].0[j] + x.0[i].0[k]) * 0.5))
 }
 
 /// `a × x` with a constant `a`.

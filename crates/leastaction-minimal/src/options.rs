@@ -10,6 +10,9 @@ const NOISE: f64 = 256.0;
 /// Part of the tolerance of positions below which the first direction is the last.
 const SLIGHT: f64 = 0.01;
 
+/// Inverse of how much larger than its square what a Newton step leaves may be: ratios of inertias.
+const CURVATURE: f64 = 1e-2;
+
 /// How the equations of a step are solved. All policies find the same curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
@@ -155,6 +158,12 @@ impl Stopping {
     /// for the residual to say, which is evaluated anyway.
     pub(crate) fn foresees(&self, norm: f64, previous: f64) -> bool {
         previous.is_finite() && norm * norm <= self.settled * previous
+    }
+
+    /// True if a first direction of this size, with the matrix of its point, leaves nothing to be taken: what is left of it is of
+    /// second order.
+    pub(crate) fn foresees_at_once(&self, norm: f64) -> bool {
+        norm * norm <= CURVATURE * self.settled
     }
 
     /// True if a residual is a solution's.

@@ -93,7 +93,7 @@ impl<'a, const N: usize> MinimalParts<'a, N> {
             return;
         }
         split_position(self.mechanism, &self.end.q, &mut solver.point.base, &mut solver.point.anchors);
-        solver.mass.place_only(&solver.segments, &solver.point.base, &solver.point.anchors);
+        solver.mass.place(&solver.segments, &solver.point.base, &solver.point.anchors);
         solver.mass.momentum(
             &solver.segments,
             &solver.velocity,
@@ -188,7 +188,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         solver.foreseen.start.copy_from_slice(&solver.velocity);
         split_position(self.mechanism, &self.start.q, &mut solver.point.base, &mut solver.point.anchors);
         solver.mass_at_hand = false;
-        solver.mass.place_only(&solver.segments, &solver.point.base, &solver.point.anchors);
+        solver.mass.place(&solver.segments, &solver.point.base, &solver.point.anchors);
         solver.mass.momentum(
             &solver.segments,
             &solver.velocity,

@@ -2,8 +2,10 @@
 //! bits in fewer instructions. Only for the orders that are used most: every copy takes time to build.
 
 use super::dense_factor::DenseFactor;
+use super::lanes::Lanes;
 use super::mass_factor::{MassFactor, MassMemory};
 use super::residual::{Point, Residual};
+use super::scale::rounding_scale;
 use super::scheme::Scheme;
 use super::segments::Segments;
 use super::wrench::AllForces;
@@ -82,7 +84,8 @@ impl Task for Velocities<'_> {
     type Output = Result<(), usize>;
     #[inline(always)]
     fn run(self) -> Result<(), usize> {
-        self.mass.factor(self.segments, self.base, self.anchors, |_| 0.0)?;
+        self.mass.place(self.segments, self.base, self.anchors);
+        self.mass.eliminate(self.segments)?;
         self.mass.solve_inlined(self.segments, self.memory, self.p);
         Ok(())
     }
@@ -98,4 +101,84 @@ pub(crate) fn velocities<const N: usize>(
 ) -> Result<(), usize> {
     let (base, anchors) = (&point.base, &point.anchors);
     run_widest(Velocities { mass, segments, memory, base, anchors, p })
+}
+
+struct Scale<'a, const N: usize> {
+    segments: &'a Segments,
+    scheme: &'a Scheme<N>,
+    point: &'a Point<f64, N>,
+    residual: &'a Residual<f64, N>,
+    scale: &'a mut [Lanes<f64, N>],
+}
+impl<const N: usize> Task for Scale<'_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        rounding_scale(self.segments, self.scheme, self.point, self.residual, self.scale);
+    }
+}
+
+/// [`rounding_scale`].
+pub(crate) fn scale<const N: usize>(
+    segments: &Segments,
+    scheme: &Scheme<N>,
+    point: &Point<f64, N>,
+    residual: &Residual<f64, N>,
+    scale: &mut [Lanes<f64, N>],
+) {
+    let task = Scale { segments, scheme, point, residual, scale };
+    if N <= MOST_NODES { run_widest(task) } else { task.run() }
+}
+
+struct Place<'a, const N: usize> {
+    mass: &'a mut MassFactor,
+    segments: &'a Segments,
+    scheme: &'a Scheme<N>,
+    residual: &'a Residual<f64, N>,
+}
+impl<const N: usize> Task for Place<'_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.mass.place_between(self.segments, self.scheme, self.residual);
+    }
+}
+
+/// [`MassFactor::place_between`].
+pub(crate) fn place_between<const N: usize>(
+    mass: &mut MassFactor,
+    segments: &Segments,
+    scheme: &Scheme<N>,
+    residual: &Residual<f64, N>,
+) {
+    let task = Place { mass, segments, scheme, residual };
+    if N <= MOST_NODES { run_widest(task) } else { task.run() }
+}
+
+struct Eliminate<'a>(&'a mut MassFactor, &'a Segments);
+impl Task for Eliminate<'_> {
+    type Output = Result<(), usize>;
+    #[inline(always)]
+    fn run(self) -> Result<(), usize> {
+        self.0.eliminate(self.1)
+    }
+}
+
+/// [`MassFactor::eliminate`].
+pub(crate) fn eliminate(mass: &mut MassFactor, segments: &Segments) -> Result<(), usize> {
+    run_widest(Eliminate(mass, segments))
+}
+
+struct Solve<'a>(&'a MassFactor, &'a Segments, &'a mut MassMemory<f64>, &'a mut [f64]);
+impl Task for Solve<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.solve_inlined(self.1, self.2, self.3);
+    }
+}
+
+/// [`MassFactor::solve`] of plain numbers.
+pub(crate) fn solve(mass: &MassFactor, segments: &Segments, memory: &mut MassMemory<f64>, r: &mut [f64]) {
+    run_widest(Solve(mass, segments, memory, r));
 }

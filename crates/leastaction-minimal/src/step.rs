@@ -12,7 +12,6 @@ use super::linearize::LinearizeMemory;
 use super::mass_factor::{MassFactor, MassMemory, balance_balls, mass_increment};
 use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
 use super::residual::{Evaluated, Point, Residual};
-use super::scale::rounding_scale;
 use super::scheme::Scheme;
 use super::segments::Segments;
 use super::servo::input_work;
@@ -299,7 +298,7 @@ impl<const N: usize> Solver<N> {
         self.velocity.copy_from_slice(&public.v);
         from_public(mechanism, &public.q, &mut self.velocity);
         split_position(mechanism, &public.q, &mut self.point.base, &mut self.point.anchors);
-        self.mass.place_only(&self.segments, &self.point.base, &self.point.anchors);
+        self.mass.place(&self.segments, &self.point.base, &self.point.anchors);
         self.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut state.p);
         self.reduce_momentum(&mut state.p);
     }
@@ -313,7 +312,7 @@ impl<const N: usize> Solver<N> {
         self.mass_at_hand = false;
         split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
         self.mass
-            .factor(&self.segments, &self.point.base, &self.point.anchors, |_| 0.0)
+            .factor(&self.segments, &self.point.base, &self.point.anchors)
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         self.tie_mass(|_, _| 0.0)?;
         self.velocity.copy_from_slice(&state.p);
@@ -690,14 +689,14 @@ impl<const N: usize> Solver<N> {
                 }
             }
         }
-        // A sum of all rows is finite only if every row is.
-        let mut sum = 0.0;
-        for row in &self.residual.rows {
-            for x in &row.0 {
-                sum += x * 0.0;
+        // A sum of all rows is finite only if every row is. Lanes and two rows at a time: one addition waits for the one before.
+        let mut sums = [Lanes::<f64, N>::default(); 2];
+        for rows in self.residual.rows.chunks(2) {
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                *sum += *row * 0.0;
             }
         }
-        if sum == 0.0 { Ok(()) } else { Err(Failure::NotFinite) }
+        if (sums[0] + sums[1]).dot(&[1.0; N]) == 0.0 { Ok(()) } else { Err(Failure::NotFinite) }
     }
 
     /// Largest `|r|/σ`.
@@ -716,7 +715,7 @@ impl<const N: usize> Solver<N> {
 
     pub(crate) fn update_scale(&mut self) {
         let Self { segments, scheme, point, residual, scale, .. } = self;
-        rounding_scale(segments, scheme, point, residual, scale);
+        single::scale(segments, scheme, point, residual, scale);
         if let Some(ties) = &self.ties {
             ties.reduce_scale(self.scheme.s, &mut self.scale);
         }
@@ -725,6 +724,39 @@ impl<const N: usize> Solver<N> {
     /// `δ = −(C ⊗ M)⁻¹ r` (2.30); returns its largest entry.
     fn mass_direction(&mut self) -> f64 {
         let s = self.scheme.s;
+        if N == 2 {
+            self.mass_direction_of_one();
+        } else {
+            self.mass_direction_of_nodes(s);
+        }
+        let mut worst = 0.0;
+        for row in &mut self.lanes {
+            *row = mass_increment(&self.scheme, self.residual.h, *row, &mut worst);
+        }
+        if let Some(held) = self.held.as_mut().filter(|held| held.acts()) {
+            held.correct_mass(&self.scheme, self.residual.h, &mut self.lanes);
+            worst = self.lanes.iter().flat_map(|x| x.0).fold(0.0, |m: f64, x| m.max(x.abs()));
+        }
+        worst
+    }
+
+    /// `M⁻¹ r` of one unknown node, in plain numbers.
+    fn mass_direction_of_one(&mut self) {
+        for (x, row) in self.rhs.iter_mut().zip(&self.residual.rows) {
+            *x = row.0[0];
+        }
+        single::solve(&self.mass, &self.segments, &mut self.scalar_memory, &mut self.rhs);
+        if let Some(ties) = &self.ties {
+            ties.correct(&mut self.multipliers.0, &mut self.rhs);
+        }
+        for (lanes, x) in self.lanes.iter_mut().zip(&self.rhs) {
+            *lanes = Lanes::default();
+            lanes.0[0] = *x;
+        }
+    }
+
+    /// `M⁻¹ r` of all unknown nodes side by side.
+    fn mass_direction_of_nodes(&mut self, s: usize) {
         // Lanes of rows that are no unknowns stay zero; the ends of balls are no rows.
         self.lanes.copy_from_slice(&self.residual.rows);
         for row in &mut self.lanes {
@@ -736,15 +768,6 @@ impl<const N: usize> Solver<N> {
         if let Some(ties) = &self.ties {
             ties.correct(&mut self.multipliers.1, rows);
         }
-        let mut worst = 0.0;
-        for row in rows {
-            *row = mass_increment(&self.scheme, self.residual.h, *row, &mut worst);
-        }
-        if let Some(held) = self.held.as_mut().filter(|held| held.acts()) {
-            held.correct_mass(&self.scheme, self.residual.h, &mut self.lanes);
-            worst = self.lanes.iter().flat_map(|x| x.0).fold(0.0, |m: f64, x| m.max(x.abs()));
-        }
-        worst
     }
 
     pub(crate) fn stopping(&self, options: &MinimalOptions) -> Stopping {
@@ -756,18 +779,15 @@ impl<const N: usize> Solver<N> {
     fn quasi_newton(&mut self, options: &MinimalOptions, iterations: &mut u32) -> Result<f64, Failure> {
         self.newton_at_hand = false;
         let near = self.mass_at_hand;
+        self.evaluate()?;
         if !near {
             let middle = self.scheme.middle;
-            let delta = &self.point.delta;
-            self.mass
-                .factor(&self.segments, &self.point.base, &self.point.anchors, |c| delta[c].dot(&middle))
+            single::place_between(&mut self.mass, &self.segments, &self.scheme, &self.residual);
+            single::eliminate(&mut self.mass, &self.segments)
                 .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
             self.tie_mass(|delta, c| delta[c].dot(&middle))?;
             self.hold_mass();
             self.mass_at_hand = true;
-        }
-        self.evaluate()?;
-        if !near {
             self.update_scale();
         }
         let mut stopping = self.stopping(options);
@@ -935,7 +955,7 @@ impl<const N: usize> Solver<N> {
         if near && stopping.accepts(merit, norm, f64::INFINITY) {
             return self.finish_newton(iterations);
         }
-        let mut expected = false;
+        let mut expected = !near && stopping.foresees_at_once(norm);
         for _ in 0..options.max_iterations {
             if !norm.is_finite() {
                 return Err(Failure::NotFinite);

@@ -38,7 +38,7 @@ pub(super) fn largest_stiffness(mechanism: &Mechanism, segments: &Segments) -> f
     let mut anchors = vec![Mat3::identity(); segments.balls];
     split_position(mechanism, &mechanism.neutral_state().q, &mut base, &mut anchors);
     let mut mass = MassFactor::new(segments);
-    if mass.factor(segments, &base, &anchors, |_| 0.0).is_err() {
+    if mass.factor(segments, &base, &anchors).is_err() {
         return 0.0;
     }
     let mut memory = MassMemory::new(segments);

@@ -95,8 +95,6 @@ pub(crate) struct WideSolver<const N: usize, const S: usize> {
     point: Point<W, N>,
     residual: Residual<W, N>,
     mass: MassFactor<W>,
-    /// Increments in the middle of the step.
-    middle: Vec<W>,
     memory: MassMemory<Lanes<W, S>>,
     scale: Vec<Lanes<W, N>>,
     rows: Vec<Lanes<W, S>>,
@@ -118,7 +116,6 @@ impl<const N: usize, const S: usize> WideSolver<N, S> {
             point: Point::new(segments),
             residual: Residual::new(segments),
             mass: MassFactor::new(segments),
-            middle: vec![W::zero(); n],
             memory: MassMemory::new(segments),
             scale: vec![Lanes::default(); n],
             rows: vec![Lanes::default(); n],
@@ -212,10 +209,10 @@ impl<const N: usize, const S: usize> WideSolver<N, S> {
         mut stopping: [Stopping; LANES],
         mut inside: [bool; LANES],
     ) -> [bool; LANES] {
-        let Self { point, mass, middle, .. } = self;
-        run_states(Factor { segments, scheme, point, mass, middle });
-        let sound = mass.sound(segments);
         let good = self.evaluate(segments, scheme, true);
+        let Self { residual, mass, .. } = self;
+        run_states(Factor { segments, scheme, residual, mass });
+        let sound = mass.sound(segments);
         let Self { point, residual, scale, .. } = self;
         run_states(Scale { segments, scheme, point, residual, scale });
         let mut previous = [f64::INFINITY; LANES];
@@ -397,20 +394,17 @@ impl<const N: usize, const S: usize> Task for Store<'_, N, S> {
 struct Factor<'a, const N: usize> {
     segments: &'a Segments,
     scheme: &'a Scheme<N>,
-    point: &'a Point<W, N>,
+    residual: &'a Residual<W, N>,
     mass: &'a mut MassFactor<W>,
-    middle: &'a mut [W],
 }
 impl<const N: usize> Task for Factor<'_, N> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { segments, scheme, point, mass, middle } = self;
-        for (middle, delta) in middle.iter_mut().zip(&point.delta) {
-            *middle = delta.dot(&scheme.middle);
-        }
+        let Self { segments, scheme, residual, mass } = self;
+        mass.place_between(segments, scheme, residual);
         // Of several states the factorisation does not fail; which are sound is asked afterwards.
-        let _ = mass.factor(segments, &point.base, &point.anchors, |c| middle[c]);
+        let _ = mass.eliminate(segments);
     }
 }
 

@@ -120,6 +120,10 @@ impl<T: Real> Touch<T> {
                 }
                 Self::of_spheres(a, b, core, r, pos + rot * nearest, T::zero())
             }
+            // Met by features of its own: a ball around it is all that is known here.
+            Against::Hull { pose, reach, .. } => {
+                Self::of_spheres(a, b, core, r, Vec3::constant(pose.pos), T::from_f64(reach))
+            }
             Against::Cylinder { center, half, radius } => {
                 Self::of_ball_and_cylinder(a, b, (core, r), (Vec3::constant(center), half, radius))
             }
@@ -219,7 +223,7 @@ pub fn above<T: Real>(tip: &Tip, center: Vec3, (normal, offset): (Vec3, f64), a:
             (axes * along) * (-T::one() / along.norm())
         }
         // Shapes of more than one point meet the ground point by point.
-        Tip::Edge { .. } | Tip::Capsule { .. } | Tip::Box { .. } => Vec3::zero(),
+        Tip::Edge { .. } | Tip::Capsule { .. } | Tip::Box { .. } | Tip::Hull { .. } => Vec3::zero(),
     };
     (n.dot(a.point(core)) + n.dot(arm) - T::from_f64(offset), arm)
 }

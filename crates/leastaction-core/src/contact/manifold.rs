@@ -4,12 +4,22 @@
 //! a ball at the end of an axis. A step that changed them on its way would have no gap to solve for.
 
 use super::geometry::{Link, Touch};
-use super::{Against, Tip};
+use super::hull::Hull;
+use super::hulls::{self, Before};
+use super::{Against, Tip, hull_rounded};
 use crate::spatial::{Mat3, Pose, Vec3};
+use std::sync::Arc;
 
 /// A shape with edges, in the frame of its link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Solid {
+    /// A ball, against hulls.
+    Ball {
+        /// Its centre.
+        center: Vec3,
+        /// Its radius.
+        radius: f64,
+    },
     /// A capsule.
     Capsule {
         /// Centre of its axis.
@@ -26,9 +36,47 @@ pub enum Solid {
         /// Half of its edges.
         half: Vec3,
     },
+    /// A convex polyhedron.
+    Hull {
+        /// Its corners, edges and faces.
+        hull: Arc<Hull>,
+        /// Its centre and axes.
+        pose: Pose,
+    },
 }
 
 impl Solid {
+    /// What a tip at `center` and what it may touch are as shapes with edges; none if they make one contact. `hulls` are those of
+    /// the mechanism.
+    #[must_use]
+    pub fn pair(tip: &Tip, center: Vec3, against: &Against, hulls: &[Arc<Hull>]) -> Option<[Self; 2]> {
+        let known =
+            |number: usize, pose: Pose| Some(Self::Hull { hull: Arc::clone(hulls.get(number)?), pose });
+        let a = match *tip {
+            Tip::Hull { number, axes, .. } => known(number, Pose::new(axes, center)),
+            Tip::Sphere { radius } if matches!(against, Against::Hull { .. }) => {
+                Some(Self::Ball { center, radius })
+            }
+            _ => Self::of_tip(tip, center),
+        }?;
+        let b = match *against {
+            Against::Hull { number, pose, .. } => known(number, pose),
+            Against::Sphere { center, radius } if matches!(tip, Tip::Hull { .. }) => {
+                Some(Self::Ball { center, radius })
+            }
+            _ => Self::of_target(against),
+        }?;
+        // To a hull a box is one.
+        let of_hull = matches!(a, Self::Hull { .. }) || matches!(b, Self::Hull { .. });
+        let made = |solid: Self| match solid {
+            Self::Box { pose, half } if of_hull => {
+                Some(Self::Hull { hull: Arc::new(Hull::of_box(half)?), pose })
+            }
+            other => Some(other),
+        };
+        Some([made(a)?, made(b)?])
+    }
+
     /// The shape of a tip at `center`, if it has edges.
     #[must_use]
     pub fn of_tip(tip: &Tip, center: Vec3) -> Option<Self> {
@@ -57,6 +105,11 @@ impl Solid {
         match (self, other) {
             (Self::Capsule { .. }, Self::Capsule { .. }) => 5,
             (Self::Box { .. }, Self::Box { .. }) => 16,
+            (Self::Hull { hull: a, .. }, Self::Hull { hull: b, .. }) => {
+                (a.widest() + b.widest()).min(hulls::CORNERS) + 4
+            }
+            (Self::Ball { .. }, _) | (_, Self::Ball { .. }) => 6,
+            (Self::Hull { .. }, _) | (_, Self::Hull { .. }) => 16,
             _ => 10,
         }
     }
@@ -72,11 +125,13 @@ pub struct Axes {
     pub distance: [f64; AXES],
     /// On which side of B along the direction A is, ±1.
     pub side: [f64; AXES],
+    /// How two hulls are, and what separates them best.
+    pub hulls: Option<Before>,
 }
 
 impl Default for Axes {
     fn default() -> Self {
-        Self { distance: [f64::NEG_INFINITY; AXES], side: [1.0; AXES] }
+        Self { distance: [f64::NEG_INFINITY; AXES], side: [1.0; AXES], hulls: None }
     }
 }
 
@@ -105,7 +160,7 @@ pub struct Feature {
     pub gap: f64,
 }
 
-const MOST: usize = 24;
+const MOST: usize = 32;
 
 /// The features in which two shapes touch or nearly touch at a pose.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +205,17 @@ impl Manifold {
             (Solid::Box { .. }, Solid::Capsule { .. }) => {
                 super::rounded::capsule_and_box([(b, link_b), (a, link_a)], true, limits, self);
             }
+            (Solid::Hull { hull: p, pose }, Solid::Hull { hull: q, pose: other }) => {
+                hulls::features([(p, pose, link_a), (q, other, link_b)], limits, closed, before, self);
+            }
+            (Solid::Hull { hull, pose }, _) => {
+                hull_rounded::features((b, link_b), (hull, pose, link_a), true, limits, self);
+            }
+            (_, Solid::Hull { hull, pose }) => {
+                hull_rounded::features((a, link_a), (hull, pose, link_b), false, limits, self);
+            }
+            // Balls against anything else are contacts of their own.
+            (Solid::Ball { .. }, _) | (_, Solid::Ball { .. }) => {}
         }
     }
 
@@ -353,8 +419,8 @@ mod tests {
         let block = Solid::Box { pose: Pose::identity(), half: Vec3([0.1, 0.06, 0.04]) };
         let pairs = [
             [capsule([0.1, 0.0, 0.0]), capsule([0.0, 0.08, 0.02])],
-            [capsule([0.1, 0.02, 0.0]), block],
-            [block, capsule([0.0, 0.05, 0.05])],
+            [capsule([0.1, 0.02, 0.0]), block.clone()],
+            [block.clone(), capsule([0.0, 0.05, 0.05])],
             [block, cube(0.1)],
         ];
         let (mut far, mut near) = (0, 0);

@@ -3,20 +3,28 @@
 //! A shape of a body against the ground or against another body is a list of contacts, each a tip of one body (a sphere, a corner, a
 //! rim) against one simple thing. A box on a half-space is eight corners, a capsule two spheres.
 //!
-//! Two bodies with edges (capsules, boxes) touch in as many points as their pose asks for: a [`Manifold`] names the features that
+//! Two bodies with edges (capsules, boxes, convex hulls) touch in as many points as their pose asks for: a [`Manifold`] names the features that
 //! touch, each again a tip against one simple thing, fixed over a step.
 //!
 //! [`Touch`] is a contact seen at a pose (gap, normal, core points and arms), [`Law`] is Coulomb's law between the impulse and the
 //! velocity of a contact, exact or smoothed.
 
+mod apart;
 mod boxes;
+mod enclose;
 mod geometry;
+mod hull;
+mod hull_rounded;
+mod hulls;
 mod law;
 mod manifold;
 mod rounded;
 mod settings;
 
+pub use enclose::hull_triangles;
 pub use geometry::{Link, Motion, Touch, above, frame_of, slip};
+pub use hull::{Hull, HullFace};
+pub use hulls::{Before, Separator};
 pub use law::{Law, Response, box_law};
 pub use manifold::{AXES, Axes, Feature, Manifold, Solid};
 pub use settings::{ContactSettings, Impacts, Sliding, Turns};
@@ -65,6 +73,15 @@ pub enum Tip {
         /// Half of its edges.
         half: Vec3,
     },
+    /// A convex polyhedron of the mechanism, with its centre at that of the tip: see [`Manifold`].
+    Hull {
+        /// Which one of the mechanism's.
+        number: usize,
+        /// Its axes as columns.
+        axes: Mat3,
+        /// Distance of its farthest corner from its centre.
+        reach: f64,
+    },
 }
 
 impl Tip {
@@ -76,6 +93,7 @@ impl Tip {
             Self::Ellipsoid { axes } => (0..3).map(|k| axes.column(k).norm()).fold(0.0, f64::max),
             Self::Edge { half, radius } | Self::Capsule { half, radius } => half.norm() + radius,
             Self::Box { half, .. } => half.norm(),
+            Self::Hull { reach, .. } => *reach,
         }
     }
 
@@ -89,6 +107,7 @@ impl Tip {
             Self::Edge { half, radius } => Self::Edge { half: *rot * half, radius },
             Self::Capsule { half, radius } => Self::Capsule { half: *rot * half, radius },
             Self::Box { axes, half } => Self::Box { axes: *rot * axes, half },
+            Self::Hull { number, axes, reach } => Self::Hull { number, axes: *rot * axes, reach },
         }
     }
 }
@@ -134,6 +153,15 @@ pub enum Against {
         /// nearest.
         entered: Option<(usize, f64)>,
     },
+    /// A convex polyhedron of body B: see [`Manifold`].
+    Hull {
+        /// Which one of the mechanism's.
+        number: usize,
+        /// Its centre and axes in the frame of body B.
+        pose: Pose,
+        /// Distance of its farthest corner from its centre.
+        reach: f64,
+    },
     /// A cylinder of body B, against spheres.
     Cylinder {
         /// Its centre in the frame of body B.
@@ -169,6 +197,7 @@ impl Against {
                 Self::Capsule { segment: segment.map(|p| pose.point(p)), radius }
             }
             Self::Box { pose: inner, half, entered } => Self::Box { pose: *pose * inner, half, entered },
+            Self::Hull { number, pose: inner, reach } => Self::Hull { number, pose: *pose * inner, reach },
             Self::Cylinder { center, half, radius } => {
                 Self::Cylinder { center: pose.point(center), half: pose.rot * half, radius }
             }
@@ -188,6 +217,7 @@ impl Against {
             Self::Sphere { center, radius } => center.norm() + radius,
             Self::Capsule { segment: [p, q], radius } => p.norm().max(q.norm()) + radius,
             Self::Box { pose, half, .. } => pose.pos.norm() + half.norm(),
+            Self::Hull { pose, reach, .. } => pose.pos.norm() + reach,
             Self::Cylinder { center, half, radius } | Self::Edge { center, half, radius } => {
                 center.norm() + half.norm() + radius
             }
@@ -202,6 +232,7 @@ impl Against {
             Self::Sphere { center, radius } => Some((center, radius)),
             Self::Capsule { segment: [p, q], radius } => Some(((p + q) * 0.5, 0.5 * (p - q).norm() + radius)),
             Self::Box { pose, half, .. } => Some((pose.pos, half.norm())),
+            Self::Hull { pose, reach, .. } => Some((pose.pos, reach)),
             Self::Cylinder { center, half, radius } | Self::Edge { center, half, radius } => {
                 Some((center, half.norm() + radius))
             }

@@ -15,14 +15,14 @@ const BALL: u32 = 1 << 16;
 const VERTEX: u32 = 2 << 16;
 const EDGES: u32 = 3 << 16;
 
-struct Found<'a> {
-    reach: f64,
-    nearest: f64,
-    out: &'a mut Manifold,
+pub(super) struct Found<'a> {
+    pub(super) reach: f64,
+    pub(super) nearest: f64,
+    pub(super) out: &'a mut Manifold,
 }
 
 impl Found<'_> {
-    fn push(&mut self, feature: Feature) {
+    pub(super) fn push(&mut self, feature: Feature) {
         self.nearest = self.nearest.min(feature.gap);
         if feature.gap <= self.reach {
             self.out.push(feature);
@@ -30,7 +30,7 @@ impl Found<'_> {
     }
 
     /// Two lines that cross within their ends: their halves with the normal towards the first, none if they do not cross.
-    fn lines(
+    pub(super) fn lines(
         &mut self,
         id: u32,
         flipped: bool,
@@ -60,9 +60,9 @@ pub(super) fn capsules(
     out: &mut Manifold,
 ) {
     let (
-        Solid::Capsule { center: c_a, half: half_a, radius: r_a },
-        Solid::Capsule { center: c_b, half: half_b, radius: r_b },
-    ) = (*a, *b)
+        &Solid::Capsule { center: c_a, half: half_a, radius: r_a },
+        &Solid::Capsule { center: c_b, half: half_b, radius: r_b },
+    ) = (a, b)
     else {
         return;
     };
@@ -96,7 +96,7 @@ pub(super) fn capsules(
 }
 
 /// True if the point of the axis that is nearest to a ball's centre is one of its ends.
-fn beyond_ends([own, other]: [&Link; 2], center: Vec3, (c, h): (Vec3, Vec3)) -> bool {
+pub(super) fn beyond_ends([own, other]: [&Link; 2], center: Vec3, (c, h): (Vec3, Vec3)) -> bool {
     let local = other.rot.tr_mul(own.pos + own.rot * center - other.pos) - c;
     local.dot(h).abs() >= h.norm2()
 }
@@ -108,7 +108,7 @@ pub(super) fn capsule_and_box(
     Limits { reach, far }: Limits,
     out: &mut Manifold,
 ) {
-    let (Solid::Capsule { center, half, radius }, Solid::Box { pose, half: size }) = (*capsule, *block)
+    let (&Solid::Capsule { center, half, radius }, &Solid::Box { pose, half: size }) = (capsule, block)
     else {
         return;
     };

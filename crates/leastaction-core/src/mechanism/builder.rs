@@ -220,6 +220,7 @@ fn build(model: &ModelDescription) -> Result<(Mechanism, Vec<Problem>), ModelErr
         contacts: scene.contacts,
         contact_settings: model.contact.settings,
         pairs: scene.pairs,
+        hulls: scene.hulls,
         frames,
         states: Default::default(),
         nq,

@@ -28,6 +28,7 @@ mod validate_laws;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 pub use builder::MechanismBuilder;
 pub use contact::Contact;
@@ -52,7 +53,7 @@ pub use surface_description::{
 };
 pub use tree::{Attachment, Node, NodeDrag, NodePush, NodeThruster, Tree};
 
-use crate::contact::ContactSettings;
+use crate::contact::{ContactSettings, Hull};
 use crate::spatial::{Inertia, Mat3, Pose, Sym3, Vec3, Wrench};
 
 /// A rigid body.
@@ -267,6 +268,7 @@ pub struct Mechanism {
     contacts: Vec<Contact>,
     contact_settings: ContactSettings,
     pairs: Vec<[String; 2]>,
+    hulls: Vec<Arc<Hull>>,
     frames: Vec<Frame>,
     states: BTreeMap<String, State>,
     nq: usize,
@@ -347,6 +349,11 @@ impl Mechanism {
     #[must_use]
     pub fn contact_pairs(&self) -> &[[String; 2]] {
         &self.pairs
+    }
+    /// Convex polyhedra that contacts name by their numbers.
+    #[must_use]
+    pub fn hulls(&self) -> &[Arc<Hull>] {
+        &self.hulls
     }
     /// Contacts of your own instead of those of the model's surfaces; none lets the bodies pass through each other.
     pub fn set_contacts(&mut self, contacts: Vec<Contact>) {

@@ -4,15 +4,18 @@ use super::contact::Contact;
 use super::surface_description::{HalfSpaceDescription, SurfaceDescription, SurfaceShape};
 use super::validate::Checker;
 use super::{Body, BodyId, Joint, JointType, ModelDescription, Placement, WORLD};
-use crate::contact::{Against, Tip};
+use crate::contact::{Against, Hull, Tip};
 use crate::spatial::{Mat3, Pose, Quat, Vec3};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Contacts and the names of the two surfaces of each pair.
 #[derive(Default)]
 pub(super) struct Scene {
     pub(super) contacts: Vec<Contact>,
     pub(super) pairs: Vec<[String; 2]>,
+    /// Hulls that contacts name by their numbers.
+    pub(super) hulls: Vec<Arc<Hull>>,
 }
 
 /// A surface with its body and name.
@@ -21,6 +24,8 @@ struct Placed<'a> {
     body: Option<BodyId>,
     name: String,
     pose: Pose,
+    /// The hull of points: its number, centre and reach. Not of what has no inside.
+    hull: Option<(usize, Vec3, f64)>,
 }
 
 fn pose_of(placement: &Placement) -> Pose {
@@ -48,7 +53,10 @@ pub(super) fn build(
         .surfaces
         .iter()
         .zip(names)
-        .map(|(of, name)| Placed { of, body: body_of(&of.link), name, pose: pose_of(&of.placement) })
+        .map(|(of, name)| {
+            let hull = scene.hull(&of.shape);
+            Placed { of, body: body_of(&of.link), name, pose: pose_of(&of.placement), hull }
+        })
         .collect();
     let ties = Ties::new(bodies.len(), joints);
     let (wanted_pairs, excluded) = (Pairs::new(&model.contact.pairs), Pairs::new(&model.contact.exclude));
@@ -83,7 +91,7 @@ pub(super) fn build(
                         a.of.origin,
                         format!("surface `{}`", a.name),
                         format!("a {} does not touch a {}: they pass through each other", kinds.0, kinds.1),
-                        "nothing to do if they never meet; else use spheres, capsules or boxes",
+                        "nothing to do if they never meet; else use spheres, capsules, boxes or meshes",
                     );
                 }
             }
@@ -328,23 +336,45 @@ fn target(surface: &Placed<'_>) -> Option<Against> {
             let half = pose.rot * Vec3([0.0, 0.0, 0.5 * length]);
             Some(Against::Cylinder { center: pose.pos, half, radius: *radius })
         }
-        SurfaceShape::Ellipsoid { .. } | SurfaceShape::Points { .. } => None,
+        SurfaceShape::Points { .. } => surface.hull.map(|(number, center, reach)| Against::Hull {
+            number,
+            pose: Pose::new(pose.rot, pose.point(center)),
+            reach,
+        }),
+        SurfaceShape::Ellipsoid { .. } => None,
     }
 }
 
 /// What a shape is as the one that touches, if it can be that of another body.
-fn tip(shape: &SurfaceShape) -> Option<Tip> {
-    match shape {
-        SurfaceShape::Sphere { radius } => Some(Tip::Sphere { radius: *radius }),
+fn tip(surface: &Placed<'_>) -> Option<(Vec3, Tip)> {
+    let centered = |tip: Tip| Some((Vec3::zero(), tip));
+    match &surface.of.shape {
+        SurfaceShape::Sphere { radius } => centered(Tip::Sphere { radius: *radius }),
         SurfaceShape::Capsule { radius, length } => {
-            Some(Tip::Capsule { half: Vec3([0.0, 0.0, 0.5 * length]), radius: *radius })
+            centered(Tip::Capsule { half: Vec3([0.0, 0.0, 0.5 * length]), radius: *radius })
         }
-        SurfaceShape::Box { size } => Some(Tip::Box { axes: Mat3::identity(), half: Vec3(*size) * 0.5 }),
-        SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } | SurfaceShape::Points { .. } => None,
+        SurfaceShape::Box { size } => centered(Tip::Box { axes: Mat3::identity(), half: Vec3(*size) * 0.5 }),
+        SurfaceShape::Points { .. } => surface
+            .hull
+            .map(|(number, center, reach)| (center, Tip::Hull { number, axes: Mat3::identity(), reach })),
+        SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } => None,
     }
 }
 
 impl Scene {
+    /// The hull of a shape that is given by points; equal ones are shared.
+    fn hull(&mut self, shape: &SurfaceShape) -> Option<(usize, Vec3, f64)> {
+        let SurfaceShape::Points { points } = shape else { return None };
+        let points: Vec<Vec3> = points.iter().map(|p| Vec3(*p)).collect();
+        let (hull, center) = Hull::new(&points)?;
+        let reach = hull.reach;
+        let number = self.hulls.iter().position(|h| **h == hull).unwrap_or_else(|| {
+            self.hulls.push(Arc::new(hull));
+            self.hulls.len() - 1
+        });
+        Some((number, center, reach))
+    }
+
     fn against_ground(&mut self, surface: &Placed<'_>, ground: &HalfSpaceDescription, name: &str) {
         let length = Vec3(ground.normal).norm();
         let normal = Vec3(ground.normal) * (1.0 / length);
@@ -360,14 +390,14 @@ impl Scene {
         // A sphere is a tip of its own; other shapes touch by what their pose makes of them.
         let is_sphere = |x: &Placed<'_>| matches!(x.of.shape, SurfaceShape::Sphere { .. });
         let (from, to) = if is_sphere(b) { (b, a) } else { (a, b) };
-        let (Some(tip), Some(against)) = (tip(&from.of.shape), target(to)) else { return false };
+        let (Some(tip), Some(against)) = (tip(from), target(to)) else { return false };
         if matches!(against, Against::Cylinder { .. }) && !is_sphere(from) {
             return false;
         }
         let of = |x: &Placed<'_>| (x.of.friction, x.of.restitution, x.of.priority);
         let material = combined(of(a), of(b));
         self.pairs.push([a.name.clone(), b.name.clone()]);
-        self.push_tip(from, (Vec3::zero(), tip), to.body, against, material);
+        self.push_tip(from, tip, to.body, against, material);
         true
     }
 

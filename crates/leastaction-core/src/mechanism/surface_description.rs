@@ -63,7 +63,7 @@ pub enum SurfaceShape {
         /// Semi-axes.
         radii: [f64; 3],
     },
-    /// Points, such as the corners of a convex hull: they touch half-spaces.
+    /// Points: their convex hull touches whatever touches a box. Points that enclose nothing touch half-spaces only.
     Points {
         /// The points.
         points: Vec<[f64; 3]>,

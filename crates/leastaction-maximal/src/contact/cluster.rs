@@ -9,7 +9,7 @@ use super::state::ContactState;
 use crate::contact_law::{Axes, Feature, Link, Manifold, Solid};
 
 /// Two shapes with edges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cluster {
     solids: [Solid; 2],
     pub(crate) links: [Option<usize>; 2],

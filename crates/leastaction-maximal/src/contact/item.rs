@@ -150,13 +150,13 @@ pub(crate) fn items(mechanism: &Mechanism, layout: &Layout) -> Inventory {
         let first = out.len();
         if let Some(item) = Item::of_contact(layout, &mobility, contact) {
             let Kind::Pair { tip, center, against } = item.kind else { continue };
-            match (Solid::of_tip(&tip, center), Solid::of_target(&against)) {
-                (Some(a), Some(b)) => {
-                    let count = a.most_features(&b);
-                    clusters.push(Cluster::new([a, b], &item, first, count));
+            match Solid::pair(&tip, center, &against, mechanism.hulls()) {
+                Some(solids) => {
+                    let count = solids[0].most_features(&solids[1]);
+                    clusters.push(Cluster::new(solids, &item, first, count));
                     out.extend(std::iter::repeat_n(item, count));
                 }
-                _ => out.push(item),
+                None => out.push(item),
             }
         }
         places.push(first..out.len());

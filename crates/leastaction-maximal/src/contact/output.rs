@@ -8,7 +8,7 @@ use super::super::ldu::{angular, linear};
 use super::super::state::MaximalState;
 use super::super::workspace::MaximalWorkspace;
 use super::item::Kind;
-use crate::contact_law::{Link, Tip, Touch};
+use crate::contact_law::{Against, Link, Tip, Touch};
 use crate::integrator::{ContactCounts, ContactForce};
 use crate::mechanism::Mechanism;
 use crate::spatial::{Mat3, Vec3};
@@ -195,7 +195,8 @@ pub(super) fn impulses_on_links(
 /// Gap of one tip at the poses of the links; none of limits and of shapes with edges, whose features are not known.
 fn gap_at(item: &super::item::Item, poses: &[LinkPose]) -> Option<f64> {
     let Kind::Pair { tip, center, against } = &item.kind else { return None };
-    if matches!(tip, Tip::Capsule { .. } | Tip::Box { .. }) {
+    let of_hull = matches!(against, Against::Hull { .. });
+    if of_hull || matches!(tip, Tip::Capsule { .. } | Tip::Box { .. } | Tip::Hull { .. }) {
         return None;
     }
     Some(Touch::new(tip, *center, against, &at(poses, item.links[0]), &at(poses, item.links[1])).gap)

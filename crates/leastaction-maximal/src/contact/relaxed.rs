@@ -10,16 +10,18 @@ use super::super::residual::closure_rows;
 use super::super::state::MaximalState;
 use super::super::workspace::MaximalWorkspace;
 use super::super::{Maximal, StepDerivative, servo};
-use super::interval::{Interval, impulse_scale};
+use super::interval::{Interval, impulse_scale, largest_speed};
 use super::item::Kind;
+use super::memory::ContactMemory;
 use super::node::Node;
 use super::rows::node_rows;
-use super::solve::{Problem, Solved, newton, zero_impulses};
+use super::solve::{Problem, Solved, damped, newton, zero_impulses};
 use super::step::Driver;
 use super::tied::touch_at;
 use crate::contact_law::{Law, frame_of};
 use crate::integrator::{Input, StepError, StepReport, expect_length};
 use crate::mechanism::Mechanism;
+use leastaction_core::scalar::elementary;
 
 /// Smoothing speed of links of 1 m, if none is given, m/s.
 pub(crate) const SMOOTHING: f64 = 1e-2;
@@ -145,16 +147,11 @@ impl Driver<'_> {
     }
 }
 
-/// Down the central path to the smoothing speed.
+/// Down the central path to the smoothing speed: solved at every level, and where that fails by single damped steps.
 fn follow(problem: &mut impl Problem, speed: f64) -> Solved {
     let mut out = Solved { path: true, ..Solved::default() };
-    for (start, factor, most) in [(0.1, 0.1, 4), (1.0, 0.3, 10), (10.0, 0.6, 20)] {
-        problem.restart();
-        problem.memory().smoothing = speed;
-        zero_impulses(problem.memory(), speed);
-        problem.evaluate();
-        let mut smoothing = (start * problem.largest_speed()).max(speed);
-        zero_impulses(problem.memory(), smoothing);
+    for (start, factor, most) in [(0.1, 0.1, 4), (1.0, 0.3, 10)] {
+        let mut smoothing = begin_path(problem, largest_speed, start, speed);
         loop {
             problem.memory().smoothing = smoothing;
             let last = smoothing <= speed;
@@ -172,5 +169,57 @@ fn follow(problem: &mut impl Problem, speed: f64) -> Solved {
             return out;
         }
     }
+    let unit = problem.memory().options.speed;
+    for (start, factor, threshold, most) in [(0.1, 0.1, 1.0, 60), (1.0, 0.4, 0.2, 120), (10.0, 0.7, 0.1, 180)]
+    {
+        let mut smoothing = begin_path(problem, misfit, start, speed);
+        for _ in 0..most {
+            problem.memory().smoothing = smoothing;
+            if smoothing <= speed {
+                let merit = problem.evaluate();
+                let solved = newton(problem, merit, 15);
+                out.iterations += solved.iterations;
+                out.residual = solved.residual;
+                out.converged = solved.converged;
+                if out.converged {
+                    return out;
+                }
+            }
+            let merit = problem.evaluate();
+            let Some((reached, _)) = damped(problem, merit) else { break };
+            out.iterations += 1;
+            out.residual = reached;
+            if reached * unit <= threshold * smoothing {
+                smoothing = (smoothing * factor).max(speed);
+            }
+        }
+    }
     out
+}
+
+/// A cold start at a multiple of the largest speed; the smoothing there.
+fn begin_path(problem: &mut impl Problem, largest: fn(&ContactMemory) -> f64, start: f64, speed: f64) -> f64 {
+    problem.restart();
+    problem.memory().smoothing = speed;
+    zero_impulses(problem.memory(), speed);
+    problem.evaluate();
+    let smoothing = (start * largest(problem.memory())).max(speed);
+    zero_impulses(problem.memory(), smoothing);
+    smoothing
+}
+
+/// Largest velocity that the law does not leave as it is: what approaches, and slips of what touches. What is far away leaves fast over the
+/// step, which is no measure for the smoothing.
+fn misfit(mem: &ContactMemory) -> f64 {
+    mem.taking_part().fold(0.0, |m: f64, (item, probe)| {
+        let [normal, a, b] = probe.u;
+        let slip = elementary::hypot(a, b);
+        m.max(if item.is_always() {
+            normal.abs()
+        } else if normal < 0.0 {
+            slip.max(-normal)
+        } else {
+            slip.min(normal)
+        })
+    })
 }

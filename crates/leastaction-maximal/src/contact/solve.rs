@@ -224,6 +224,29 @@ pub(crate) fn newton(problem: &mut impl Problem, mut merit: f64, most: u32) -> S
     Solved::default()
 }
 
+/// One step of Newton's method, the best of its halvings whether it lowers the merit or not: that merit and the length. None if there
+/// is no direction.
+pub(super) fn damped(problem: &mut impl Problem, merit: f64) -> Option<(f64, f64)> {
+    if !merit.is_finite() || !problem.direction() {
+        return None;
+    }
+    problem.keep();
+    let (mut length, mut best) = (1.0, (f64::INFINITY, 1.0));
+    for _ in 0..=12 {
+        problem.take(length);
+        let next = problem.evaluate();
+        if next < best.0 {
+            best = (next, length);
+        }
+        if next <= merit * (1.0 - 1e-4 * length) {
+            break;
+        }
+        length *= 0.5;
+    }
+    problem.take(best.1);
+    best.0.is_finite().then_some(best)
+}
+
 /// Down the central path to the exact law. (9.14)
 fn path(
     problem: &mut impl Problem,
@@ -247,26 +270,7 @@ fn path(
         problem.memory().smoothing = smoothing;
         let merit = problem.evaluate();
         out.residual = merit;
-        if !merit.is_finite() || !problem.direction() {
-            break;
-        }
-        problem.keep();
-        let (mut length, mut best) = (1.0, (f64::INFINITY, 1.0));
-        for _ in 0..=12 {
-            problem.take(length);
-            let next = problem.evaluate();
-            if next < best.0 {
-                best = (next, length);
-            }
-            if next <= merit * (1.0 - 1e-4 * length) {
-                break;
-            }
-            length *= 0.5;
-        }
-        if !best.0.is_finite() {
-            break;
-        }
-        problem.take(best.1);
+        let Some(best) = damped(problem, merit) else { break };
         out.iterations += 1;
         let reached = best.0 * speed;
         if reached <= threshold * smoothing {

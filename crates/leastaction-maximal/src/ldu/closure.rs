@@ -5,6 +5,7 @@ use super::{Ldu, Rank};
 use crate::geometry::Side;
 use crate::graph::{Carried, Fill};
 use crate::layout::{ClosureKind, Layout};
+use crate::scalar::by_entry;
 
 /// Pivots below this times the size of their row and column are self-stress.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-10;
@@ -115,23 +116,23 @@ impl Ldu {
         // P⁻ A at the remaining link.
         let mut pa = ZERO;
         if let Some((link, slot)) = at {
-            let a = self.a[slot];
+            let (a, b) = (&self.a[slot], &self.b[slot]);
+            let d = &mut self.diagonal[link];
             for r in 0..rows {
+                // Rows that follow from others do nothing: three of five in a planar loop.
+                if inverse[r] == [0.0; 6] {
+                    continue;
+                }
+                let mut row = [0.0; 6];
                 for k in 0..rows {
                     let s = inverse[r][k];
-                    for m in 0..6 {
-                        pa[r][m] += s * a[k][m];
-                    }
+                    row = by_entry(|m| row[m] + s * a[k][m]);
                 }
-            }
-            let b = self.b[slot];
-            let d = &mut self.diagonal[link];
-            for k in 0..rows {
-                for r in 0..6 {
-                    for m in 0..6 {
-                        d[r][m] -= b[k][r] * pa[k][m];
-                    }
+                for k in 0..6 {
+                    let s = b[r][k];
+                    d[k] = by_entry(|m| d[k][m] - s * row[m]);
                 }
+                pa[r] = row;
             }
         }
         for &(o, co, oc, slot) in others {

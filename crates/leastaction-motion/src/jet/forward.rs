@@ -275,7 +275,13 @@ fn inward_body<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
         }
         ws.mass_c[i] = mass;
     }
-    ws.iic.copy_from_slice(&ws.ii);
+    if ws.composites {
+        ws.iic.copy_from_slice(&ws.ii);
+    } else {
+        for k in 0..ws.ii.len() {
+            ws.iic[k].moment = ws.ii[k].moment;
+        }
+    }
     ws.hc.copy_from_slice(&ws.h);
     for (i, stage) in tree.stages.iter().enumerate().rev() {
         if let Some(p) = stage.parent {
@@ -283,7 +289,11 @@ fn inward_body<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
             let (low, high) = ws.iic.split_at_mut(i * (n + 1));
             let (to, from) = (&mut low[p * (n + 1)..(p + 1) * (n + 1)], &high[..n + 1]);
             for l in 0..n + 1 {
-                to[l] = to[l].plus(&from[l]);
+                if ws.composites {
+                    to[l] = to[l].plus(&from[l]);
+                } else {
+                    to[l].moment += from[l].moment;
+                }
             }
             let (low, high) = ws.hc.split_at_mut(i * n);
             let (to, from) = (&mut low[p * n..(p + 1) * n], &high[..n]);

@@ -33,7 +33,9 @@ impl InLanes {
     /// Memory for a list of quantities; `None` if the processor has no wide lanes.
     pub(super) fn new(jets: &JetWorkspace<f64>, items: &[Item]) -> Option<Self> {
         has_wide().then(|| {
-            let sweeps = Sweeps::new(jets, items, None);
+            let mut sweeps = Sweeps::new(jets, items, None);
+            // Jacobians are not taken in lanes.
+            sweeps.jets.composites = false;
             Self {
                 gradient: sweeps.jets.products.xi_bar.clone(),
                 curvature: vec![0.0; LANES * sweeps.curvature.len()],

@@ -49,9 +49,11 @@ impl<T: Real, const W: usize> Sweeps<T, W> {
         let configuration = if chart.is_some() { nv } else { jets.nq() };
         let orders = if configuration == nv { n / 2 + 1 } else { n + 1 };
         let (size, rows) = (configuration + n * nv, items.iter().map(|item| item.rows).sum());
+        let mut dual = jets.like();
+        dual.composites = false;
         Self {
             jets: jets.like(),
-            dual: jets.like(),
+            dual,
             need: items.iter().map(Item::need).max().unwrap_or(Need::Nothing),
             x: vec![zero; size],
             configuration,

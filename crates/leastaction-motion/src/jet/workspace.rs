@@ -71,6 +71,9 @@ pub struct JetWorkspace<T = f64> {
     pub(crate) have_poses: bool,
     /// Torques include springs, dampers and rotors.
     pub(crate) passive: bool,
+    /// Composites have their rotational inertia, which only columns of Jacobians need: torques and centres of mass take
+    /// moments alone.
+    pub(crate) composites: bool,
     /// Jets of ball and free joints with a spring, `n` per spring.
     pub(crate) springs: Vec<super::passive::SpringJet<T>>,
     /// The target asked for last.
@@ -125,6 +128,7 @@ impl<T: Real> JetWorkspace<T> {
             pos: vec![Vec3::zero(); ns * (n + 1)],
             have_poses: false,
             passive: false,
+            composites: true,
             springs: vec![super::passive::SpringJet::zero(); tree.springs * n],
             link: Link {
                 rot: vec![Mat3::zero(); n + 1],

@@ -4,6 +4,7 @@ use super::rows::TermRows;
 use super::transcription::{Point, Transcription};
 use crate::jet::Samples;
 use crate::linalg::Banded;
+use crate::simd::{Task, run_widest};
 
 /// Samples whose matrices are assembled at once: as many as quantities are evaluated at once, so that the matrices stay in
 /// the nearest cache however many samples there are.
@@ -36,7 +37,9 @@ impl Transcription {
         out.clear();
         diagonal.fill(0.0);
         let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.blocks.resize(size * size, 0.0);
         scratch.weighted.resize(n * size, 0.0);
+        scratch.block.resize(n * n, 0.0);
         let mut omega = vec![0.0; self.row_count()];
         self.row_weights(weights, 0, &mut omega);
         // Terms that count for a while only: what acts changes from sample to sample.
@@ -73,7 +76,9 @@ impl Transcription {
                 if paced {
                     self.add_to_border(s, point, hx, &mut scratch.border, &mut scratch.corner);
                 }
-                self.add_sample(s, hx, &mut scratch.weighted, out);
+                let (blocks, weighted) = (&mut scratch.blocks[..], &mut scratch.weighted[..]);
+                let memory = Blocks { blocks, weighted, block: &mut scratch.block };
+                run_widest(AddSample { tr: self, s, hx, memory, out });
             }
         }
         self.scratch = scratch;
@@ -205,45 +210,83 @@ impl Transcription {
         }
     }
 
-    /// Adds `B_sᵀ H_x B_s` to the band.
-    fn add_sample(&self, s: usize, hx: &[f64], weighted: &mut [f64], out: &mut Banded) {
+    /// Adds `B_sᵀ H_x B_s` to the band. Blocks of joints by joints lie together, so that every sum runs over long rows.
+    #[inline(always)]
+    fn add_sample(&self, s: usize, hx: &[f64], memory: Blocks<'_>, out: &mut Banded) {
         let (n, size, orders) = (self.n, self.size, self.table.orders);
-        let (p, c0) = (self.table.degree, self.table.first[s]);
+        let (p, c0, square) = (self.table.degree, self.table.first[s], n * n);
+        let Blocks { blocks, weighted, block } = memory;
+        for (row, h) in hx.chunks_exact(size).enumerate() {
+            let (d, k) = (row / n, row % n);
+            for (e, h) in h.chunks_exact(n).enumerate() {
+                blocks[(d * orders + e) * square + k * n..][..n].copy_from_slice(h);
+            }
+        }
         for b in 0..=p {
             let cb = c0 + b;
             if !self.free.contains(&cb) {
                 continue;
             }
-            // weighted[k] = Σ_d B_d[b] H_x[d, k]: one row of `size` per joint.
             weighted.fill(0.0);
             for d in 0..orders {
                 let f = self.table.derivative_basis(s, d)[b];
                 if f != 0.0 {
-                    for (w, h) in weighted.iter_mut().zip(&hx[d * n * size..(d + 1) * n * size]) {
-                        *w += f * h;
-                    }
+                    add_scaled(weighted, &blocks[d * orders * square..][..orders * square], f);
                 }
             }
-            for k in 0..n {
-                let row = &weighted[k * size..(k + 1) * size];
-                let column = (cb - self.free.start) * n + k;
-                let target = out.column_from(column, column);
-                for a in b..=p {
-                    if !self.free.contains(&(c0 + a)) {
-                        break;
-                    }
+            for a in b..=p {
+                if !self.free.contains(&(c0 + a)) {
+                    break;
+                }
+                block.fill(0.0);
+                for e in 0..orders {
+                    let f = self.table.derivative_basis(s, e)[a];
+                    add_scaled(block, &weighted[e * square..][..square], f);
+                }
+                for k in 0..n {
+                    let column = (cb - self.free.start) * n + k;
                     let from = if a == b { k } else { 0 };
-                    let at = (a - b) * n + from - k;
-                    let cells = &mut target[at..at + n - from];
-                    for e in 0..orders {
-                        let f = self.table.derivative_basis(s, e)[a];
-                        for (c, r) in cells.iter_mut().zip(&row[e * n + from..(e + 1) * n]) {
-                            *c += f * r;
-                        }
+                    let cells = &mut out.column_from(column, column)[(a - b) * n + from - k..][..n - from];
+                    let row = &block[k * n + from..][..n - from];
+                    for i in 0..cells.len() {
+                        cells[i] += row[i];
                     }
                 }
             }
         }
+    }
+}
+
+/// Memory of [`Transcription::add_sample`].
+struct Blocks<'a> {
+    blocks: &'a mut [f64],
+    weighted: &'a mut [f64],
+    block: &'a mut [f64],
+}
+
+/// [`Transcription::add_sample`], compiled for wide vectors.
+struct AddSample<'a, 'b> {
+    tr: &'a Transcription,
+    s: usize,
+    hx: &'a [f64],
+    memory: Blocks<'b>,
+    out: &'a mut Banded,
+}
+
+impl Task for AddSample<'_, '_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.tr.add_sample(self.s, self.hx, self.memory, self.out);
+    }
+}
+
+/// `to += f x`.
+#[inline(always)]
+fn add_scaled(to: &mut [f64], x: &[f64], f: f64) {
+    let x = &x[..to.len()];
+    for i in 0..to.len() {
+        to[i] += f * x[i];
     }
 }
 
@@ -254,9 +297,7 @@ fn add_outer(h: &mut [f64], j: &[f64], w: f64) {
     for (a, ja) in j.iter().enumerate() {
         let f = w * ja;
         if f != 0.0 {
-            for (h, jb) in h[a * size..(a + 1) * size].iter_mut().zip(j) {
-                *h += f * jb;
-            }
+            add_scaled(&mut h[a * size..(a + 1) * size], j, f);
         }
     }
 }

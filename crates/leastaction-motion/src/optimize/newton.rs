@@ -146,6 +146,10 @@ struct Search<'a> {
     diagonal: Vec<f64>,
     kkt_system: Kkt,
     shift: f64,
+    /// True if the matrix at hand is that of the current point.
+    curved: bool,
+    /// True if the last step was a plain Newton step: its matrix was positive definite without a shift.
+    plain: bool,
     iteration: usize,
     kkt: f64,
     history: Vec<Progress>,
@@ -170,6 +174,8 @@ impl<'a> Search<'a> {
             diagonal: vec![0.0; size],
             kkt_system: Kkt::new(size, width),
             shift: 0.0,
+            curved: false,
+            plain: false,
             iteration: 0,
             kkt: f64::INFINITY,
             history: Vec::new(),
@@ -177,10 +183,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// First and second derivatives at the current point, whose values are there already.
+    /// First derivatives at the current point, whose values are there already.
     fn differentiate(&mut self) {
         self.tr.linearize(&mut self.point);
         self.slope = slope(self.tr, self.weights, &self.point, &self.theta);
+        self.curved = false;
+    }
+
+    /// Second derivatives there.
+    fn curve(&mut self) {
+        self.curved = true;
         self.tr.hessian(
             self.weights,
             &self.point,
@@ -199,6 +211,23 @@ impl<'a> Search<'a> {
         let (mut noise_steps, mut escapes, mut step) = (0, 0, 0.0);
         let m = self.tr.equalities.len();
         loop {
+            if m == 0 && self.plain && self.ends_quadratically() {
+                // The matrix one step back, which was positive definite, differs by less than a thousandth: another one, for
+                // a step that is not taken, would tell nothing.
+                let progress = Progress {
+                    iteration: self.iteration,
+                    objective: self.f,
+                    kkt: self.kkt,
+                    violation: 0.0,
+                    step,
+                };
+                self.history.push(progress);
+                return if observe(&progress) == Wish::Stop {
+                    SolveStatus::Interrupted
+                } else {
+                    SolveStatus::Solved
+                };
+            }
             while !self.factor() {
                 self.shift = (4.0 * self.shift).max(1e-6);
                 if self.shift > 1e12 {
@@ -265,7 +294,23 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Whether the gradient is within the tolerance after a step that took away all but a thousandth of it.
+    fn ends_quadratically(&mut self) -> bool {
+        /// What a Newton step leaves of a gradient where its matrix hardly changes.
+        const QUADRATIC: f64 = 1e-3;
+        let before = self.kkt;
+        let now = self.residual(&[]);
+        let ends = now <= self.options.tolerance && now <= QUADRATIC * before;
+        if ends {
+            self.kkt = now;
+        }
+        ends
+    }
+
     fn factor(&mut self) -> bool {
+        if !self.curved {
+            self.curve();
+        }
         let (shift, diagonal) = (self.shift, &self.diagonal);
         self.kkt_system.factor(&self.hessian, |i| shift * diagonal[i], &self.tr.equalities).is_ok()
     }
@@ -283,6 +328,7 @@ impl<'a> Search<'a> {
 
     fn try_step(&mut self, d: &[f64], noise_steps: &mut usize) -> Outcome {
         let slope_d = dot(&self.slope.gradient, d);
+        let unshifted = self.shift == 0.0;
         let mut hd = vec![0.0; d.len()];
         self.hessian.mul_into(d, &mut hd);
         let predicted = -(slope_d + 0.5 * dot(d, &hd));
@@ -317,6 +363,7 @@ impl<'a> Search<'a> {
             self.shift = (2.0 * self.shift).max(1e-6);
         }
         self.accept(trial, point, f);
+        self.plain = unshifted;
         Outcome::Accepted
     }
 
@@ -324,6 +371,7 @@ impl<'a> Search<'a> {
         self.theta = theta;
         self.point = point;
         self.f = f;
+        self.plain = false;
         self.differentiate();
     }
 

@@ -92,7 +92,10 @@ pub struct Transcription {
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) hx: Vec<f64>,
+    /// `H_x` by blocks of two orders, then what is left of them when one side, or both, are pulled back.
+    pub(super) blocks: Vec<f64>,
     pub(super) weighted: Vec<f64>,
+    pub(super) block: Vec<f64>,
     pub(super) mu: Vec<f64>,
     /// With a free duration: what it adds to the matrix, beside and below the band.
     pub(super) border: Vec<f64>,

@@ -6,6 +6,7 @@
 use leastaction::contact::{ContactSettings, Impacts};
 use leastaction::integrator::maximal::{ContactDerivative, Maximal, StepDerivative};
 use leastaction::integrator::{Input, Integrator, LinearizedStep, StepError, StepLinearization};
+use leastaction::io::{LoadOptions, load_model};
 use leastaction::mechanism::{
     ActuatorDescription, BodyDescription, HalfSpaceDescription, JointDescription, JointType,
     LimitsDescription, Mechanism, MechanismBuilder, ModelDescription, PerCoordinate, Placement, State,
@@ -345,6 +346,27 @@ fn the_relaxed_derivative_is_that_of_the_relaxed_step() {
 #[test]
 fn the_relaxed_derivative_knows_limits_and_joint_friction() {
     relaxed_agrees(vec![Motion::new(arm(Some(-0.3), 0.0, 0.3, 0.02), &[0.9, -0.295], &[0.3, -0.8], 0.01, 1)]);
+}
+
+/// Joint limits that are far away leave within a step at speeds that are no measure for the smoothing.
+#[test]
+fn the_relaxed_step_of_a_crouching_quadruped_is_solved() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/quadruped-legs.json");
+    let mechanism = load_model(&path, &LoadOptions::default()).expect("readable").build().expect("sound");
+    let engine =
+        Maximal { contact_derivative: ContactDerivative::Relaxed { speed: None }, ..Maximal::default() };
+    let mut ws = engine.workspace(&mechanism).expect("served");
+    let mut state = engine.start(&mechanism, &mut ws, &mechanism.start_state()).expect("a start");
+    let mut slope = engine.slope(&mechanism, &ws);
+    let mut step = StepLinearization::default();
+    let u = [0.0, 4.2, 0.0, 4.2, 0.0, 4.2, 0.0, 4.2];
+    for k in 0..20 {
+        let input = Input { u: &u };
+        engine
+            .step_linearized(&mechanism, &mut ws, &mut slope, &mut state, input, 0.01, false, &mut step)
+            .unwrap_or_else(|e| panic!("step {k}: {e}"));
+        assert!(step.matrix.iter().all(|x| x.is_finite()), "step {k}");
+    }
 }
 
 /// The matrix of the relaxed step against differences of that step, and its adjoint against its transpose.

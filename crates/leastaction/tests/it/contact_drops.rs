@@ -33,10 +33,13 @@ impl Dice {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a few bodies, copied freely")]
 enum Shape {
     Ball(f64),
     Capsule(f64, f64),
     Block(Vec3),
+    /// The hull of points.
+    Stone([Vec3; 10]),
 }
 
 impl Shape {
@@ -49,11 +52,25 @@ impl Shape {
         }
     }
 
+    /// One time in two a stone.
+    fn random_or_stone(dice: &mut Dice) -> Self {
+        if dice.next() < 0.5 {
+            return Self::random(dice);
+        }
+        let size = [0; 3].map(|_| dice.between(0.05, 0.15));
+        Self::Stone(std::array::from_fn(|_| {
+            let p = Vec3([0; 3].map(|_| dice.between(-1.0, 1.0)));
+            let p = p * (1.0 / p.norm());
+            Vec3([0, 1, 2].map(|k| size[k] * p[k]))
+        }))
+    }
+
     fn surface(&self) -> SurfaceShape {
         match *self {
             Self::Ball(radius) => SurfaceShape::Sphere { radius },
             Self::Capsule(radius, half) => SurfaceShape::Capsule { radius, length: 2.0 * half },
             Self::Block(half) => SurfaceShape::Box { size: (half * 2.0).0 },
+            Self::Stone(points) => SurfaceShape::Points { points: points.iter().map(|p| p.0).collect() },
         }
     }
 
@@ -67,6 +84,10 @@ impl Shape {
             Self::Block(h) => {
                 let [x, y, z] = h.0.map(|x| x * x * mass / 3.0);
                 [y + z, x + z, x + y]
+            }
+            Self::Stone(points) => {
+                let square = |k: usize| points.iter().map(|p| p[k] * p[k]).sum::<f64>() * mass / 20.0;
+                [square(1) + square(2), square(0) + square(2), square(0) + square(1)]
             }
         }
     }
@@ -85,6 +106,10 @@ struct Drop {
 
 /// Random bodies above the ground and above each other, some of them chained.
 fn random_drop(seed: u64, most: usize) -> Drop {
+    random_drop_of(seed, most, Shape::random)
+}
+
+fn random_drop_of(seed: u64, most: usize, random: fn(&mut Dice) -> Shape) -> Drop {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for _ in 0..8 {
         dice.next();
@@ -117,7 +142,7 @@ fn random_drop(seed: u64, most: usize) -> Drop {
     for k in 0..count {
         let name = format!("body{k}");
         let mass = 10f64.powf(dice.between(-1.5, 1.5));
-        let shape = Shape::random(&mut dice);
+        let shape = random(&mut dice);
         let [x, y, z] = shape.inertia(mass);
         let inertia = [x, y, z, 0.0, 0.0, 0.0];
         model.bodies.push(BodyDescription { name: name.clone(), mass, inertia, ..Default::default() });
@@ -165,6 +190,50 @@ struct Body {
     shape: Shape,
     rot: Mat3,
     x: Vec3,
+    /// Of a stone: its triangles, with their normals.
+    faces: Vec<([Vec3; 3], Vec3)>,
+}
+
+/// Distance of a point from a triangle.
+fn from_triangle(p: Vec3, t: &[Vec3; 3], n: Vec3) -> f64 {
+    let sides = [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])];
+    if sides.iter().all(|(a, b)| (*b - *a).cross(p - *a).dot(n) >= 0.0) {
+        return n.dot(p - t[0]).abs();
+    }
+    let from_side = |(a, b): (Vec3, Vec3)| {
+        let e = b - a;
+        (p - a - e * ((p - a).dot(e) / e.norm2()).clamp(0.0, 1.0)).norm()
+    };
+    sides.map(from_side).into_iter().fold(f64::INFINITY, f64::min)
+}
+
+/// The triangles of a stone: of all triples of points those that all others are behind.
+fn triangles(shape: &Shape) -> Vec<([Vec3; 3], Vec3)> {
+    let Shape::Stone(points) = shape else { return Vec::new() };
+    let mut out = Vec::new();
+    for i in 0..points.len() {
+        for j in 0..points.len() {
+            for k in (0..points.len()).filter(|k| i < j && i < *k && j != *k) {
+                let n = (points[j] - points[i]).cross(points[k] - points[i]);
+                let n = n * (1.0 / n.norm());
+                if points.iter().all(|p| n.dot(*p - points[i]) < 1e-13) {
+                    out.push(([points[i], points[j], points[k]], n));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Unit directions of the edges of a body with flat faces, and normals of the faces.
+fn edges_and_faces(body: &Body) -> (Vec<Vec3>, Vec<Vec3>) {
+    let columns: Vec<Vec3> = (0..3).map(|k| body.rot.column(k)).collect();
+    if let Shape::Block(_) = body.shape {
+        return (columns.clone(), columns);
+    }
+    let edges = body.faces.iter().flat_map(|(t, _)| [t[1] - t[0], t[2] - t[1], t[0] - t[2]]);
+    let faces = body.faces.iter().map(|(_, n)| body.rot * *n).collect();
+    (edges.map(|e| body.rot * (e * (1.0 / e.norm()))).collect(), faces)
 }
 
 impl Body {
@@ -178,6 +247,11 @@ impl Body {
             Shape::Block(h) => {
                 let of = |k: usize| self.rot.column(k) * h[k].copysign(self.rot.column(k).dot(d));
                 self.x + of(0) + of(1) + of(2)
+            }
+            Shape::Stone(points) => {
+                let d = self.rot.tr_mul(d);
+                let best = points.iter().fold(points[0], |m, p| if p.dot(d) > m.dot(d) { *p } else { m });
+                self.x + self.rot * best
             }
         }
     }
@@ -195,6 +269,14 @@ impl Body {
                 let deepest = over.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x));
                 if deepest <= 0.0 { deepest } else { Vec3(over.map(|x| x.max(0.0))).norm() }
             }
+            Shape::Stone(_) => {
+                let planes = self.faces.iter().map(|f| f.1.dot(inner - f.0[0]));
+                let deepest = planes.fold(f64::NEG_INFINITY, f64::max);
+                if deepest <= 0.0 {
+                    return deepest;
+                }
+                self.faces.iter().fold(f64::INFINITY, |m, (t, n)| m.min(from_triangle(inner, t, *n)))
+            }
         }
     }
 
@@ -202,7 +284,7 @@ impl Body {
     fn radius(&self) -> f64 {
         match self.shape {
             Shape::Ball(r) | Shape::Capsule(r, _) => r,
-            Shape::Block(_) => 0.0,
+            Shape::Block(_) | Shape::Stone(_) => 0.0,
         }
     }
 }
@@ -210,6 +292,25 @@ impl Body {
 /// How deep two bodies are inside each other, zero or negative if they are not: the least over directions of the overlap. Boxes by
 /// their fifteen directions; with a capsule or ball by the distance of its axis, found by sections.
 fn overlap(a: &Body, b: &Body) -> f64 {
+    let flat = |x: &Body| matches!(x.shape, Shape::Block(_) | Shape::Stone(_));
+    let stones = [a, b].iter().any(|x| matches!(x.shape, Shape::Stone(_)));
+    if stones && flat(a) && flat(b) {
+        if (a.x - b.x).norm() > 0.6 {
+            return -1.0;
+        }
+        let ((edges_a, faces_a), (edges_b, faces_b)) = (edges_and_faces(a), edges_and_faces(b));
+        let crossed = edges_a.iter().flat_map(|e| edges_b.iter().map(move |f| e.cross(*f)));
+        let mut least = f64::INFINITY;
+        for n in faces_a.into_iter().chain(faces_b).chain(crossed).filter(|n| n.norm() > 1e-6) {
+            let n = n * (1.0 / n.norm());
+            let apart = |n: Vec3| n.dot(a.support(-n) - b.support(n));
+            least = least.min(-apart(n).max(apart(-n)));
+            if least < 0.0 {
+                break;
+            }
+        }
+        return least;
+    }
     if let (Shape::Block(_), Shape::Block(_)) = (a.shape, b.shape) {
         let mut least = f64::INFINITY;
         let edges = (0..9).map(|k| a.rot.column(k / 3).cross(b.rot.column(k % 3)));
@@ -223,7 +324,7 @@ fn overlap(a: &Body, b: &Body) -> f64 {
         return least;
     }
     // One of them has an axis: the least distance of its points from the other's core, which is convex along it.
-    let (rod, other) = if matches!(a.shape, Shape::Block(_)) { (b, a) } else { (a, b) };
+    let (rod, other) = if flat(a) { (b, a) } else { (a, b) };
     let half = if let Shape::Capsule(_, half) = rod.shape { half } else { 0.0 };
     let axis = rod.rot.column(2);
     let at = |s: f64| other.distance(rod.x + axis * s);
@@ -247,7 +348,11 @@ struct Checker {
 }
 
 fn bodies(drop: &Drop, links: &[LinkSnapshot]) -> Vec<Body> {
-    links.iter().map(|l| Body { shape: drop.shapes[l.body.index()], rot: l.q.to_matrix(), x: l.x }).collect()
+    let of = |l: &LinkSnapshot| {
+        let shape = drop.shapes[l.body.index()];
+        Body { shape, rot: l.q.to_matrix(), x: l.x, faces: triangles(&shape) }
+    };
+    links.iter().map(of).collect()
 }
 
 impl Checker {
@@ -403,9 +508,12 @@ impl Tally {
 }
 
 pub(crate) fn drop_many(seeds: impl Iterator<Item = u64>, most: usize, time: f64) -> Tally {
+    drop_all(seeds.map(|seed| (seed, random_drop(seed, most))), time)
+}
+
+fn drop_all(drops: impl Iterator<Item = (u64, Drop)>, time: f64) -> Tally {
     let mut tally = Tally::default();
-    for seed in seeds {
-        let drop = random_drop(seed, most);
+    for (seed, drop) in drops {
         let unsolved_before = tally.unsolved.len();
         tally.by_bodies.entry(drop.shapes.len()).or_default().0 += 1;
         let engine = Maximal::default();
@@ -460,11 +568,28 @@ fn random_drops_obey_the_law_in_every_step() {
     assert!(tally.unsolved.is_empty(), "{:#?}", tally.unsolved);
 }
 
+/// The same with hulls of random points among them: stones on the ground, on each other, on blocks, balls and capsules.
+#[test]
+fn random_drops_of_stones_obey_the_law_in_every_step() {
+    let drops = (0..40).map(|seed| (seed, random_drop_of(seed, 4, Shape::random_or_stone)));
+    let tally = drop_all(drops, 0.7);
+    println!("{tally:#?}");
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
+    assert!(tally.unsolved.is_empty(), "{:#?}", tally.unsolved);
+}
+
 /// Links that slide at the start of a step against friction so strong that they jam: given up one by one, the directions of the start
 /// leave no motion in between.
 #[test]
 fn a_drop_that_jams_while_it_slides_is_solved() {
     let tally = drop_many(1431..1432, 3, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+}
+
+/// Light links between heavy ones: velocities that were projected once more for whoever asks slipped by a billionth.
+#[test]
+fn velocities_are_told_as_they_were_solved() {
+    let tally = drop_many([11913, 13140].into_iter(), 4, 1.0);
     assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
 }
 
@@ -475,13 +600,14 @@ fn a_heap_is_not_split_for_rounding() {
     assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
 }
 
-/// The long run: `DROPS=FROM:TO:BODIES` chooses the seeds and the most bodies, two threads share them.
+/// The long run: `DROPS=FROM:TO:BODIES` chooses the seeds and the most bodies, `STONES=1` has hulls among them, two threads share them.
 #[test]
 #[ignore = "ten thousand drops of up to thirty bodies take hours"]
 fn ten_thousand_random_drops_obey_the_law() {
     let asked = std::env::var("DROPS").unwrap_or_else(|_| "1000:11000:30".into());
     let numbers: Vec<u64> = asked.split(':').map(|x| x.parse().expect("FROM:TO:BODIES")).collect();
     let [from, to, most] = numbers[..] else { panic!("FROM:TO:BODIES") };
+    let random = if std::env::var_os("STONES").is_some() { Shape::random_or_stone } else { Shape::random };
     let next = std::sync::atomic::AtomicU64::new(from);
     let total = std::sync::Mutex::new(Tally::default());
     std::thread::scope(|scope| {
@@ -492,7 +618,8 @@ fn ten_thousand_random_drops_obey_the_law() {
                     if seed >= to {
                         break;
                     }
-                    let one = drop_many(seed..seed + 1, most as usize, 1.0);
+                    let drop = random_drop_of(seed, most as usize, random);
+                    let one = drop_all(std::iter::once((seed, drop)), 1.0);
                     for line in one.unsolved.iter().chain(&one.wrong) {
                         println!("{line}");
                     }

@@ -13,6 +13,7 @@ mod comprehensive_torque;
 mod contact;
 mod contact_derivative;
 mod contact_drops;
+mod contact_hulls;
 mod contact_robots;
 mod contact_scales;
 mod contact_twin;
