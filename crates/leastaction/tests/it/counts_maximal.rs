@@ -42,7 +42,7 @@ fn dampers_of_every_strength_cost_a_few_iterations() {
             joint.damping = PerCoordinate::One(damping);
         }
         let mechanism = MechanismBuilder::from(description).build().expect("valid");
-        for (order, left) in [(4, 0.07_f64), (6, 0.17), (8, 0.24)] {
+        for (order, left) in [(4, 0.067_f64), (6, 0.166), (8, 0.238)] {
             let bound = (2e-13_f64.ln() / left.ln()).ceil() as u32 + 2;
             let options = MethodOptions { order: Some(order), ..Default::default() };
             let mut sim = Simulator::new(&mechanism, Method::Maximal, &options, &mechanism.start_state())
