@@ -194,17 +194,19 @@ impl CurveMemory {
                     ldu.stiffness[link.v + c] = [0.0; 6];
                     let damping = rows.damping[c] + servo_damping(link, state, step, c);
                     ldu.stiffness[link.v + c][c] = rows.armature[c] + share * damping;
-                    self.damping[link.v + c] = damping * step.h;
                     ldu.limit[link.v + c] = [0.0, 1.0];
                 }
                 // What is held moves by what it is off.
                 for c in held(link, step) {
                     ldu.limit[link.v + c] = [1.0, 0.0];
-                    self.damping[link.v + c] = 0.0;
                 }
             }
         }
         ldu.limits_active = holds;
+        if self.damps {
+            self.place_dampers(layout, state, step);
+        }
+        let side = &self.middle.side;
         if !layout.closures.is_empty() {
             closure_rows(layout, side, &self.middle.poses, &mut self.rows);
             ldu.clear();
@@ -270,6 +272,20 @@ impl CurveMemory {
             ties.prepare(layout, graph, side, ldu, &step.tied, slopes);
         }
         true
+    }
+
+    /// `c h` of the coordinates that are not held. A function of its own: mechanisms without dampers have the code that they had.
+    #[inline(never)]
+    fn place_dampers(&mut self, layout: &Layout, state: &MaximalState, step: &StepData) {
+        for link in layout.links.iter().filter(|l| l.joint.rows.has_rows) {
+            for c in 0..link.joint.kind.nv() {
+                let damping = link.joint.rows.damping[c] + servo_damping(link, state, step, c);
+                self.damping[link.v + c] = damping * step.h;
+            }
+            for c in held(link, step) {
+                self.damping[link.v + c] = 0.0;
+            }
+        }
     }
 
     /// Poses and geometry of the guess at half the step.
