@@ -1,9 +1,10 @@
 //! The iteration with one mass matrix: `s` solves with the factors of `[M̂ Ĝᵀ; Ĝ 0]` per iteration. (8.11) to (8.15)
 
-use super::CurveMemory;
 use super::held::held;
 use super::rows::larger;
+use super::table::NODES;
 use super::unknowns::normalised;
+use super::{CurveMemory, Node};
 use crate::constraint::{coordinate_row, multipliers, particular};
 use crate::forces::{about_point, node_block};
 use crate::geometry::LinkPose;
@@ -149,6 +150,15 @@ impl Task for SolveChord<'_> {
     }
 }
 
+/// A row's value at node `k + 1`, or where the nodes are solved in a basis the sum that belongs to entry `k` of it.
+#[inline(always)]
+fn at_nodes(nodes: &[Node], k: usize, basis: Option<&[f64]>, value: impl Fn(&Node) -> f64) -> f64 {
+    match basis {
+        None => value(&nodes[k]),
+        Some(basis) => basis.iter().zip(nodes).map(|(c, node)| c * value(node)).sum(),
+    }
+}
+
 /// How a joint's servos damp it, where it is at the start of the step.
 #[inline(always)]
 fn servo_damping(link: &Link, state: &MaximalState, step: &StepData, c: usize) -> f64 {
@@ -173,7 +183,7 @@ impl CurveMemory {
     ) -> bool {
         let foresees = self.foresees && !layout.closures.is_empty();
         self.place_middle(layout, state);
-        let share = self.table.damping_share * step.h;
+        let (share, alone) = (self.table.damped.share * step.h, self.table.damping_share * step.h);
         let holds = self.holds(step);
         let side = &self.middle.side;
         for (i, link) in layout.links.iter().enumerate() {
@@ -193,6 +203,10 @@ impl CurveMemory {
             }
         }
         ldu.limits_active = holds;
+        if self.damps {
+            self.place_dampers(layout, state, step);
+        }
+        let side = &self.middle.side;
         if !layout.closures.is_empty() {
             closure_rows(layout, side, &self.middle.poses, &mut self.rows);
             ldu.clear();
@@ -206,7 +220,7 @@ impl CurveMemory {
                             Some(if inert {
                                 0.0
                             } else {
-                                joint.rows.armature[r] + share * joint.rows.damping[r]
+                                joint.rows.armature[r] + alone * joint.rows.damping[r]
                             })
                         }
                         _ => (!foresees && !self.kept[c][r]).then_some(0.0),
@@ -260,6 +274,20 @@ impl CurveMemory {
         true
     }
 
+    /// `c h` of the coordinates that are not held. A function of its own: mechanisms without dampers have the code that they had.
+    #[inline(never)]
+    fn place_dampers(&mut self, layout: &Layout, state: &MaximalState, step: &StepData) {
+        for link in layout.links.iter().filter(|l| l.joint.rows.has_rows) {
+            for c in 0..link.joint.kind.nv() {
+                let damping = link.joint.rows.damping[c] + servo_damping(link, state, step, c);
+                self.damping[link.v + c] = damping * step.h;
+            }
+            for c in held(link, step) {
+                self.damping[link.v + c] = 0.0;
+            }
+        }
+    }
+
     /// Poses and geometry of the guess at half the step.
     #[inline(always)]
     fn place_middle(&mut self, layout: &Layout, state: &MaximalState) {
@@ -286,9 +314,22 @@ impl CurveMemory {
         let first_tie = layout.held - layout.ties.len();
         let mut ties = self.ties.take();
         let side = &self.middle.side;
-        for (k, system) in self.systems.iter_mut().enumerate() {
-            let weights = &self.table.mass_inverse[k + 1];
-            let node = &self.nodes[k];
+        let damped = &self.table.damped;
+        let impulses = if self.damps { &damped.mass } else { &self.table.mass };
+        for k in 0..s {
+            let (before, rest) = self.systems.split_at_mut(k);
+            let system = &mut rest[0];
+            let (mut weights, mut basis) = (&self.table.mass_inverse[k + 1], None);
+            if self.damps {
+                (weights, basis) = (&damped.inverse[k], Some(&damped.to[k][..s]));
+                // The dampers' share of the solution before.
+                if let Some(last) = before.last() {
+                    let share = -damped.below[k];
+                    for (v, c) in self.damping.iter().enumerate() {
+                        system.force[v] = share * c * last.rate[v];
+                    }
+                }
+            }
             for (i, link) in layout.links.iter().enumerate() {
                 let mut r = [0.0; 6];
                 for al in 0..s {
@@ -299,31 +340,53 @@ impl CurveMemory {
                 }
                 let r = six(side.rot[i] * angular(&r), linear(&r));
                 system.body[i] = about_point(&r, side.arm[i]);
-                let beta = by_entry(|m| -node.values[i][m]);
+                let mut beta = [0.0; 6];
+                match basis {
+                    None => beta = by_entry(|m| -self.nodes[k].values[i][m]),
+                    Some(basis) => {
+                        for (c, node) in basis.iter().zip(&self.nodes) {
+                            (0..6).for_each(|m| beta[m] -= c * node.values[i][m]);
+                        }
+                    }
+                }
                 system.particular[i] = particular(link.joint.kind, &side.joints[i], &beta);
                 if holds {
                     for c in held(link, step) {
-                        system.limit[link.v + c] = -node.held[link.v + c];
+                        system.limit[link.v + c] =
+                            at_nodes(&self.nodes, k, basis, |node| -node.held[link.v + c]);
                     }
                 }
             }
             for (c, closure) in layout.closures.iter().enumerate() {
                 let inert = matches!(closure.kind, ClosureKind::Coordinates);
                 system.closure[c] = by_entry(|r| {
-                    if inert || r >= closure.rows || !self.kept[c][r] { 0.0 } else { -node.closure[c][r] }
+                    if inert || r >= closure.rows || !self.kept[c][r] {
+                        0.0
+                    } else {
+                        at_nodes(&self.nodes, k, basis, |node| -node.closure[c][r])
+                    }
                 });
             }
             ldu.solve(layout, graph, side, side, system);
             if let Some(ties) = &mut ties {
-                ties.correct(system, |o| -node.held[first_tie + o]);
+                ties.correct(system, |o| at_nodes(&self.nodes, k, basis, |node| -node.held[first_tie + o]));
                 for al in 0..s {
-                    let c = -self.table.mass[al][k + 1] / h;
+                    let c = -impulses[al][k + 1] / h;
                     let to = &mut self.x.held[al * layout.held + first_tie..(al + 1) * layout.held];
                     to.iter_mut().zip(&ties.eta).for_each(|(to, eta)| *to += c * eta);
                 }
             }
         }
         self.ties = ties;
+        if self.damps {
+            for i in 0..n {
+                let solved: [Six; NODES] =
+                    by_entry(|k| if k < s { self.systems[k].body[i] } else { [0.0; 6] });
+                for (g, system) in self.systems.iter_mut().enumerate() {
+                    system.body[i] = by_entry(|m| (0..s).map(|k| damped.back[g][k] * solved[k][m]).sum());
+                }
+            }
+        }
         let mut largest = Worst::default();
         for (k, system) in self.systems.iter_mut().enumerate() {
             let rot = &self.nodes[k].side.rot;
@@ -354,7 +417,7 @@ impl CurveMemory {
         // The solver's multipliers have the opposite sign: M w − Gᵀλ.
         for al in 0..s {
             for (k, system) in self.systems.iter().enumerate() {
-                let c = -self.table.mass[al][k + 1] / h;
+                let c = -impulses[al][k + 1] / h;
                 for i in 0..n {
                     for m in 0..6 {
                         self.x.lam[al * n + i][m] += c * system.wrench[i][m];

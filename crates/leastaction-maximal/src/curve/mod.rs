@@ -16,6 +16,7 @@
 mod block_ldu;
 mod body;
 mod chord;
+mod damped;
 mod derivative;
 mod elements;
 mod exact;
@@ -100,6 +101,10 @@ pub(crate) struct CurveMemory {
     /// Slopes of the ties at nodes 0 to s, and their columns beside the mass matrix.
     pub(crate) tie_slopes: Vec<Vec<f64>>,
     pub(crate) ties: Option<Box<TieColumns>>,
+    /// True if some coordinate is damped: nodes are solved one after the other.
+    pub(crate) damps: bool,
+    /// `c h` of the coordinates.
+    pub(crate) damping: Vec<f64>,
     /// True if some force depends on the pose.
     pub(crate) loaded: bool,
     /// Where the last step started, and the inputs it was taken with.
@@ -156,6 +161,12 @@ impl CurveMemory {
             started: MaximalState::new(layout, (1, 0), nq, nv),
             input: vec![0.0; inputs],
             exact: None,
+            damping: vec![0.0; nv],
+            damps: s > 1
+                && layout
+                    .links
+                    .iter()
+                    .any(|l| !l.joint.servos.is_empty() || l.joint.rows.damping != [0.0; 6]),
             tie_slopes: vec![vec![0.0; layout.tie_parts()]; s + 1],
             ties: (!layout.ties.is_empty()).then(|| Box::new(TieColumns::new(layout, nv))),
             loaded,

@@ -1,5 +1,6 @@
 //! [`Table`]: the numbers of one degree, in fixed arrays. (8.1)
 
+use super::damped::Damped;
 use crate::lobatto::{Lobatto, gauss, invert, lagrange};
 
 /// Largest degree of the curve of a step: order 12.
@@ -22,9 +23,11 @@ pub(crate) struct Table {
     pub(crate) mass: [PerNode; NODES],
     /// `C⁻¹/h` by `[γ][α]`, `γ = 1..s`, `α = 0..s−1`.
     pub(crate) mass_inverse: [PerNode; NODES],
-    /// What of a damper's `c h` stands in the mass matrix of the iteration: it makes the iteration converge for every
-    /// damping. (8.13)
+    /// What of `c h` of a damper of a loop joint, which knows no basis, stands in the mass matrix of the iteration: it makes the
+    /// iteration converge for every damping. (8.13)
     pub(crate) damping_share: f64,
+    /// How dampers of coordinates stand in the iteration. (8.13)
+    pub(crate) damped: Damped,
     /// Stiff springs, summed at Gauss points: `Q^{αγ}` and `m^α`. (8.10)
     pub(crate) gauss: [PerNode; NODES],
     pub(crate) gauss_weight: PerNode,
@@ -44,6 +47,13 @@ pub(crate) struct Table {
 
 /// Minimises the largest `|1 − μ/θ|` over the eigenvalues `μ` of `−(hC)⁻¹(w b)`, for degrees 1 to 6.
 const DAMPING_SHARE: [f64; MAX_DEGREE] = [0.5, 1.0 / 3.0, 0.272, 0.238, 0.215, 0.199];
+
+/// `N`: the coupling of the nodes by a damper, multiplied by the inverse of the masses'.
+fn damping(s: usize, inverse: &[Vec<f64>], t: &Lobatto) -> Vec<Vec<f64>> {
+    let row =
+        |ga: usize, to: usize| (0..s).map(|al| -inverse[ga][al] * t.weights[al] * t.b[al][to + 1]).sum();
+    (0..s).map(|ga| (0..s).map(|to| row(ga, to)).collect()).collect()
+}
 
 impl Table {
     /// The table of degree `1 ≤ s ≤ 6`.
@@ -82,6 +92,7 @@ impl Table {
             mass: square(all.clone(), all.clone(), &coupling),
             mass_inverse: square(1..s + 1, 0..s, &|ga, al| inverse[ga - 1][al]),
             damping_share: DAMPING_SHARE[s - 1],
+            damped: Damped::new(&damping(s, &inverse, &t), &inverse, &coupling),
             gauss: square(all.clone(), all.clone(), &|al, ga| {
                 (0..s).map(|g| weights[g] * value(al, g) * value(ga, g)).sum()
             }),
@@ -100,6 +111,14 @@ impl Table {
                 })
             }),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn damping(&self) -> Vec<Vec<f64>> {
+        let t = Lobatto::new(self.s);
+        let inverse: Vec<Vec<f64>> =
+            (0..self.s).map(|g| self.mass_inverse[g + 1][..self.s].to_vec()).collect();
+        damping(self.s, &inverse, &t)
     }
 
     /// Values at `x` of the Lagrange polynomials of the first `count` nodes. Does not allocate.

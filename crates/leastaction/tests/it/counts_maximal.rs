@@ -2,8 +2,8 @@
 //! harder shows here at once; one that makes it work less is written down.
 
 use leastaction::integrator::{Method, MethodOptions, Simulator};
-use leastaction::mechanism::MechanismBuilder;
 use leastaction::mechanism::samples::built_in;
+use leastaction::mechanism::{MechanismBuilder, PerCoordinate};
 
 /// Model, iterations of the first hundred steps at order 2 and at order 4.
 const COUNTS: [(&str, u32, u32); 10] = [
@@ -30,4 +30,35 @@ fn iteration_counts_are_these() {
     };
     let found = COUNTS.map(|(name, ..)| (name, count(name, 2), count(name, 4)));
     assert_eq!(found, COUNTS);
+}
+
+/// A damper of any strength leaves at most a known part of the error per iteration (8.13), so from an error of a radian to the
+/// rounding of directions it is a known number of iterations, and two to see that they fall. That is a bound of eigenvalues: a direction
+/// may grow before it falls, and the exact matrix may step in, but in a tenth of the steps at most.
+#[test]
+fn dampers_of_every_strength_cost_a_few_iterations() {
+    for damping in [0.01, 1.0, 30.0, 100.0, 1e3] {
+        let mut description = built_in("@chain/10").expect("built in");
+        for joint in &mut description.joints {
+            joint.damping = PerCoordinate::One(damping);
+        }
+        let mechanism = MechanismBuilder::from(description).build().expect("valid");
+        for (order, left) in [(4, 0.067_f64), (6, 0.166), (8, 0.238)] {
+            let bound = (2e-13_f64.ln() / left.ln()).ceil() as u32 + 2;
+            let options = MethodOptions { order: Some(order), ..Default::default() };
+            let mut sim = Simulator::new(&mechanism, Method::Maximal, &options, &mechanism.start_state())
+                .expect("supported");
+            let mut exact = 0;
+            for step in 0..100 {
+                let report = sim.step(&[], 0.01).expect("step");
+                if report.retries > 0 {
+                    exact += 1;
+                    continue;
+                }
+                let found = report.iterations;
+                assert!(found <= bound, "{damping} N m s, order {order}, step {step}: {found} of {bound}");
+            }
+            assert!(exact <= 10, "{damping} N m s, order {order}: {exact} of 100 steps");
+        }
+    }
 }
