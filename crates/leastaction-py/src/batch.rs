@@ -403,7 +403,13 @@ impl BatchSimulator {
             py.detach(|| (0..states.len()).for_each(begin));
         } else {
             let stop = AtomicBool::new(false);
-            each_row(py, states.len(), threads, &stop, &mut |_, _| Ok(()), || (), |(), r| begin(r))?;
+            let begun =
+                each_row(py, states.len(), threads, &stop, &mut |_, _| Ok(()), || (), |(), r| begin(r));
+            if let Err(stopped) = begun {
+                // Thousands of workspaces take a while to be given back: whoever pressed Ctrl-C does not wait for it.
+                std::thread::spawn(move || drop(cells));
+                return Err(stopped);
+            }
         }
         let made: Result<Vec<Motion>, StepError> = cells
             .into_iter()
