@@ -33,8 +33,9 @@ fn whole_files_are_taken_by_their_readers() {
 #[test]
 fn random_mechanisms_obey_the_laws() {
     let mut findings = Vec::new();
-    // The last one was found by a longer walk: a row of its loop that nearly follows from others was dropped by some and kept by others.
-    for number in (0..150).chain([20_261_178_799_802]) {
+    // The last ones were found by longer walks: a row of a loop that nearly follows from others was dropped by some and kept by others;
+    // a loop whose closing point is merely near an axis was taken for one of rounded data; a mechanism is locked altogether.
+    for number in (0..150).chain([20_261_178_799_802, 1_118_019_211, 1_118_003_724]) {
         let model = random_model(number);
         for law in LAWS {
             if let Err(wrong) = judged(|| (law.holds)(&model)) {

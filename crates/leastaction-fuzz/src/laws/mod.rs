@@ -14,7 +14,7 @@ use leastaction::io::{
 use leastaction::mechanism::samples::Random;
 use leastaction::mechanism::{Mechanism, MechanismBuilder, ModelDescription, State};
 
-use crate::random_model::RandomModel;
+use crate::random_model::{RandomModel, units};
 
 /// Something that must be true of every mechanism.
 #[derive(Clone, Copy, Debug)]
@@ -203,7 +203,13 @@ fn warm_starts_only_save_work(model: &RandomModel) -> Result<(), String> {
         let (warm, cold) = (end(&warm).map_err(named)?, end(&cold).map_err(named)?);
         let what = format!("{} {order}", method.name());
         within(&format!("{what}: positions"), gap(&cold.q, &warm.q), 1e-9)?;
-        within(&format!("{what}: velocities"), gap(&cold.v, &warm.v), 1e-7)?;
+        // A mechanism that is locked altogether has no velocities but the rounding of positions over a step.
+        let still = 1e2 * f64::EPSILON / h;
+        let moves =
+            units(&mechanism, model.length).iter().zip(&warm.v).any(|(unit, v)| v.abs() > still * unit);
+        if moves {
+            within(&format!("{what}: velocities"), gap(&cold.v, &warm.v), 1e-7)?;
+        }
     }
     Ok(())
 }

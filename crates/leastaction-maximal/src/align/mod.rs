@@ -35,6 +35,8 @@ const ROUNDS: usize = 6;
 const SEEN: f64 = 1e-7;
 /// Largest displacement of a frame that counts as a matter of digits, in lengths of the mechanism or radians.
 const LARGEST: f64 = 2e-3;
+/// The same for their root mean square: data off by 1e-4 is put right by displacements of at most half of this.
+const COARSEST: f64 = 3e-4;
 
 /// Folds that are missed by more than this times what the loops are open by are meant to be.
 const SAME_CAUSE: f64 = 4.0;
@@ -137,7 +139,7 @@ impl Search {
             for (moved, change) in self.moved.iter_mut().zip(change.chunks_exact(12)) {
                 moved.iter_mut().zip(change).for_each(|(moved, change)| *moved += change);
             }
-            if !self.moved.iter().flatten().all(|x| x.abs() <= LARGEST) {
+            if !self.moved.iter().flatten().all(|x| x.abs() <= LARGEST) || !self.is_in_the_digits() {
                 return None;
             }
             displace(&mut self.ws.layout, &change);
@@ -147,6 +149,16 @@ impl Search {
             }
         }
         None
+    }
+
+    /// True if the displacements are no longer than those of data that is off in its digits. What undoes the data's own errors closes
+    /// all rows, and the least solution is not longer; a point that is merely near an axis takes few displacements, but large ones.
+    fn is_in_the_digits(&self) -> bool {
+        let moved = self.moved.iter().filter(|joint| joint.iter().any(|x| *x != 0.0));
+        let (numbers, squares) = moved.fold((0.0, 0.0), |(count, sum): (f64, f64), joint| {
+            (count + 12.0, sum + joint.iter().map(|x| x * x).sum::<f64>())
+        });
+        squares <= numbers * COARSEST * COARSEST
     }
 
     /// The mechanism with the frames as they are now.
