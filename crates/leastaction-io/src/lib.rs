@@ -17,6 +17,7 @@ pub mod mjcf;
 mod model_json;
 mod npz;
 mod npz_read;
+mod parts;
 mod repair;
 mod sdf;
 mod sensor;

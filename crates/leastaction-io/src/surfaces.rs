@@ -27,6 +27,18 @@ pub(crate) fn surface_shape(shape: &Shape) -> Result<SurfaceShape, String> {
     })
 }
 
+/// What a surface looks like; none for points.
+pub(crate) fn drawn(shape: &SurfaceShape) -> Option<Shape> {
+    Some(match shape {
+        SurfaceShape::Box { size } => Shape::Box { size: *size },
+        SurfaceShape::Sphere { radius } => Shape::Sphere { radius: *radius },
+        SurfaceShape::Cylinder { radius, length } => Shape::Cylinder { radius: *radius, length: *length },
+        SurfaceShape::Capsule { radius, length } => Shape::Capsule { radius: *radius, length: *length },
+        SurfaceShape::Ellipsoid { radii } => Shape::Ellipsoid { radii: *radii },
+        SurfaceShape::Points { .. } => return None,
+    })
+}
+
 /// What the corners of a mesh touch with.
 ///
 /// # Errors

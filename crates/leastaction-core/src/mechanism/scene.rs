@@ -48,7 +48,7 @@ pub(super) fn build(
         return scene;
     }
     let body_of = |name: &str| bodies.iter().position(|b| b.name == name).map(BodyId::new);
-    let names = names(model);
+    let names = model.surface_names();
     let surfaces: Vec<Placed> = model
         .surfaces
         .iter()
@@ -63,7 +63,7 @@ pub(super) fn build(
     for surface in &surfaces {
         for (k, ground) in model.half_spaces.iter().enumerate() {
             let a = (surface.name.as_str(), surface.of.link.as_str());
-            let name = ground_name(model, k);
+            let name = model.half_space_name(k);
             let b = (name.as_str(), WORLD);
             let wanted = wanted_pairs.have(a, (b.0, b.0));
             let moves = ties.root(surface.body).is_some();
@@ -110,31 +110,6 @@ impl<'a> Pairs<'a> {
 
     fn have(&self, a: (&str, &str), b: (&str, &str)) -> bool {
         [a.0, a.1].into_iter().any(|a| [b.0, b.1].into_iter().any(|b| self.0.contains(&[a, b])))
-    }
-}
-
-/// Names of the surfaces: their own, or that of the body, numbered where there are several.
-fn names(model: &ModelDescription) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for surface in &model.surfaces {
-        let base = if surface.name.is_empty() { &surface.link } else { &surface.name };
-        let mut name = base.clone();
-        let mut k = 2;
-        while out.contains(&name) {
-            name = format!("{base}.{k}");
-            k += 1;
-        }
-        out.push(name);
-    }
-    out
-}
-
-fn ground_name(model: &ModelDescription, k: usize) -> String {
-    let own = &model.half_spaces[k].name;
-    match (own.is_empty(), model.half_spaces.len()) {
-        (false, _) => own.clone(),
-        (true, 1) => "ground".into(),
-        (true, _) => format!("ground.{}", k + 1),
     }
 }
 
@@ -190,7 +165,7 @@ fn check(model: &ModelDescription, checker: &mut Checker<'_>) {
         material(checker, surface.origin, &element, surface.friction, surface.restitution);
     }
     for (k, ground) in model.half_spaces.iter().enumerate() {
-        let element = format!("half-space `{}`", ground_name(model, k));
+        let element = format!("half-space `{}`", model.half_space_name(k));
         let norm = Vec3(ground.normal).norm();
         if !(norm > 0.0 && norm.is_finite() && ground.offset.is_finite()) {
             checker.error(
@@ -220,8 +195,8 @@ fn check(model: &ModelDescription, checker: &mut Checker<'_>) {
             );
         }
     }
-    let mut known: Vec<String> = names(model);
-    known.extend((0..model.half_spaces.len()).map(|k| ground_name(model, k)));
+    let mut known: Vec<String> = model.surface_names();
+    known.extend((0..model.half_spaces.len()).map(|k| model.half_space_name(k)));
     known.extend(model.bodies.iter().map(|b| b.name.clone()));
     known.push(WORLD.into());
     for name in model.contact.pairs.iter().chain(&model.contact.exclude).flatten() {

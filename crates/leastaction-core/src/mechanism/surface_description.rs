@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::description::{Placement, is_zero};
-use super::{Origin, WORLD};
+use super::{ModelDescription, Origin, WORLD};
 use crate::contact::ContactSettings;
 
 /// Friction of a surface that gives none.
@@ -204,5 +204,38 @@ impl ContactDescription {
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl ModelDescription {
+    /// Names of the surfaces: their own, or that of the body, numbered where there are several.
+    #[must_use]
+    pub fn surface_names(&self) -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        for surface in &self.surfaces {
+            let base = if surface.name.is_empty() { &surface.link } else { &surface.name };
+            let mut name = base.clone();
+            let mut k = 2;
+            while out.contains(&name) {
+                name = format!("{base}.{k}");
+                k += 1;
+            }
+            out.push(name);
+        }
+        out
+    }
+
+    /// Name of a half-space: its own, or `ground`, numbered where there are several.
+    ///
+    /// # Panics
+    /// If there is none of this number.
+    #[must_use]
+    pub fn half_space_name(&self, k: usize) -> String {
+        let own = &self.half_spaces[k].name;
+        match (own.is_empty(), self.half_spaces.len()) {
+            (false, _) => own.clone(),
+            (true, 1) => "ground".into(),
+            (true, _) => format!("ground.{}", k + 1),
+        }
     }
 }

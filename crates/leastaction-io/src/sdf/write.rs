@@ -9,6 +9,7 @@ use crate::mechanism::{
     BodyDescription, FrameDescription, JointDescription, JointRole, JointType, Mechanism, ModelDescription,
     PerCoordinate, Placement, Shape, Visual, WORLD,
 };
+use crate::parts;
 use crate::xml_write::{Xml, numbers};
 
 /// The version whose rules the text follows: the first in which poses may hold quaternions is 1.9.
@@ -80,20 +81,8 @@ impl Writer {
         if model.wind != [0.0; 3] {
             self.lose("wind", "wind");
         }
-        let lists = [
-            ("inputs", model.inputs.len()),
-            ("constraints", model.constraints.len()),
-            ("couplings", model.couplings.len()),
-            ("tendons", model.tendons.len()),
-            ("motions", model.motions.len()),
-            ("surfaces", model.surfaces.len()),
-            ("half_spaces", model.half_spaces.len()),
-            ("states", model.states.len()),
-        ];
-        for (name, count) in lists {
-            if count > 0 {
-                self.lose(name, format!("{name} ({count} here)"));
-            }
+        for (name, what) in parts::lost(model, &["frames"]) {
+            self.lose(name, what);
         }
     }
 

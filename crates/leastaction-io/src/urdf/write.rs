@@ -7,8 +7,10 @@ use crate::check::built;
 use crate::frames::{add, compose, inverse, rotate, rotate_inertia, rpy_from_quaternion};
 use crate::mechanism::{
     BodyDescription, JointDescription, JointRole, JointType, LimitsDescription, Mechanism, ModelDescription,
-    PerCoordinate, Placement, Shape, Visual, WORLD,
+    PerCoordinate, Placement, Shape, SurfaceDescription, Visual, WORLD,
 };
+use crate::parts;
+use crate::surfaces::drawn;
 use crate::xml_write::{self, Attributes, Xml};
 
 /// URDF asks for bounds that a model may not have.
@@ -57,9 +59,13 @@ impl Writer {
         }
         self.xml.text.push_str("<?xml version=\"1.0\"?>\n");
         self.xml.open("robot", &[("name", model.name.clone())]);
-        self.xml.leaf("link", &[("name", WORLD.into())]);
+        self.link(
+            model,
+            &BodyDescription { name: WORLD.into(), ..BodyDescription::default() },
+            &Placement::default(),
+        );
         for body in &model.bodies {
-            self.link(body, &frames[body.name.as_str()]);
+            self.link(model, body, &frames[body.name.as_str()]);
         }
         for joint in &model.joints {
             let built = mechanism.joint_by_name(&joint.name).map(|id| mechanism.joint(id));
@@ -91,22 +97,12 @@ impl Writer {
         if model.wind != [0.0; 3] {
             self.lose("wind", "wind");
         }
-        let lists = [
-            ("inputs", model.inputs.len()),
-            ("constraints", model.constraints.len()),
-            ("couplings", model.couplings.len()),
-            ("tendons", model.tendons.len()),
-            ("frames", model.frames.len()),
-            ("states", model.states.len()),
-        ];
-        for (name, count) in lists {
-            if count > 0 {
-                self.lose(name, format!("{name} ({count} here)"));
-            }
+        for (name, what) in parts::lost(model, &["surfaces"]) {
+            self.lose(name, what);
         }
     }
 
-    fn link(&mut self, body: &BodyDescription, frame: &Placement) {
+    fn link(&mut self, model: &ModelDescription, body: &BodyDescription, frame: &Placement) {
         let named = format!("body `{}`", body.name);
         if body.drag != 0.0 {
             self.lose(named.as_str(), "drag");
@@ -119,7 +115,8 @@ impl Writer {
         }
         let massless = body.mass == 0.0 && body.inertia == [0.0; 6] && body.com == [0.0; 3];
         let name = [("name", body.name.clone())];
-        if massless && body.visuals.is_empty() {
+        let surfaces: Vec<_> = model.surfaces.iter().filter(|surface| surface.link == body.name).collect();
+        if massless && body.visuals.is_empty() && surfaces.is_empty() {
             return self.xml.leaf("link", &name);
         }
         self.xml.open("link", &name);
@@ -141,23 +138,44 @@ impl Writer {
         for visual in &body.visuals {
             self.visual(visual, frame, &named);
         }
+        self.collisions(&surfaces, frame, &named);
         self.xml.close("link");
     }
 
+    /// Surfaces as collision shapes; the friction of a link is Bullet's.
+    fn collisions(&mut self, surfaces: &[&SurfaceDescription], frame: &Placement, named: &str) {
+        let Some(first) = surfaces.first() else { return };
+        for surface in surfaces {
+            let Some(shape) = drawn(&surface.shape) else {
+                self.lose(named, "a surface of points");
+                continue;
+            };
+            let Some(geometry) = self.geometry(&shape, named) else { continue };
+            self.xml.open("collision", &[]);
+            self.origin(&relative(frame, &surface.placement));
+            self.xml.around("geometry", &[], (geometry.0, &geometry.1));
+            self.xml.close("collision");
+        }
+        let material = |s: &SurfaceDescription| [s.friction, s.restitution];
+        if surfaces.iter().any(|surface| material(surface) != material(first)) {
+            self.lose(
+                named,
+                "surfaces of different friction or restitution on one body: the first one's is written",
+            );
+        }
+        if surfaces.iter().any(|surface| surface.bits != [1, 1] || surface.priority != 0) {
+            self.lose(named, "which surfaces touch which");
+        }
+        let written = [("lateral_friction", first.friction), ("restitution", first.restitution)];
+        self.xml.open("contact", &[]);
+        for (tag, value) in written {
+            self.xml.leaf(tag, &[("value", number(value))]);
+        }
+        self.xml.close("contact");
+    }
+
     fn visual(&mut self, visual: &Visual, frame: &Placement, named: &str) {
-        let round =
-            |radius: &f64, length: &f64| vec![("radius", number(*radius)), ("length", number(*length))];
-        let shape = match &visual.shape {
-            Shape::Box { size } => ("box", vec![("size", numbers(size))]),
-            Shape::Sphere { radius } => ("sphere", vec![("radius", number(*radius))]),
-            Shape::Cylinder { radius, length } => ("cylinder", round(radius, length)),
-            Shape::Capsule { radius, length } => ("capsule", round(radius, length)),
-            Shape::Mesh { file, scale } if *scale == [1.0; 3] => ("mesh", vec![("filename", file.clone())]),
-            Shape::Mesh { file, scale } => {
-                ("mesh", vec![("filename", file.clone()), ("scale", numbers(scale))])
-            }
-            Shape::Ellipsoid { .. } => return self.lose(named, "an ellipsoid"),
-        };
+        let Some(shape) = self.geometry(&visual.shape, named) else { return };
         self.xml.open("visual", &[]);
         self.origin(&relative(frame, &visual.placement));
         self.xml.around("geometry", &[], (shape.0, &shape.1));
@@ -167,6 +185,26 @@ impl Writer {
             self.xml.around("material", &[("name", name)], ("color", &[("rgba", numbers(&rgba))]));
         }
         self.xml.close("visual");
+    }
+
+    /// The element of a shape; none, with a word, for what URDF has not.
+    fn geometry(&mut self, shape: &Shape, named: &str) -> Option<(&'static str, Attributes)> {
+        let round =
+            |radius: &f64, length: &f64| vec![("radius", number(*radius)), ("length", number(*length))];
+        Some(match shape {
+            Shape::Box { size } => ("box", vec![("size", numbers(size))]),
+            Shape::Sphere { radius } => ("sphere", vec![("radius", number(*radius))]),
+            Shape::Cylinder { radius, length } => ("cylinder", round(radius, length)),
+            Shape::Capsule { radius, length } => ("capsule", round(radius, length)),
+            Shape::Mesh { file, scale } if *scale == [1.0; 3] => ("mesh", vec![("filename", file.clone())]),
+            Shape::Mesh { file, scale } => {
+                ("mesh", vec![("filename", file.clone()), ("scale", numbers(scale))])
+            }
+            Shape::Ellipsoid { .. } => {
+                self.lose(named, "an ellipsoid");
+                return None;
+            }
+        })
     }
 
     fn origin(&mut self, placement: &Placement) {

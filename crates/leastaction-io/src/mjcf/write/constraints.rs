@@ -21,6 +21,10 @@ pub(super) fn write(writer: &mut Writer<'_>) {
         let what = "fixed tendons are left out";
         writer.say(format!("tendon `{}`", tendon.name), what, "write the model as JSON to keep them");
     }
+    for motion in &writer.model.motions {
+        let what = "joints driven along a motion are left free";
+        writer.say(format!("joint `{}`", motion.joint), what, "write the model as JSON to keep them driven");
+    }
     for coupling in writer.model.couplings.clone() {
         if !coupling.sum.is_empty() || coupling.reference != [0.0; 2] {
             let what = "couplings of sums, or that count from other values, are left out";

@@ -4,6 +4,7 @@
 //! all their digits, and no default class is used, so that the file reads as it stands.
 
 mod constraints;
+mod contact;
 mod pieces;
 mod states;
 
@@ -103,6 +104,7 @@ pub(super) struct Writer<'m> {
     actuator_names: HashSet<String>,
     equalities: Vec<(&'static str, Attributes)>,
     meshes: Vec<(String, String, [f64; 3])>,
+    surfaces: contact::Surfaces,
     said: Vec<Diagnostic>,
     said_before: HashSet<String>,
 }
@@ -120,6 +122,7 @@ impl<'m> Writer<'m> {
             actuator_names: HashSet::new(),
             equalities: Vec::new(),
             meshes: Vec::new(),
+            surfaces: contact::Surfaces::new(model.surface_names()),
             said: Vec::new(),
             said_before: HashSet::new(),
         }
@@ -182,6 +185,7 @@ impl<'m> Writer<'m> {
             let bare = body.mass == 0.0
                 && body.inertia == [0.0; 6]
                 && body.visuals.is_empty()
+                && !self.model.surfaces.iter().any(|surface| surface.link == body.name)
                 && body.thrusters.is_empty()
                 && body.pushes.is_empty()
                 && !self.sites.contains_key(&body.name);
@@ -223,6 +227,8 @@ impl<'m> Writer<'m> {
         xml.leaf("option", &option);
         self.assets(&mut xml);
         xml.open("worldbody", &[]);
+        contact::planes(self, &mut xml);
+        contact::geoms(self, WORLD, &mut xml);
         write_sites(&mut xml, self.sites.get(WORLD).map_or(&[], Vec::as_slice));
         // Entering a body pushes its end and its children: no recursion, however long the chain.
         let mut stack: Vec<Option<usize>> = roots.iter().rev().map(|r| Some(*r)).collect();
@@ -238,6 +244,7 @@ impl<'m> Writer<'m> {
             stack.extend(children[i].iter().rev().map(|c| Some(*c)));
         }
         xml.close("worldbody");
+        contact::pairs(self, &mut xml);
         if !self.equalities.is_empty() {
             xml.open("equality", &[]);
             for (tag, attributes) in &self.equalities {
@@ -278,24 +285,26 @@ impl<'m> Writer<'m> {
                 }
             }
         }
-        if self.meshes.is_empty() {
+        let clouds = contact::meshes(self);
+        if self.meshes.is_empty() && clouds.is_empty() {
             return;
         }
         xml.open("asset", &[]);
         for (name, file, scale) in &self.meshes {
             xml.leaf("mesh", &[("name", name.clone()), ("file", file.clone()), ("scale", numbers(scale))]);
         }
+        clouds.iter().for_each(|cloud| xml.leaf("mesh", cloud));
         xml.close("asset");
     }
 
     fn body(&mut self, xml: &mut Xml, i: usize) {
         let link = &self.links[i];
-        let body = &link.body;
+        let body = link.body.clone();
         let placement = self.place_of(i);
         let mut attributes = vec![("name", body.name.clone())];
         place(&placement, &mut attributes);
         let carried: f64 =
-            body.pushes.iter().filter_map(|push| gravcomp::part_of(self.model, body, push)).sum();
+            body.pushes.iter().filter_map(|push| gravcomp::part_of(self.model, &body, push)).sum();
         if carried != 0.0 {
             attributes.push(("gravcomp", numbers(&[carried])));
         }
@@ -318,10 +327,12 @@ impl<'m> Writer<'m> {
             if let Some(rgba) = visual.rgba {
                 attributes.push(("rgba", numbers(&rgba)));
             }
-            // Shapes are for drawing: the inertial holds the mass, and nothing collides.
-            attributes.extend([("mass", "0".into()), ("contype", "0".into()), ("conaffinity", "0".into())]);
+            // The inertial holds the mass; what only draws does not collide.
+            attributes.push(("mass", "0".into()));
+            attributes.extend(contact::of_visual(self, &body.name, visual));
             xml.leaf("geom", &attributes);
         }
+        contact::geoms(self, &body.name, xml);
         write_sites(xml, self.sites.get(&body.name).map_or(&[], Vec::as_slice));
         let (name, drag) = (body.name.clone(), body.drag);
         if drag != 0.0 {
