@@ -86,6 +86,7 @@ impl Writer {
             ("couplings", model.couplings.len()),
             ("tendons", model.tendons.len()),
             ("motions", model.motions.len()),
+            ("mocap bodies", model.mocap.len()),
             ("surfaces", model.surfaces.len()),
             ("half_spaces", model.half_spaces.len()),
             ("states", model.states.len()),

@@ -96,6 +96,8 @@ impl Writer {
             ("constraints", model.constraints.len()),
             ("couplings", model.couplings.len()),
             ("tendons", model.tendons.len()),
+            ("motions", model.motions.len()),
+            ("mocap bodies", model.mocap.len()),
             ("frames", model.frames.len()),
             ("states", model.states.len()),
         ];
