@@ -378,7 +378,11 @@ impl<const N: usize> Solver<N> {
         self.end_at_hand
             && self.plain
             && !self.scheme.gauss
-            && mechanism.tree().nodes.iter().all(|node| node.nv == 0 || state.q[node.q] == end(node.v))
+            && mechanism
+                .tree()
+                .nodes
+                .iter()
+                .all(|node| (0..node.nv).all(|k| state.q[node.q + k] == end(node.v + k)))
     }
 
     /// Columns of the rows that are held, for the mass matrix just factored; false if none is.
