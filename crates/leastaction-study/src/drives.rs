@@ -37,7 +37,7 @@ pub fn apply(
         };
         if description.mocap.iter().any(|body| body == name) {
             let path = Path::new(value);
-            let table = read(name, path)?;
+            let table = read(path, mocap::columns(name))?;
             mocap::drive(description, name, |column| table.column(column), &path.display().to_string())?;
             continue;
         }
@@ -63,15 +63,13 @@ pub fn apply(
     Ok(())
 }
 
-fn read(moved: &str, path: &Path) -> Result<Trajectory, Failure> {
-    read_trajectory_csv(path).map_err(|error| {
-        Failure::from_error(&error).help(format!("give a speed, or a table with columns `t` and `{moved}`"))
-    })
+fn read(path: &Path, help: String) -> Result<Trajectory, Failure> {
+    read_trajectory_csv(path).map_err(|error| Failure::from_error(&error).help(help))
 }
 
 fn table(joint: &str, path: &Path) -> Result<MotionDescription, Failure> {
     let file = path.display();
-    let table = read(joint, path)?;
+    let table = read(path, format!("give a speed, or a table with columns `t` and `{joint}`"))?;
     let column = |name: &str| {
         table.column(name).ok_or_else(|| {
             Failure::new(format!("`{file}` has no column `{name}`"))

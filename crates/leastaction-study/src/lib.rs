@@ -17,7 +17,7 @@ pub mod inputs;
 pub mod limits;
 pub mod listener;
 pub mod memory;
-pub mod mocap;
+mod mocap;
 pub mod model;
 pub mod motion_page;
 pub mod motors;

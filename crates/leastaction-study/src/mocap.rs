@@ -11,6 +11,14 @@ use leastaction_core::scalar::elementary::atan2;
 
 use crate::failure::Failure;
 
+/// What a table must have.
+pub(crate) fn columns(name: &str) -> String {
+    format!(
+        "give a table with the columns `t`, `px`, `py`, `pz` and, if it turns, `qw`, `qx`, `qy`, `qz`, or those that a trajectory has \
+         for it: `x.{name}.px` and so on"
+    )
+}
+
 /// Joints in place of the one that fixes a body: three slides and three hinges, each driven along its column of the table. Angles are
 /// those of turns from the orientation of the first row.
 ///
@@ -23,12 +31,7 @@ pub(crate) fn drive(
     file: &str,
 ) -> Result<(), Failure> {
     let find = |short: &str| column(&format!("x.{name}.{short}")).or_else(|| column(short));
-    let refuse = |what: String| {
-        Failure::new(what).help(format!(
-            "give a table with the columns `t`, `px`, `py`, `pz` and, if it turns, `qw`, `qx`, `qy`, `qz`, or those that \
-             a trajectory has for it: `x.{name}.px` and so on"
-        ))
-    };
+    let refuse = |what: String| Failure::new(what).help(columns(name));
     let need = |short: &str| find(short).ok_or_else(|| refuse(format!("`{file}` has no column `{short}`")));
     let times = need("t")?;
     let position = [need("px")?, need("py")?, need("pz")?];

@@ -110,7 +110,11 @@ fn a_table_that_is_no_motion_of_a_body_is_refused_with_its_remedy() {
         assert!(said.contains(what) && said.contains("help:"), "{what}: {said}");
     }
     let said = folder.run("simulate led.xml --drive leader=2 --no-report --out out");
-    assert!(!said.status.success());
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(
+        said.contains("can't read `2`") && said.contains("help: give a table with the columns"),
+        "{said}"
+    );
 }
 
 /// What a damper of any strength holds a tenth of a millimetre inside the ground stays there: lifting it out took 2e9 N.
