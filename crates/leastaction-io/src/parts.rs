@@ -10,6 +10,7 @@ pub(crate) fn lost(model: &ModelDescription, holds: &[&str]) -> Vec<(&'static st
         ("couplings", model.couplings.len()),
         ("tendons", model.tendons.len()),
         ("motions", model.motions.len()),
+        ("mocap bodies", model.mocap.len()),
         ("frames", model.frames.len()),
         ("surfaces", model.surfaces.len()),
         ("half_spaces", model.half_spaces.len()),

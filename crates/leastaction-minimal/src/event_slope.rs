@@ -12,7 +12,7 @@
 use super::curved::Start;
 use super::linearize::{Coordinates, Linearization, LinearizeMemory};
 use super::options::MinimalOptions;
-use super::state::{HISTORY, MinimalState, split_position};
+use super::state::{HISTORY, MinimalState};
 use super::step::Solver;
 use crate::integrator::rows::RowState;
 use crate::integrator::{RowEvent, RowEventKind, StepError, StepReport};
@@ -179,7 +179,7 @@ impl<const N: usize> Solver<N> {
         let before = self.end(mechanism, start, Coordinates::Velocity);
         let before = before.map_err(|f| self.explain(mechanism, options, f, start.t, t))?;
         let end = self.part(mechanism, options, start, t)?;
-        split_position(mechanism, &start.q, &mut self.point.base, &mut self.point.anchors);
+        self.stand_at(mechanism, &start.q);
         let ends = self.differentiate(mechanism, &end, &out, memory, before, &Start::default());
         let ends = ends.map_err(|f| self.explain(mechanism, options, f, start.t, t))?;
         self.fill(&ends, memory, &mut out);

@@ -13,7 +13,7 @@ use super::legendre::{LegendreSlope, VelocitySlope};
 use super::mass_factor::MassMemory;
 use super::options::MinimalOptions;
 use super::segments::Motion;
-use super::state::{MinimalState, split_position};
+use super::state::MinimalState;
 use super::step::{Failure, Solver};
 use super::tendon::invert;
 use crate::integrator::StepError;
@@ -338,7 +338,7 @@ impl<const N: usize> Solver<N> {
             return Ok(Err(Failure::NotFinite));
         }
         // Where rows were looked at, the positions at hand are those of the end.
-        split_position(mechanism, &start, &mut self.point.base, &mut self.point.anchors);
+        self.stand_at(mechanism, &start);
         Ok(self.differentiate(mechanism, state, wanted, memory, before, &curves))
     }
 
@@ -428,7 +428,7 @@ impl<const N: usize> Solver<N> {
             Coordinates::Momentum => (Frame::new(mechanism, &state.q, &state.p), None),
             Coordinates::Velocity => {
                 self.recover_velocity(mechanism, state)?;
-                split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
+                self.stand_at(mechanism, &state.q);
                 let (base, anchors) = (&self.point.base, &self.point.anchors);
                 let slope = LegendreSlope::new(&self.segments, base, anchors, &self.velocity);
                 (Frame::new(mechanism, &state.q, &self.velocity), Some(slope))

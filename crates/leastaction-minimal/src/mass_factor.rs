@@ -187,6 +187,26 @@ impl<F: Real> MassFactor<F> {
         }
     }
 
+    /// Poses, columns and rigid inertias at the end of the step that was evaluated: those of [`place`](Self::place) there, to the last bit,
+    /// in mechanisms of turns and slides whose residual is taken at the nodes.
+    #[inline(always)]
+    pub(crate) fn place_end<const N: usize>(&mut self, segments: &Segments, residual: &Residual<F, N>) {
+        let last = |x: &Vec3<Lanes<F, N>>| Vec3(by_entry(|k| x.0[k].0[N - 1]));
+        for (column, from) in self.columns.iter_mut().zip(&residual.columns) {
+            *column = Twist::new(last(&from.ang), last(&from.lin));
+        }
+        for (arm, from) in self.arms.iter_mut().zip(&residual.arms) {
+            *arm = last(from);
+        }
+        for (i, segment) in segments.list.iter().enumerate() {
+            let from = &residual.poses[i];
+            let [x, y, z] = from.rot.0;
+            let rot = Mat3([last(&Vec3(x)).0, last(&Vec3(y)).0, last(&Vec3(z)).0]);
+            self.poses[i] = Pose::new(rot, last(&from.pos));
+            self.put_inertia(i, segment);
+        }
+    }
+
     /// Rigid inertia of a segment that was placed.
     #[inline(always)]
     fn put_inertia(&mut self, i: usize, segment: &Segment) {

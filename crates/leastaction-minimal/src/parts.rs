@@ -11,7 +11,7 @@
 use super::ball::chart;
 use super::event_slope::Taken;
 use super::options::MinimalOptions;
-use super::state::{HISTORY, MinimalState, from_public, split_position, to_public};
+use super::state::{HISTORY, MinimalState, from_public, to_public};
 use super::step::{Hint, Solver};
 use crate::integrator::rows::{Parts, RowState};
 use crate::integrator::{StepError, StepReport};
@@ -92,7 +92,7 @@ impl<'a, const N: usize> MinimalParts<'a, N> {
             solver.momentum.copy_from_slice(momentum);
             return;
         }
-        split_position(self.mechanism, &self.end.q, &mut solver.point.base, &mut solver.point.anchors);
+        solver.stand_at(self.mechanism, &self.end.q);
         solver.mass.place(&solver.segments, &solver.point.base, &solver.point.anchors);
         solver.mass.momentum(
             &solver.segments,
@@ -186,7 +186,7 @@ impl<const N: usize> Parts for MinimalParts<'_, N> {
         solver.velocity.copy_from_slice(v);
         from_public(self.mechanism, &self.start.q, &mut solver.velocity);
         solver.foreseen.start.copy_from_slice(&solver.velocity);
-        split_position(self.mechanism, &self.start.q, &mut solver.point.base, &mut solver.point.anchors);
+        solver.stand_at(self.mechanism, &self.start.q);
         solver.mass_at_hand = false;
         solver.mass.place(&solver.segments, &solver.point.base, &solver.point.anchors);
         solver.mass.momentum(

@@ -1,7 +1,6 @@
 //! The equations of a step at any point: what benches, reference data and twins look at.
 
 use super::lanes::Lanes;
-use super::state::split_position;
 use super::step::Solver;
 use crate::integrator::{StepError, expect_length};
 use crate::mechanism::Mechanism;
@@ -47,7 +46,7 @@ impl<const N: usize> Solver<N> {
         expect_length("p", at.p.len(), mechanism.nv())?;
         expect_length("increments", at.increments.len(), s)?;
         expect_length("u", at.u.len(), s + 1)?;
-        split_position(mechanism, &at.q, &mut self.point.base, &mut self.point.anchors);
+        self.stand_at(mechanism, &at.q);
         self.point.p.copy_from_slice(&at.p);
         self.point.delta.fill(Lanes::default());
         for (ga, nodes) in at.increments.iter().enumerate() {

@@ -103,6 +103,36 @@ pub(crate) fn velocities<const N: usize>(
     run_widest(Velocities { mass, segments, memory, base, anchors, p })
 }
 
+struct EndVelocities<'a, const N: usize> {
+    mass: &'a mut MassFactor,
+    segments: &'a Segments,
+    memory: &'a mut MassMemory<f64>,
+    residual: &'a Residual<f64, N>,
+    p: &'a mut [f64],
+}
+impl<const N: usize> Task for EndVelocities<'_, N> {
+    type Output = Result<(), usize>;
+    #[inline(always)]
+    fn run(self) -> Result<(), usize> {
+        self.mass.place_end(self.segments, self.residual);
+        self.mass.eliminate(self.segments)?;
+        self.mass.solve_inlined(self.segments, self.memory, self.p);
+        Ok(())
+    }
+}
+
+/// As [`velocities`], at the end of the step that was evaluated.
+pub(crate) fn end_velocities<const N: usize>(
+    mass: &mut MassFactor,
+    segments: &Segments,
+    memory: &mut MassMemory<f64>,
+    residual: &Residual<f64, N>,
+    p: &mut [f64],
+) -> Result<(), usize> {
+    let task = EndVelocities { mass, segments, memory, residual, p };
+    if N <= MOST_NODES { run_widest(task) } else { task.run() }
+}
+
 struct Scale<'a, const N: usize> {
     segments: &'a Segments,
     scheme: &'a Scheme<N>,

@@ -83,6 +83,10 @@ pub(crate) struct Solver<const N: usize> {
     newton_at_hand: bool,
     /// Whether the mass matrix factored last is one of a part nearby.
     pub(crate) mass_at_hand: bool,
+    /// True while the residual is that of a solved step.
+    end_at_hand: bool,
+    /// True if every segment turns or slides and none carries the origin of its tree.
+    plain: bool,
     pub(crate) scale: Vec<Lanes<f64, N>>,
     /// Right-hand side and direction, by coordinate then node.
     pub(crate) rhs: Vec<f64>,
@@ -231,6 +235,7 @@ impl<const N: usize> Solver<N> {
         let scheme = Scheme::new(s, quadrature);
         let factor = NewtonFactor::new(&segments, &scheme);
         let (n, k) = (segments.n, segments.n * s);
+        let plain = segments.balls == 0 && segments.list.iter().all(|segment| !segment.droppable);
         let ties = Ties::new(mechanism, s);
         Ok(Self {
             quadrature,
@@ -252,6 +257,8 @@ impl<const N: usize> Solver<N> {
             foreseen: Foreseen { start: vec![0.0; n], end: vec![0.0; n], acceleration: vec![0.0; n] },
             newton_at_hand: false,
             mass_at_hand: false,
+            end_at_hand: false,
+            plain,
             scale: vec![Lanes::default(); n],
             rhs: vec![0.0; k],
             direction: vec![0.0; k],
@@ -297,7 +304,7 @@ impl<const N: usize> Solver<N> {
         self.hint = Hint::None;
         self.velocity.copy_from_slice(&public.v);
         from_public(mechanism, &public.q, &mut self.velocity);
-        split_position(mechanism, &public.q, &mut self.point.base, &mut self.point.anchors);
+        self.stand_at(mechanism, &public.q);
         self.mass.place(&self.segments, &self.point.base, &self.point.anchors);
         self.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut state.p);
         self.reduce_momentum(&mut state.p);
@@ -310,7 +317,7 @@ impl<const N: usize> Solver<N> {
         state: &MinimalState,
     ) -> Result<(), Failure> {
         self.mass_at_hand = false;
-        split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
+        self.stand_at(mechanism, &state.q);
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors)
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
@@ -340,16 +347,42 @@ impl<const N: usize> Solver<N> {
             return Ok(());
         }
         self.recalled.known = false;
-        split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
-        let Self { recalled, segments, point, scalar_memory: memory, velocity, .. } = self;
+        let evaluated = self.ends_at(mechanism, state);
+        self.stand_at(mechanism, &state.q);
+        let Self { recalled, segments, point, scalar_memory: memory, velocity, residual, .. } = self;
         velocity.copy_from_slice(&state.p);
-        single::velocities(&mut recalled.mass, segments, memory, point, velocity)
-            .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
+        let found = if evaluated {
+            single::end_velocities(&mut recalled.mass, segments, memory, residual, velocity)
+        } else {
+            single::velocities(&mut recalled.mass, segments, memory, point, velocity)
+        };
+        found.map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
         recalled.keep(state, &self.locked, velocity);
         if self.holds {
             recalled.mass.held_momentum(segments, memory, &mut recalled.held);
         }
         Ok(())
+    }
+
+    /// Puts the start of the point at a position.
+    pub(crate) fn stand_at(&mut self, mechanism: &Mechanism, q: &[f64]) {
+        self.end_at_hand = false;
+        split_position(mechanism, q, &mut self.point.base, &mut self.point.anchors);
+    }
+
+    /// True if the residual was evaluated last where a state is the end of the step, with the bits that kinematics there would give: balls
+    /// begin anew at every step, and so do slides that carry a whole tree.
+    fn ends_at(&self, mechanism: &Mechanism, state: &MinimalState) -> bool {
+        let Point { base, delta, .. } = &self.point;
+        let end = |c: usize| base[c] + delta[c].0[self.scheme.s];
+        self.end_at_hand
+            && self.plain
+            && !self.scheme.gauss
+            && mechanism
+                .tree()
+                .nodes
+                .iter()
+                .all(|node| (0..node.nv).all(|k| state.q[node.q + k] == end(node.v + k)))
     }
 
     /// Columns of the rows that are held, for the mass matrix just factored; false if none is.
@@ -551,7 +584,7 @@ impl<const N: usize> Solver<N> {
         h: f64,
         report: &mut StepReport,
     ) -> Result<(), Failure> {
-        split_position(mechanism, &state.q, &mut self.point.base, &mut self.point.anchors);
+        self.stand_at(mechanism, &state.q);
         self.point.p.copy_from_slice(&state.p);
         self.residual.prepare(&self.segments, &self.scheme, h, &self.point.u);
         if let Some(ties) = &mut self.ties {
@@ -600,6 +633,7 @@ impl<const N: usize> Solver<N> {
             outcome = self.solve(options, &mut caution, report);
         }
         let merit = outcome?;
+        self.end_at_hand = true;
         self.solved_to = merit;
         report.residual = report.residual.max(merit);
         let s = self.scheme.s;
@@ -664,6 +698,7 @@ impl<const N: usize> Solver<N> {
 
     /// The residual at the point; false if it is not finite or turns too far.
     pub(crate) fn evaluate(&mut self) -> Result<(), Failure> {
+        self.end_at_hand = false;
         if let Some(ties) = &mut self.ties {
             ties.impose(self.scheme.s, &self.point.base, &mut self.point.delta);
         }

@@ -7,7 +7,10 @@ use leastaction::mechanism::{
     JointRole, Mechanism, MechanismBuilder, ModelDescription, MotionDescription, State,
 };
 
+use leastaction::trajectory::Trajectory;
+
 use crate::failure::Failure;
+use crate::mocap;
 use crate::model::unknown_joint;
 use crate::settings::Settings;
 use crate::start;
@@ -32,6 +35,12 @@ pub fn apply(
             return Err(Failure::new(format!("`--drive {said}` does not say how"))
                 .help("give `JOINT=SPEED` or `JOINT=FILE.csv`"));
         };
+        if description.mocap.iter().any(|body| body == name) {
+            let path = Path::new(value);
+            let table = read(path, mocap::columns(name))?;
+            mocap::drive(description, name, |column| table.column(column), &path.display().to_string())?;
+            continue;
+        }
         let Some(id) = built.joint_by_name(name) else { return Err(unknown_joint(built, name)) };
         let joint = built.joint(id);
         if joint.role == JointRole::Loop || joint.kind.nv() != 1 {
@@ -54,11 +63,13 @@ pub fn apply(
     Ok(())
 }
 
+fn read(path: &Path, help: String) -> Result<Trajectory, Failure> {
+    read_trajectory_csv(path).map_err(|error| Failure::from_error(&error).help(help))
+}
+
 fn table(joint: &str, path: &Path) -> Result<MotionDescription, Failure> {
     let file = path.display();
-    let table = read_trajectory_csv(path).map_err(|error| {
-        Failure::from_error(&error).help(format!("give a speed, or a table with columns `t` and `{joint}`"))
-    })?;
+    let table = read(path, format!("give a speed, or a table with columns `t` and `{joint}`"))?;
     let column = |name: &str| {
         table.column(name).ok_or_else(|| {
             Failure::new(format!("`{file}` has no column `{name}`"))

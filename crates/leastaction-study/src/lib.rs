@@ -17,6 +17,7 @@ pub mod inputs;
 pub mod limits;
 pub mod listener;
 pub mod memory;
+mod mocap;
 pub mod model;
 pub mod motion_page;
 pub mod motors;

@@ -203,7 +203,7 @@ pub fn lines(finished: &Finished, context: &Context<'_>) -> Vec<String> {
             ));
         }
         if c.inside > 0 {
-            lines.push(format!("  start          {} contacts start inside and part slowly", c.inside));
+            lines.push(format!("  start          {} contacts start inside and part slowly, or stay where something holds them", c.inside));
         }
     }
     lines.extend(

@@ -9,6 +9,7 @@ mod inputs;
 mod linearize;
 mod maximal;
 mod memory;
+mod mocap;
 mod outputs;
 mod recordings;
 mod reference;

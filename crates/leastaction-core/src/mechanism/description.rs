@@ -141,6 +141,9 @@ pub struct ModelDescription {
     /// Joints that move as given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub motions: Vec<MotionDescription>,
+    /// Bodies fixed to the world whose pose may be given from outside (MJCF `mocap`), as `--drive` does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mocap: Vec<String>,
     /// Named frames fixed in bodies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<FrameDescription>,
@@ -192,6 +195,7 @@ impl ModelDescription {
             couplings: Vec::new(),
             tendons: Vec::new(),
             motions: Vec::new(),
+            mocap: Vec::new(),
             frames: Vec::new(),
             surfaces: Vec::new(),
             half_spaces: Vec::new(),
@@ -451,6 +455,13 @@ pub struct JointDescription {
 }
 
 impl JointDescription {
+    /// True if it fixes the body of that name to the world.
+    #[must_use]
+    pub fn holds_still(&self, body: &str) -> bool {
+        let in_tree = self.role != Some(JointRole::Loop);
+        in_tree && self.kind == JointType::Fixed && self.parent == super::WORLD && self.child == body
+    }
+
     /// A joint with default placements, along z, without forces.
     #[must_use]
     pub fn new(

@@ -57,6 +57,7 @@ impl<'a> Checker<'a> {
         checker.laws();
         checker.couplings();
         checker.frames();
+        checker.mocap();
         checker.states();
         checker
     }
@@ -533,6 +534,24 @@ impl<'a> Checker<'a> {
                 self.error(None, &element, format!("body `{}` does not exist", frame.body), remedy);
             }
             self.placement(None, &element, "placement", &frame.placement);
+        }
+    }
+
+    /// What is moved from outside has nothing else that moves it.
+    fn mocap(&mut self) {
+        for name in &self.model.mocap {
+            let element = format!("mocap body `{name}`");
+            if !self.bodies.contains_key(name.as_str()) {
+                let remedy = self.suggest_body(name);
+                self.error(None, &element, "the body does not exist", remedy);
+            } else if !self.model.joints.iter().any(|joint| joint.holds_still(name)) {
+                self.error(
+                    None,
+                    &element,
+                    "no fixed joint holds it in the world",
+                    "add one, or leave it out of `mocap`",
+                );
+            }
         }
     }
 

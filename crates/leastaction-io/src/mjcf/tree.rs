@@ -197,10 +197,6 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
     let placement = compose(&pending.frame, &reader.placement(&own));
     let class = reader.class_named(pending.id, "childclass").unwrap_or(pending.class);
     let contents = contents(reader, pending.id, class, false);
-    if reader.is_true(&own, "mocap") {
-        let what = "a mocap body moves by data from outside; it stays where the file puts it";
-        reader.left_out(pending.id, what, "none needed if it is a marker only");
-    }
     let compensated = reader.number(&own, "gravcomp").filter(|part| *part != 0.0);
     let record = reader.bodies.len();
     let name =
@@ -214,6 +210,7 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
 
     let world = compose(&reader.bodies[pending.parent].placement, &placement);
     let parent_name = reader.bodies[pending.parent].name.clone();
+    let joined = !contents.joints.is_empty();
     add_joints(
         reader,
         pending,
@@ -226,6 +223,14 @@ fn body(reader: &mut Reader, pending: &Pending) -> (usize, Vec<(ElementId, Place
     let index = reader.model.bodies.len();
     reader.compensated.extend(compensated.map(|part| (index, part)));
     reader.model.bodies.push(description);
+    if reader.is_true(&own, "mocap") {
+        if pending.parent == 0 && !joined {
+            reader.model.mocap.push(name.clone());
+        } else {
+            let remedy = "put it directly into `worldbody` and take its joints away";
+            reader.error(pending.id, "a mocap body that is not fixed to the world", remedy);
+        }
+    }
     reader.body_names.entry(name.clone()).or_insert(record);
     reader.bodies.push(BodyRecord { name, index, placement: world });
     add_sites(reader, record, &contents.sites);

@@ -63,6 +63,7 @@ pub(super) const MODEL: Shape = Shape::Struct(&[
     may("couplings", Shape::List(&COUPLING)),
     may("tendons", Shape::List(&TENDON)),
     may("motions", Shape::List(&MOTION)),
+    may("mocap", Shape::List(&Shape::Text)),
     may("frames", Shape::List(&FRAME)),
     may("surfaces", Shape::List(&SURFACE)),
     may("half_spaces", Shape::List(&HALF_SPACE)),

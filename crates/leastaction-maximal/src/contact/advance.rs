@@ -26,8 +26,9 @@ impl Driver<'_> {
             ws.iterate.copy_from(&mem.guess);
             solved = self.solve_with_left_out(h, located);
         }
-        if !solved.converged && self.forgo_recovery() {
-            // What starts a little inside and is wedged cannot leave: it stays as deep as it is.
+        let hardest = if solved.converged { self.mem.options.hardest_lift(h) } else { 0.0 };
+        if self.forgo_recovery(hardest) {
+            // What starts a little inside and is wedged, or held there, cannot leave: it stays as deep as it is.
             let Self { ws, mem, .. } = self;
             ws.iterate.copy_from(&mem.guess);
             solved = self.solve_with_left_out(h, located);
@@ -65,13 +66,14 @@ impl Driver<'_> {
         Interval { ws, mem, state, map: engine.map }.begin();
     }
 
-    /// Contacts that start inside need not leave in this interval; true if there is one.
-    fn forgo_recovery(&mut self) -> bool {
+    /// Contacts that start inside and push harder than this need not leave in this interval; true if there is one.
+    fn forgo_recovery(&mut self, hardest: f64) -> bool {
         let mem = &mut *self.mem;
         let mut any = false;
         for &k in &mem.live {
-            let probe = &mut mem.probes[k];
-            if probe.active && probe.start.gap < probe.floor && !mem.items[k].is_friction() {
+            let (item, probe) = (&mem.items[k], &mut mem.probes[k]);
+            let leaves = probe.active && probe.start.gap < probe.floor && !item.is_friction();
+            if leaves && (hardest == 0.0 || probe.gam[0].abs() > hardest * item.arm) {
                 probe.floor = probe.start.gap;
                 any = true;
             }

@@ -36,6 +36,9 @@ pub(crate) struct Options {
     pub(crate) speed: f64,
     /// The heaviest link, or the heaviest rotor as a mass at the length of the model.
     pub(crate) mass: f64,
+    /// All links and rotors, and the gravity that they weigh by.
+    pub(crate) whole: f64,
+    pub(crate) gravity: f64,
 }
 
 impl Options {
@@ -52,6 +55,8 @@ impl Options {
         };
         Self {
             mass: layout.links.iter().map(rotor).fold(layout.max_mass, f64::max),
+            whole: layout.links.iter().map(|link| link.mass + rotor(link)).sum(),
+            gravity: layout.gravity.norm(),
             impacts: settings.impacts.unwrap_or_default(),
             sliding: settings.sliding.unwrap_or_default(),
             turns: settings.turns.unwrap_or_default(),
@@ -73,5 +78,11 @@ impl Options {
             return start;
         }
         (start + h * self.recovery_speed / arm).min(0.0)
+    }
+
+    /// The most that lifting something out may push with in an interval: ten times what gives all the model its speed and carries its
+    /// weight. What takes more is held by something else, a damper or a servo, and would be torn from it.
+    pub(crate) fn hardest_lift(&self, h: f64) -> f64 {
+        10.0 * self.whole * (self.recovery_speed + h * self.gravity)
     }
 }

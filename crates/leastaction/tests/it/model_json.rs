@@ -127,6 +127,7 @@ fn full_model() -> ModelDescription {
                 radius: 0.3,
             },
         ],
+        mocap: vec!["b".into()],
         motions: vec![MotionDescription {
             joint: "j".into(),
             speed: Some(2.0),

@@ -6,6 +6,9 @@ use super::{Parts, RowStates};
 use crate::integrator::StepReport;
 use crate::mechanism::Mechanism;
 
+/// Where the trial before was as near to an event as this, of what rates are rounded to, what is left at one that interpolation through all of
+/// them gave is rounding: more trials would go to and fro in it.
+const ROUNDED: f64 = 1e2;
 /// Trials of a search.
 const MOST_TRIALS: u32 = 60;
 
@@ -133,8 +136,9 @@ impl RowDriver {
                 }
             }
             let floor = size < 1.0 && size >= worst && beyond;
+            let rounded = worst < ROUNDED && self.is_rounding(mechanism);
             worst = size;
-            if (beyond && all_small) || (!beyond && near) || floor {
+            if (beyond && all_small) || (!beyond && near) || floor || rounded {
                 break;
             }
             if beyond {
@@ -196,6 +200,24 @@ impl RowDriver {
         }
         self.tried.see(&self.trial);
         Ok(())
+    }
+
+    /// True if a rate of those sought is as near to zero at the trial as what counts as violated, and nothing is beyond but such rates.
+    fn is_rounding(&self, mechanism: &Mechanism) -> bool {
+        let mut any = false;
+        for (i, g) in self.trial.g.iter().enumerate() {
+            if !(*g < 0.0 || self.is_violated(mechanism, &self.high, i)) {
+                continue;
+            }
+            let (k, kind) = (i / KINDS.len(), i % KINDS.len());
+            let within =
+                g.abs() <= 0.5 * self.scales.threshold(kind, &mechanism.rows()[k], self.mechanics.bound[k]);
+            if *g < 0.0 && !(kind == STOP && within) {
+                return false;
+            }
+            any |= kind == STOP && within;
+        }
+        any
     }
 
     pub(super) fn is_violated(&self, mechanism: &Mechanism, moment: &Moment, i: usize) -> bool {

@@ -308,6 +308,9 @@ impl<'m> Writer<'m> {
         if carried != 0.0 {
             attributes.push(("gravcomp", numbers(&[carried])));
         }
+        if self.model.mocap.contains(&body.name) {
+            attributes.push(("mocap", "true".into()));
+        }
         xml.open("body", &attributes);
         for piece in link.before.iter().flat_map(|b| &self.links[*b].pieces).chain(&link.pieces) {
             xml.leaf("joint", &piece.attributes);
