@@ -26,7 +26,7 @@ type L<const N: usize> = Lanes<f64, N>;
 const MOST: usize = 18;
 
 /// A symmetric 3×3 matrix at all nodes: xx, yy, zz, xy, xz, yz.
-type Sym<const N: usize> = [L<N>; 6];
+pub(super) type Sym<const N: usize> = [L<N>; 6];
 
 /// The matrix, its factors, and the composite inertias on the way.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl<const N: usize> DenseFactor<N> {
         if self.locked.iter().any(|locked| *locked) {
             self.hold(segments.n, scheme.s);
         }
-        self.eliminate(segments.n * scheme.s).map_err(|column| {
+        eliminate(&mut self.matrix, &mut self.swaps, segments.n * scheme.s).map_err(|column| {
             let c = column / scheme.s;
             segments.list.iter().position(|segment| segment.coordinate == c).unwrap_or(0)
         })
@@ -102,55 +102,29 @@ impl<const N: usize> DenseFactor<N> {
 
     #[inline(always)]
     fn assemble(&mut self, segments: &Segments, scheme: &Scheme<N>, residual: &Residual<f64, N>) {
-        let g = segments.gravity;
         self.matrix.fill(0.0);
-        for (i, segment) in segments.list.iter().enumerate() {
-            self.composite[i] =
-                if segment.massless { [Lanes::default(); 6] } else { own(residual, segments, i) };
-        }
         self.place_tendons(segments, scheme, residual);
-        for (i, segment) in segments.list.iter().enumerate().rev() {
-            let rot = self.composite[i];
-            let c = segment.coordinate;
-            let (mu, moment, mass) = (residual.momenta[i], residual.moments[i], residual.masses[i]);
-            let (s, s_dot) = (residual.columns[c], residual.column_rates[c]);
-            let a = times(&rot, moment, mass, s);
-            let b = minus(times(&rot, moment, mass, s_dot), turned(mu, s));
-            // g × (σm n − σp × s).
-            let pull = cross(g, s.lin.scale(mass) - moment.cross(s.ang));
-            let mut ancestor = i;
+        each_composite(segments, residual, &mut self.composite);
+        for i in (0..segments.list.len()).rev() {
+            let joint = joint_momenta(segments, residual, &self.composite, i);
             if N == 2 {
-                self.place_with_ancestors(segments, scheme, residual, i, (a, b));
-                ancestor = GROUND;
+                self.place_with_ancestors(segments, scheme, residual, i, (joint.a, joint.b));
+                continue;
             }
+            let c = segments.list[i].coordinate;
+            let mut ancestor = i;
             while ancestor != GROUND {
                 let j = segments.list[ancestor].coordinate;
-                let (s, s_dot) = (&residual.columns[j], &residual.column_rates[j]);
-                let pair = Pair {
-                    vv: s.dot_momentum(a),
-                    vq: s_dot.dot_momentum(a),
-                    qv: s.dot_momentum(b),
-                    qq: s_dot.dot_momentum(b) - s.ang.dot(pull),
-                };
+                let pair = joint.with(residual, j);
                 self.place(scheme, residual, segments.n, c, j, &pair);
                 if ancestor != i {
-                    self.place(
-                        scheme,
-                        residual,
-                        segments.n,
-                        j,
-                        c,
-                        &Pair { vq: pair.qv, qv: pair.vq, ..pair },
-                    );
+                    self.place(scheme, residual, segments.n, j, c, &pair.turned());
                 }
                 ancestor = segments.list[ancestor].parent;
             }
-            self.place_force(segments, scheme, residual, c);
-            if segment.parent != GROUND {
-                for k in 0..6 {
-                    self.composite[segment.parent][k] += rot[k];
-                }
-            }
+        }
+        for segment in &segments.list {
+            self.place_force(segments, scheme, residual, segment.coordinate);
         }
     }
 
@@ -280,41 +254,6 @@ impl<const N: usize> DenseFactor<N> {
         }
     }
 
-    /// Elimination with row pivoting, in place.
-    #[inline(always)]
-    fn eliminate(&mut self, size: usize) -> Result<(), usize> {
-        let m = &mut self.matrix;
-        for c in 0..size {
-            let mut pivot = c;
-            for r in c + 1..size {
-                if m[r * size + c].abs() > m[pivot * size + c].abs() {
-                    pivot = r;
-                }
-            }
-            self.swaps[c] = pivot;
-            if pivot != c {
-                for k in 0..size {
-                    m.swap(c * size + k, pivot * size + k);
-                }
-            }
-            let inverse = 1.0 / m[c * size + c];
-            if !inverse.is_finite() {
-                return Err(c);
-            }
-            m[c * size + c] = inverse;
-            let (above, below) = m.split_at_mut((c + 1) * size);
-            let row = &above[c * size + c + 1..];
-            for other in below.chunks_exact_mut(size) {
-                let f = other[c] * inverse;
-                other[c] = f;
-                for (x, y) in other[c + 1..].iter_mut().zip(row) {
-                    *x -= f * y;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// `J δ = −r`: `r` and `delta` by coordinate, then node. Does not allocate.
     pub(crate) fn solve(&self, r: &[f64], delta: &mut [f64]) {
         let size = delta.len();
@@ -337,12 +276,113 @@ impl<const N: usize> DenseFactor<N> {
     }
 }
 
+/// Elimination with row pivoting, in place.
+#[inline(always)]
+pub(super) fn eliminate(m: &mut [f64], swaps: &mut [usize], size: usize) -> Result<(), usize> {
+    for c in 0..size {
+        let mut pivot = c;
+        for r in c + 1..size {
+            if m[r * size + c].abs() > m[pivot * size + c].abs() {
+                pivot = r;
+            }
+        }
+        swaps[c] = pivot;
+        if pivot != c {
+            for k in 0..size {
+                m.swap(c * size + k, pivot * size + k);
+            }
+        }
+        let inverse = 1.0 / m[c * size + c];
+        if !inverse.is_finite() {
+            return Err(c);
+        }
+        m[c * size + c] = inverse;
+        let (above, below) = m.split_at_mut((c + 1) * size);
+        let row = &above[c * size + c + 1..];
+        for other in below.chunks_exact_mut(size) {
+            let f = other[c] * inverse;
+            other[c] = f;
+            for (x, y) in other[c + 1..].iter_mut().zip(row) {
+                *x -= f * y;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rotational inertias of all subtrees about the origin.
+#[inline(always)]
+pub(super) fn each_composite<const N: usize>(
+    segments: &Segments,
+    residual: &Residual<f64, N>,
+    composite: &mut [Sym<N>],
+) {
+    for (i, segment) in segments.list.iter().enumerate() {
+        composite[i] = if segment.massless { [Lanes::default(); 6] } else { own(residual, segments, i) };
+    }
+    for (i, segment) in segments.list.iter().enumerate().rev() {
+        if segment.parent != GROUND {
+            let rot = composite[i];
+            for k in 0..6 {
+                composite[segment.parent][k] += rot[k];
+            }
+        }
+    }
+}
+
+/// `A`, `B` and `g × (σm n_i − σp × s_i)` of one coordinate. (2.36)
+pub(super) struct JointMomenta<const N: usize> {
+    a: Momentum<L<N>>,
+    b: Momentum<L<N>>,
+    pull: Vec3<L<N>>,
+}
+
+/// Those of segment `i`, with the inertia of its subtree.
+#[inline(always)]
+pub(super) fn joint_momenta<const N: usize>(
+    segments: &Segments,
+    residual: &Residual<f64, N>,
+    composite: &[Sym<N>],
+    i: usize,
+) -> JointMomenta<N> {
+    let (rot, c) = (composite[i], segments.list[i].coordinate);
+    let (mu, moment, mass) = (residual.momenta[i], residual.moments[i], residual.masses[i]);
+    let (s, s_dot) = (residual.columns[c], residual.column_rates[c]);
+    JointMomenta {
+        a: times(&rot, moment, mass, s),
+        b: minus(times(&rot, moment, mass, s_dot), turned(mu, s)),
+        pull: cross(segments.gravity, s.lin.scale(mass) - moment.cross(s.ang)),
+    }
+}
+
+impl<const N: usize> JointMomenta<N> {
+    /// Second derivatives by the coordinate and `j`, which is itself or of an ancestor. (2.36)
+    #[inline(always)]
+    pub(super) fn with(&self, residual: &Residual<f64, N>, j: usize) -> Pair<N> {
+        let (s, s_dot) = (&residual.columns[j], &residual.column_rates[j]);
+        Pair {
+            vv: s.dot_momentum(self.a),
+            vq: s_dot.dot_momentum(self.a),
+            qv: s.dot_momentum(self.b),
+            qq: s_dot.dot_momentum(self.b) - s.ang.dot(self.pull),
+        }
+    }
+}
+
+impl<const N: usize> Pair<N> {
+    /// The same with the coordinates exchanged.
+    #[inline(always)]
+    pub(super) fn turned(&self) -> Self {
+        Self { vv: self.vv, vq: self.qv, qv: self.vq, qq: self.qq }
+    }
+}
+
 /// Second derivatives of one pair of coordinates at all nodes.
-struct Pair<const N: usize> {
-    vv: L<N>,
-    vq: L<N>,
-    qv: L<N>,
-    qq: L<N>,
+pub(super) struct Pair<const N: usize> {
+    pub(super) vv: L<N>,
+    pub(super) vq: L<N>,
+    pub(super) qv: L<N>,
+    pub(super) qq: L<N>,
 }
 
 /// Rotational inertia of one body about the origin.

@@ -176,7 +176,7 @@ impl<const N: usize> Solver<N> {
     ) -> Result<(Linearization, MinimalState), StepError> {
         let mut out = Linearization::new(mechanism, Coordinates::Velocity);
         self.set_modes(mechanism, modes, &start.q);
-        let before = self.end(mechanism, start, Coordinates::Velocity);
+        let before = self.end(mechanism, start, Coordinates::Velocity, false);
         let before = before.map_err(|f| self.explain(mechanism, options, f, start.t, t))?;
         let end = self.part(mechanism, options, start, t)?;
         self.stand_at(mechanism, &start.q);

@@ -30,26 +30,38 @@ use leastaction_core::scalar::elementary;
 pub(crate) struct LegendreSlope {
     /// Where the segments with an origin of their own have it, seen from the one before.
     arms: Vec<Vec3>,
-    /// Of every segment: pose and velocity.
-    poses: Vec<Pose>,
-    twists: Vec<Twist>,
-    columns: Vec<Twist>,
-    column_rates: Vec<Twist>,
-    /// `adD_μ S`.
-    turned: Vec<Wrench>,
-    /// `A` and `B` of (2.28).
-    by_rate: Vec<Wrench>,
-    by_position: Vec<Wrench>,
+    bodies: Vec<Body>,
+    columns: Vec<Column>,
 }
 
 /// The tangent of the velocity recovered from a momentum, at one state.
 #[derive(Clone, Debug)]
 pub(crate) struct VelocitySlope {
-    column_rates: Vec<Twist>,
-    /// `Ĝᴬ Ṡ − adD_μ S`.
-    by_position: Vec<Wrench>,
+    /// Of these only the rates of the axes and `by_position`, which is `Ĝᴬ Ṡ − adD_μ S` here.
+    columns: Vec<Column>,
     /// `U_cᵀ Ṡ_j` over the coordinates j of the same segment.
     coupling: Vec<[f64; 3]>,
+}
+
+/// Of a segment: pose and velocity, composite momentum and inertia.
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    pose: Pose,
+    twist: Twist,
+    momentum: Wrench,
+    composite: ArticulatedInertia,
+}
+
+/// Of a coordinate.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    axis: Twist,
+    rate: Twist,
+    /// `adD_μ S`.
+    turned: Wrench,
+    /// `A` and `B` of (2.28).
+    by_rate: Wrench,
+    by_position: Wrench,
 }
 
 #[inline(always)]
@@ -68,90 +80,93 @@ fn pair<T: Real>(a: [f64; 6], b: [T; 6]) -> T {
 impl LegendreSlope {
     /// At engine positions and velocities.
     pub(crate) fn new(segments: &Segments, base: &[f64], anchors: &[Mat3], v: &[f64]) -> Self {
-        let (m, n) = (segments.list.len(), segments.n);
         let mut out = Self {
             arms: vec![Vec3::zero(); segments.origins],
-            poses: Vec::new(),
-            twists: Vec::new(),
-            columns: vec![Twist::zero(); n],
-            column_rates: vec![Twist::zero(); n],
-            turned: vec![Wrench::zero(); n],
-            by_rate: vec![Wrench::zero(); n],
-            by_position: vec![Wrench::zero(); n],
+            bodies: Vec::with_capacity(segments.list.len()),
+            columns: vec![
+                Column {
+                    axis: Twist::zero(),
+                    rate: Twist::zero(),
+                    turned: Wrench::zero(),
+                    by_rate: Wrench::zero(),
+                    by_position: Wrench::zero(),
+                };
+                segments.n
+            ],
         };
-        let mut composite = vec![ArticulatedInertia::default(); m];
-        let mut poses = vec![Pose::identity(); m];
-        let mut twists = vec![Twist::zero(); m];
-        let mut momenta = vec![Wrench::zero(); m];
-        for (i, segment) in segments.list.iter().enumerate() {
+        for segment in &segments.list {
             let c = segment.coordinate;
             let (mut before, mut twist): (Pose, Twist) = if segment.parent == GROUND {
                 (Pose::new(segment.placement.rot, Vec3::zero()), Twist::zero())
             } else {
-                (poses[segment.parent] * segment.placement, twists[segment.parent])
+                let parent = &out.bodies[segment.parent];
+                (parent.pose * segment.placement, parent.twist)
             };
             if let Some(origin) = segment.origin {
                 out.arms[origin] = std::mem::replace(&mut before.pos, Vec3::zero());
                 twist.lin += twist.ang.cross(out.arms[origin]);
             }
             let axis = before.rot.column(2);
-            match segment.motion {
+            let pose = match segment.motion {
                 Motion::Turn => {
                     let (s, co) = elementary::sin_cos(base[c]);
                     let row = |r: [f64; 3]| [r[0] * co + r[1] * s, r[1] * co - r[0] * s, r[2]];
-                    poses[i] = Pose::new(Mat3(before.rot.0.map(row)), before.pos);
-                    out.columns[c] = Twist::new(axis, before.pos.cross(axis));
+                    out.columns[c].axis = Twist::new(axis, before.pos.cross(axis));
+                    Pose::new(Mat3(before.rot.0.map(row)), before.pos)
                 }
                 Motion::Slide => {
                     let x = if segment.droppable { 0.0 } else { base[c] };
-                    poses[i] = Pose::new(before.rot, before.pos + axis * x);
-                    out.columns[c] = Twist::new(Vec3::zero(), axis);
+                    out.columns[c].axis = Twist::new(Vec3::zero(), axis);
+                    Pose::new(before.rot, before.pos + axis * x)
                 }
                 Motion::Ball => {
-                    poses[i] = Pose::new(before.rot * anchors[segment.ball], before.pos);
+                    let pose: Pose = Pose::new(before.rot * anchors[segment.ball], before.pos);
                     for a in 0..3 {
-                        let axis = poses[i].rot.column(a);
-                        out.columns[c + a] = Twist::new(axis, before.pos.cross(axis));
+                        let axis = pose.rot.column(a);
+                        out.columns[c + a].axis = Twist::new(axis, before.pos.cross(axis));
                     }
+                    pose
                 }
+            };
+            let before = twist;
+            for (column, v) in out.columns[c..c + segment.freedom()].iter_mut().zip(&v[c..]) {
+                column.rate = before.cross(column.axis);
+                twist += column.axis * *v;
             }
-            twists[i] = twist;
-            for c in c..c + segment.freedom() {
-                out.column_rates[c] = twist.cross(out.columns[c]);
-                twists[i] += out.columns[c] * v[c];
-            }
-            let inertia = segment.inertia.transformed(&poses[i]);
-            momenta[i] = inertia.mul(twists[i]).as_wrench();
-            composite[i] = ArticulatedInertia::from_rigid(&inertia);
+            let inertia = segment.inertia.transformed(&pose);
+            let momentum = inertia.mul(twist).as_wrench();
+            let composite = ArticulatedInertia::from_rigid(&inertia);
+            out.bodies.push(Body { pose, twist, momentum, composite });
         }
         for (i, segment) in segments.list.iter().enumerate().rev() {
-            for c in segment.coordinate..segment.coordinate + segment.freedom() {
-                out.turned[c] = add_dual(momenta[i], out.columns[c]);
-                out.by_rate[c] = composite[i].mul(out.columns[c]);
-                out.by_position[c] = composite[i].mul(out.column_rates[c]) - out.turned[c];
+            let (mut mu, mut inertia) = (out.bodies[i].momentum, out.bodies[i].composite);
+            for column in &mut out.columns[segment.coordinate..segment.coordinate + segment.freedom()] {
+                column.turned = add_dual(mu, column.axis);
+                column.by_rate = inertia.mul(column.axis);
+                column.by_position = inertia.mul(column.rate) - column.turned;
             }
             if segment.parent != GROUND {
-                let (mut mu, mut inertia) = (momenta[i], composite[i]);
                 if let Some(origin) = segment.origin {
                     mu.ang += out.arms[origin].cross(mu.lin);
                     inertia = inertia.about(out.arms[origin]);
                 }
-                momenta[segment.parent] += mu;
-                composite[segment.parent].add(&inertia);
+                let parent = &mut out.bodies[segment.parent];
+                parent.momentum += mu;
+                parent.composite.add(&inertia);
             }
         }
-        (out.poses, out.twists) = (poses, twists);
         out
     }
 
     /// `∂M v` by coordinate where the inertia of segment `i` changes, in its own frame: only on the way to the root. (2.62)
     pub(crate) fn momenta(&self, segments: &Segments, mut i: usize, change: &Inertia) -> Vec<(usize, f64)> {
-        let mut mu = change.transformed(&self.poses[i]).mul(self.twists[i]).as_wrench();
+        let body = &self.bodies[i];
+        let mut mu = change.transformed(&body.pose).mul(body.twist).as_wrench();
         let mut out = Vec::new();
         while i != GROUND {
             let segment = &segments.list[i];
             let coordinates = segment.coordinate..segment.coordinate + segment.freedom();
-            out.extend(coordinates.map(|c| (c, self.columns[c].dot(mu))));
+            out.extend(coordinates.map(|c| (c, self.columns[c].axis.dot(mu))));
             if let Some(origin) = segment.origin {
                 mu.ang += self.arms[origin].cross(mu.lin);
             }
@@ -161,6 +176,7 @@ impl LegendreSlope {
     }
 
     /// `δp` of `(δq, δv)`, most of which may be zero (2.28). Does not allocate.
+    #[inline(always)]
     pub(crate) fn apply<T: Real>(
         &self,
         segments: &Segments,
@@ -178,16 +194,16 @@ impl LegendreSlope {
             let coordinates = segment.coordinate..segment.coordinate + segment.freedom();
             for c in coordinates.clone() {
                 if !dq[c].is_zero() {
-                    twist += along(&self.column_rates[c], dq[c]);
+                    twist += along(&self.columns[c].rate, dq[c]);
                 }
                 if !dv[c].is_zero() {
-                    twist += along(&self.columns[c], dv[c]);
+                    twist += along(&self.columns[c].axis, dv[c]);
                 }
             }
             velocity[i] = twist;
             let twist = twist.to_array();
             for c in coordinates {
-                dp[c] = pair(self.by_rate[c].to_array(), twist) + dv[c] * segments.laws[c].armature;
+                dp[c] = pair(self.columns[c].by_rate.to_array(), twist) + dv[c] * segments.laws[c].armature;
             }
             bias[i] = Wrench::zero();
         }
@@ -198,16 +214,16 @@ impl LegendreSlope {
             if any {
                 let mu = mu.to_array();
                 for c in coordinates.clone() {
-                    dp[c] += pair(self.columns[c].to_array(), mu);
+                    dp[c] += pair(self.columns[c].axis.to_array(), mu);
                 }
             }
             for c in coordinates {
                 if !dq[c].is_zero() {
-                    mu += force(&self.by_position[c], dq[c]);
+                    mu += force(&self.columns[c].by_position, dq[c]);
                     any = true;
                 }
                 if !dv[c].is_zero() {
-                    mu += force(&self.by_rate[c], dv[c]);
+                    mu += force(&self.columns[c].by_rate, dv[c]);
                     any = true;
                 }
             }
@@ -222,16 +238,13 @@ impl LegendreSlope {
 
     /// The inverse's tangent, with the mass matrix factored at the same positions.
     pub(crate) fn inverse(self, segments: &Segments, mass: &MassFactor) -> VelocitySlope {
-        let mut out = VelocitySlope {
-            by_position: self.turned,
-            coupling: vec![[0.0; 3]; segments.n],
-            column_rates: self.column_rates,
-        };
+        let mut out = VelocitySlope { columns: self.columns, coupling: vec![[0.0; 3]; segments.n] };
         for (i, segment) in segments.list.iter().enumerate() {
             let first = segment.coordinate;
             for j in 0..segment.freedom() {
-                let rate = out.column_rates[first + j];
-                out.by_position[first + j] = mass.articulated(i).mul(rate) - out.by_position[first + j];
+                let column = &mut out.columns[first + j];
+                column.by_position = mass.articulated(i).mul(column.rate) - column.turned;
+                let rate = column.rate;
                 for c in 0..segment.freedom() {
                     out.coupling[first + c][j] = rate.dot(mass.spread_of(first + c));
                 }
@@ -243,6 +256,7 @@ impl LegendreSlope {
 
 impl VelocitySlope {
     /// `δv` of `(δq, δp)` (2.29), in place of `δp`. Does not allocate.
+    #[inline(always)]
     pub(crate) fn apply<T: Real>(
         &self,
         segments: &Segments,
@@ -259,8 +273,8 @@ impl VelocitySlope {
                 }
             }
         }
-        let bias = |c: usize, to: &mut Wrench<T>| *to += force(&self.by_position[c], dq[c]);
-        let drift = |c: usize, to: &mut Twist<T>| *to += along(&self.column_rates[c], dq[c]);
+        let bias = |c: usize, to: &mut Wrench<T>| *to += force(&self.columns[c].by_position, dq[c]);
+        let drift = |c: usize, to: &mut Twist<T>| *to += along(&self.columns[c].rate, dq[c]);
         mass.solve_with(segments, memory, dp, bias, drift);
     }
 }

@@ -34,6 +34,7 @@ mod block_factor;
 mod columns;
 mod curved;
 mod dense_factor;
+mod dense_slope;
 mod drives;
 mod event_slope;
 mod guess;

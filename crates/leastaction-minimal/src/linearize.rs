@@ -7,12 +7,14 @@
 use super::ball::BallNode;
 use super::columns::{ColumnMemory, StepSlope};
 use super::curved::{Curve, Start, turned};
+use super::dense_slope::DenseSlope;
 use super::event_slope::Taken;
 use super::lanes::Lanes;
 use super::legendre::{LegendreSlope, VelocitySlope};
 use super::mass_factor::MassMemory;
 use super::options::MinimalOptions;
 use super::segments::Motion;
+use super::single;
 use super::state::MinimalState;
 use super::step::{Failure, Solver};
 use super::tendon::invert;
@@ -76,6 +78,11 @@ impl Linearization {
 #[derive(Clone, Debug)]
 pub(crate) struct LinearizeMemory {
     slope: StepSlope,
+    /// The same written out, for small plain trees, and whether it is the one that was factored.
+    dense: Option<DenseSlope>,
+    written_out: bool,
+    /// The state that is stepped.
+    moved: Option<MinimalState>,
     columns: ColumnMemory<Columns>,
     mass: MassMemory<Columns>,
     dq: Vec<Columns>,
@@ -83,6 +90,16 @@ pub(crate) struct LinearizeMemory {
     dp: Vec<Columns>,
     /// What parameters take from the momentum after the step; empty where none varies.
     after: Vec<Columns>,
+}
+
+impl LinearizeMemory {
+    /// (2.35) for the batch at hand.
+    fn solve(&mut self) {
+        match &self.dense {
+            Some(dense) if self.written_out => single::solve_slope(dense, &mut self.columns),
+            _ => self.slope.solve(&mut self.columns),
+        }
+    }
 }
 
 /// What does not depend on the column: conversions at both ends, inputs, and `B`, `φ`, `p_A` of balls at the end.
@@ -185,6 +202,9 @@ impl<const N: usize> Solver<N> {
         LinearizeMemory {
             columns: slope.memory(&self.segments),
             slope,
+            dense: DenseSlope::new(&self.segments, &self.scheme, &self.forces),
+            written_out: false,
+            moved: None,
             mass: MassMemory::new(&self.segments),
             dq: vec![Columns::default(); n],
             ds: vec![Columns::default(); n],
@@ -207,7 +227,13 @@ impl<const N: usize> Solver<N> {
         let time = state.t;
         self.choose_points(h);
         let mut memory = self.linearized.take().unwrap_or_else(|| Box::new(self.linearize_memory()));
-        let mut moved = state.clone();
+        let mut moved = match memory.moved.take() {
+            Some(mut moved) => {
+                moved.copy_from(state);
+                moved
+            }
+            None => state.clone(),
+        };
         let outcome = self.slopes(mechanism, &options, &mut moved, u, h, out, &mut memory);
         let outcome = outcome.and_then(|ends| {
             if let Some(taken) = self.taken.take() {
@@ -224,6 +250,7 @@ impl<const N: usize> Solver<N> {
             state.copy_from(&moved);
             Ok(())
         });
+        memory.moved = Some(moved);
         self.linearized = Some(memory);
         outcome
     }
@@ -252,7 +279,7 @@ impl<const N: usize> Solver<N> {
         });
         self.set_modes(mechanism, modes.map_or(&[][..], Vec::as_slice), &start.q);
         let explain = |solver: &Self, f| solver.explain(mechanism, options, f, start.t, 0.0);
-        let before = self.end(mechanism, start, Coordinates::Velocity).map_err(|f| explain(self, f))?.1;
+        let before = self.end(mechanism, start, Coordinates::Velocity, true).map_err(|f| explain(self, f))?.1;
         let before = before.map(|slope| slope.inverse(&self.segments, &self.mass));
         let mut by = vec![0.0; 4 * n * n];
         for j in 0..2 * n {
@@ -265,7 +292,13 @@ impl<const N: usize> Solver<N> {
                 ties.drop_followers(&mut memory.ds);
             }
             if let Some(slope) = &before {
-                slope.apply(&self.segments, &self.mass, &mut memory.mass, &memory.dq, &mut memory.ds);
+                single::to_velocities(
+                    slope,
+                    (&self.segments, &self.mass),
+                    &mut memory.mass,
+                    &memory.dq,
+                    &mut memory.ds,
+                );
             }
             self.tie_rates(true, &mut memory.ds);
             for c in 0..n {
@@ -274,7 +307,7 @@ impl<const N: usize> Solver<N> {
             }
         }
         self.set_modes(mechanism, &end.rows.list, &end.q);
-        let after = self.end(mechanism, end, Coordinates::Velocity).map_err(|f| explain(self, f))?.1;
+        let after = self.end(mechanism, end, Coordinates::Velocity, true).map_err(|f| explain(self, f))?.1;
         let old = std::mem::take(&mut out.matrix);
         out.matrix = vec![0.0; old.len()];
         for j in 0..width {
@@ -289,7 +322,13 @@ impl<const N: usize> Solver<N> {
                 to.0[0] = x;
             }
             if let Some(slope) = &after {
-                slope.apply(&self.segments, &mut memory.mass, &memory.dq, &memory.ds, &mut memory.dp);
+                single::to_momenta(
+                    slope,
+                    &self.segments,
+                    &mut memory.mass,
+                    (&memory.dq, &memory.ds),
+                    &mut memory.dp,
+                );
             }
             self.tie_rates(false, &mut memory.dp);
             for c in 0..n {
@@ -315,7 +354,7 @@ impl<const N: usize> Solver<N> {
             self.set_modes(mechanism, &state.rows.list, &state.q);
         }
         // The public parts that conversions of floating joints need, before and after.
-        let before = match self.end(mechanism, state, wanted.coordinates) {
+        let before = match self.end(mechanism, state, wanted.coordinates, false) {
             Ok(end) => end,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -385,12 +424,7 @@ impl<const N: usize> Solver<N> {
         (frame_before, slope_before): (Frame, Option<LegendreSlope>),
         start: &Start,
     ) -> Result<Ends, Failure> {
-        self.differentiate_forces();
-        memory.slope.hold(&self.locked);
-        memory
-            .slope
-            .factor(self.evaluated())
-            .map_err(|segment| Failure::Singular { segment, what: "Newton pivot" })?;
+        self.factor_slope(wanted, memory)?;
         let mut inputs: Vec<InputChange> = (0..self.segments.nu).map(|j| self.input_change(j)).collect();
         let end = |ball: &BallNode<f64, N>| {
             let (b, phi) = ball.end(&self.scheme);
@@ -405,7 +439,7 @@ impl<const N: usize> Solver<N> {
         }
         let mut curves = self.curves(start);
         // Leaves the mass matrix of the end factored, which turns momenta into velocities.
-        let (frame_after, slope_after) = self.end(mechanism, state, wanted.coordinates)?;
+        let (frame_after, slope_after) = self.end(mechanism, state, wanted.coordinates, true)?;
         if slope_after.is_some() {
             self.curves_at_end(&mut curves);
         }
@@ -416,18 +450,35 @@ impl<const N: usize> Solver<N> {
         Ok(Ends { frame_before, slope_before, frame_after, slope_after, inputs, balls, curves })
     }
 
-    /// What the conversions of one end need.
+    /// Factors the derivative at the point, written out where that is cheaper.
+    fn factor_slope(&mut self, wanted: &Linearization, memory: &mut LinearizeMemory) -> Result<(), Failure> {
+        let singular = |segment| Failure::Singular { segment, what: "Newton pivot" };
+        // Wrenches on segments and held coordinates are left to the sweeps.
+        let plain = !self.holds && wanted.parameters.is_empty() && !self.forces.acts(&self.segments);
+        memory.written_out = false;
+        if let Some(dense) = memory.dense.as_mut().filter(|_| plain) {
+            memory.written_out = true;
+            return single::factor_slope(dense, &self.segments, &self.scheme, &self.residual)
+                .map_err(singular);
+        }
+        self.differentiate_forces();
+        memory.slope.hold(&self.locked);
+        memory.slope.factor(self.evaluated()).map_err(singular)
+    }
+
+    /// What the conversions of one end need; where it is asked for, with the mass matrix there factored.
     pub(super) fn end(
         &mut self,
         mechanism: &Mechanism,
         state: &MinimalState,
         coordinates: Coordinates,
+        with_mass: bool,
     ) -> Result<(Frame, Option<LegendreSlope>), Failure> {
         Ok(match coordinates {
             Coordinates::Engine => (Frame { joints: Vec::new(), linear: Vec::new() }, None),
             Coordinates::Momentum => (Frame::new(mechanism, &state.q, &state.p), None),
             Coordinates::Velocity => {
-                self.recover_velocity(mechanism, state)?;
+                self.known_velocity(mechanism, state, with_mass)?;
                 self.stand_at(mechanism, &state.q);
                 let (base, anchors) = (&self.point.base, &self.point.anchors);
                 let slope = LegendreSlope::new(&self.segments, base, anchors, &self.velocity);
@@ -452,6 +503,9 @@ impl<const N: usize> Solver<N> {
             for (c, gear) in servo.entries.iter().copied() {
                 self.servo_rows(c, |g| gear * self.residual.servos.slopes[k][g].by_input, &mut rows);
             }
+        }
+        if !self.forces.acts(&self.segments) {
+            return InputChange { efforts, rows, ..InputChange::default() };
         }
         let mut impulses = vec![[Wrench::zero(); N]; self.segments.list.len()];
         self.forces.add_input_impulse(
@@ -493,7 +547,7 @@ impl<const N: usize> Solver<N> {
         let coupled = self.coupled_columns(ends, memory);
         for first in (0..width).step_by(BATCH) {
             self.set_columns(ends, memory, first, width);
-            memory.slope.solve(&mut memory.columns);
+            memory.solve();
             let forces = coupled.as_ref().map(|coupled| self.coupled_forces(ends, coupled, memory));
             self.outputs(ends, memory);
             if let (Some(coupled), Some(forces)) = (&coupled, forces) {
@@ -611,7 +665,7 @@ impl<const N: usize> Solver<N> {
                 }
             }
             columns.rhs.copy_from_slice(&columns.driven);
-            memory.slope.solve(&mut memory.columns);
+            memory.solve();
             let columns = &memory.columns;
             for lane in 0..count {
                 let x = |c: usize, ga: usize| columns.delta[c * s + ga - 1].0[lane];
@@ -661,7 +715,9 @@ impl<const N: usize> Solver<N> {
                     columns.driven.resize(n * s, Columns::default());
                     columns.driven_momentum.resize(n, Columns::default());
                 }
-                columns.impulse.resize(self.segments.list.len() * (s + 1), [Columns::default(); 6]);
+                if !change.impulses.is_empty() {
+                    columns.impulse.resize(self.segments.list.len() * (s + 1), [Columns::default(); 6]);
+                }
                 for (c, gear) in &change.efforts {
                     columns.effort[*c].0[lane] += gear;
                 }
@@ -694,7 +750,7 @@ impl<const N: usize> Solver<N> {
             }
         }
         match &ends.slope_before {
-            Some(slope) => slope.apply(&self.segments, mass, dq, ds, dp),
+            Some(slope) => single::to_momenta(slope, &self.segments, mass, (dq, ds), dp),
             None => dp.copy_from_slice(ds),
         }
         ends.curves.iter().for_each(|curve| curve.begin(dq, dp));
@@ -743,7 +799,7 @@ impl<const N: usize> Solver<N> {
         }
         ends.curves.iter().for_each(|curve| curve.end(dq, ds));
         if let Some(slope) = &ends.slope_after {
-            slope.apply(&self.segments, &self.mass, mass, dq, ds);
+            single::to_velocities(slope, (&self.segments, &self.mass), mass, dq, ds);
         }
         match (&self.ties, &ends.slope_after) {
             (Some(ties), Some(_)) if !ends.curves.is_empty() => {

@@ -1,14 +1,18 @@
 //! Kernels of one state, compiled a second time for processors with AVX2: the same operations, none of them fused, so the same
 //! bits in fewer instructions. Only for the orders that are used most: every copy takes time to build.
 
+use super::columns::ColumnMemory;
 use super::dense_factor::DenseFactor;
+use super::dense_slope::DenseSlope;
 use super::lanes::Lanes;
+use super::legendre::{LegendreSlope, VelocitySlope};
 use super::mass_factor::{MassFactor, MassMemory};
 use super::residual::{Point, Residual};
 use super::scale::rounding_scale;
 use super::scheme::Scheme;
 use super::segments::Segments;
 use super::wrench::AllForces;
+use crate::scalar::Real;
 use crate::spatial::Mat3;
 use leastaction_core::simd::{Task, has_wide, run_wide, run_widest};
 
@@ -70,6 +74,93 @@ pub(crate) fn factor_dense<const N: usize>(
         return run_wide(Factor { dense, segments, scheme, residual });
     }
     dense.factor(segments, scheme, residual)
+}
+
+struct FactorSlope<'a, const N: usize>(&'a mut DenseSlope, &'a Segments, &'a Scheme<N>, &'a Residual<f64, N>);
+impl<const N: usize> Task for FactorSlope<'_, N> {
+    type Output = Result<(), usize>;
+    #[inline(always)]
+    fn run(self) -> Result<(), usize> {
+        self.0.factor(self.1, self.2, self.3)
+    }
+}
+
+/// [`DenseSlope::factor`].
+pub(crate) fn factor_slope<const N: usize>(
+    slope: &mut DenseSlope,
+    segments: &Segments,
+    scheme: &Scheme<N>,
+    residual: &Residual<f64, N>,
+) -> Result<(), usize> {
+    let task = FactorSlope(slope, segments, scheme, residual);
+    if N <= MOST_NODES { run_widest(task) } else { task.run() }
+}
+
+struct SolveSlope<'a, T>(&'a DenseSlope, (&'a [T], &'a [T], &'a [T]), &'a mut [T], &'a mut [T]);
+impl<T: Real> Task for SolveSlope<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.solve(self.1, self.2, self.3);
+    }
+}
+
+/// [`DenseSlope::solve`] for the batch in `memory`.
+pub(crate) fn solve_slope<T: Real>(slope: &DenseSlope, memory: &mut ColumnMemory<T>) {
+    let ColumnMemory { rhs, shift, effort, delta, momentum, .. } = memory;
+    run_widest(SolveSlope(slope, (rhs, shift, effort), delta, momentum));
+}
+
+struct ToMomenta<'a, T>(
+    &'a LegendreSlope,
+    &'a Segments,
+    &'a mut MassMemory<T>,
+    (&'a [T], &'a [T]),
+    &'a mut [T],
+);
+impl<T: Real> Task for ToMomenta<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.apply(self.1, self.2, self.3.0, self.3.1, self.4);
+    }
+}
+
+/// [`LegendreSlope::apply`].
+pub(crate) fn to_momenta<T: Real>(
+    slope: &LegendreSlope,
+    segments: &Segments,
+    memory: &mut MassMemory<T>,
+    from: (&[T], &[T]),
+    dp: &mut [T],
+) {
+    run_widest(ToMomenta(slope, segments, memory, from, dp));
+}
+
+struct ToVelocities<'a, T>(
+    &'a VelocitySlope,
+    (&'a Segments, &'a MassFactor),
+    &'a mut MassMemory<T>,
+    &'a [T],
+    &'a mut [T],
+);
+impl<T: Real> Task for ToVelocities<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.apply(self.1.0, self.1.1, self.2, self.3, self.4);
+    }
+}
+
+/// [`VelocitySlope::apply`].
+pub(crate) fn to_velocities<T: Real>(
+    slope: &VelocitySlope,
+    at: (&Segments, &MassFactor),
+    memory: &mut MassMemory<T>,
+    dq: &[T],
+    dp: &mut [T],
+) {
+    run_widest(ToVelocities(slope, at, memory, dq, dp));
 }
 
 struct Velocities<'a> {

@@ -310,6 +310,34 @@ impl<const N: usize> Solver<N> {
         self.reduce_momentum(&mut state.p);
     }
 
+    /// Remembers `self.velocity` as that of a state, where nothing else is asked of what is remembered.
+    pub(crate) fn keep_velocity(&mut self, state: &MinimalState) {
+        if self.is_free() {
+            self.recalled.keep(state, &self.locked, &self.velocity);
+        }
+    }
+
+    /// True if velocities follow from positions and momenta alone: nothing is held, and nothing follows.
+    fn is_free(&self) -> bool {
+        self.driver.is_none() && self.ties.is_none() && self.held.is_none()
+    }
+
+    /// As [`recover_velocity`](Self::recover_velocity), remembered; without the mass matrix, as they were if they were asked for last.
+    pub(crate) fn known_velocity(
+        &mut self,
+        mechanism: &Mechanism,
+        state: &MinimalState,
+        with_mass: bool,
+    ) -> Result<(), Failure> {
+        if !with_mass && self.is_free() && self.recalled.is_of(state, &self.locked) {
+            self.velocity.copy_from_slice(&self.recalled.v);
+            return Ok(());
+        }
+        self.recover_velocity(mechanism, state)?;
+        self.keep_velocity(state);
+        Ok(())
+    }
+
     /// Engine velocities of a state into `self.velocity`.
     pub(crate) fn recover_velocity(
         &mut self,
@@ -318,6 +346,12 @@ impl<const N: usize> Solver<N> {
     ) -> Result<(), Failure> {
         self.mass_at_hand = false;
         self.stand_at(mechanism, &state.q);
+        if self.ties.is_none() && self.held.is_none() {
+            self.velocity.copy_from_slice(&state.p);
+            let Self { mass, segments, point, scalar_memory: memory, velocity, .. } = self;
+            return single::velocities(mass, segments, memory, point, velocity)
+                .map_err(|segment| Failure::Singular { segment, what: "mass matrix" });
+        }
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors)
             .map_err(|segment| Failure::Singular { segment, what: "mass matrix" })?;
@@ -408,7 +442,7 @@ impl<const N: usize> Solver<N> {
         }
         let found = match self.driver.is_some() {
             true => self.recall_velocity(mechanism, state),
-            false => self.recover_velocity(mechanism, state),
+            false => self.known_velocity(mechanism, state, false),
         };
         if found.is_err() {
             self.velocity.fill(f64::NAN);

@@ -33,6 +33,7 @@ impl<const N: usize> Solver<N> {
     pub(crate) fn begin_on(&mut self, trace: &mut Trace, state: &MinimalState, u: &[f64], h: f64) {
         let s = self.scheme.s;
         self.hint = Hint::None;
+        self.keep_velocity(state);
         let fits = trace.increments.len() == s * self.point.delta.len() && !self.velocity.is_empty();
         if fits && self.driver.is_none() {
             let same = trace.q == state.q && trace.v == self.velocity && trace.u == u;

@@ -195,6 +195,14 @@ impl BodyForces {
         (self.slot[segment] != usize::MAX).then_some(self.slot[segment])
     }
 
+    /// True if anything but gravity may push a segment.
+    pub(crate) fn acts(&self, segments: &Segments) -> bool {
+        !(segments.drags.is_empty()
+            && segments.thrusters.is_empty()
+            && segments.pushes.is_empty()
+            && self.placed.is_empty())
+    }
+
     pub(crate) fn derivatives<const N: usize>(&self, segments: &Segments) -> WrenchDerivatives<N> {
         WrenchDerivatives {
             d_pose: vec![[[[0.0; 6]; 6]; N]; self.slots],
@@ -317,8 +325,7 @@ pub(crate) struct AllForces<'a, const N: usize> {
 impl<const N: usize> Impulses<f64, N> for AllForces<'_, N> {
     #[inline(always)]
     fn set_impulses(&mut self, segments: &Segments, point: &Point<f64, N>, residual: &mut Residual<f64, N>) {
-        let none = segments.drags.is_empty() && segments.thrusters.is_empty() && segments.pushes.is_empty();
-        if none && self.forces.placed.is_empty() {
+        if !self.forces.acts(segments) {
             residual.impulses.fill(Wrench::zero());
             return;
         }

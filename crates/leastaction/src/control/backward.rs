@@ -11,7 +11,9 @@
 //! A shift `σ` adds `σ FᵀF` to the rows of the inputs in (6.9) only: it holds the new states near the old ones (6.11).
 
 use super::box_qp::BoxQp;
-use crate::linalg::{add_mul_vector, add_transposed_mul, add_transposed_mul_vector, mul, symmetrize};
+use super::wide_rows::{Products, Update, WIDE};
+use crate::linalg::{add_mul_vector, add_transposed_mul_vector, symmetrize};
+use leastaction_core::simd::run_widest;
 
 /// Memory and result of a sweep.
 #[derive(Clone, Debug)]
@@ -23,12 +25,17 @@ pub(crate) struct Backward {
     value: Vec<f64>,
     curvature: Vec<f64>,
     linear: Vec<f64>,
+    /// Length of the rows below, a multiple of [`WIDE`]: of `F`, `P F` and `H`.
+    stride: usize,
+    slope: Vec<f64>,
     product: Vec<f64>,
     square: Vec<f64>,
     shifted_uu: Vec<f64>,
     shifted_ux: Vec<f64>,
     lower: Vec<f64>,
     upper: Vec<f64>,
+    /// `K` and `H_uu K + H_ux`, in rows of the same length.
+    gain: Vec<f64>,
     carry: Vec<f64>,
     qp: BoxQp,
 }
@@ -36,21 +43,25 @@ pub(crate) struct Backward {
 impl Backward {
     pub(crate) fn new(nx: usize, nu: usize, steps: usize) -> Self {
         let w = nx + nu;
+        let stride = w.next_multiple_of(WIDE);
         Self {
             nx,
             nu,
+            stride,
             feedforward: vec![0.0; steps * nu],
             gains: vec![0.0; steps * nu * nx],
             value: vec![0.0; nx],
             curvature: vec![0.0; nx * nx],
             linear: vec![0.0; w],
-            product: vec![0.0; nx * w],
-            square: vec![0.0; w * w],
+            slope: vec![0.0; nx * stride],
+            product: vec![0.0; nx * stride],
+            square: vec![0.0; w * stride],
             shifted_uu: vec![0.0; nu * nu],
             shifted_ux: vec![0.0; nu * nx],
             lower: vec![0.0; nu],
             upper: vec![0.0; nu],
-            carry: vec![0.0; nx.max(nu * nx)],
+            gain: vec![0.0; nu * stride],
+            carry: vec![0.0; nu * stride],
             qp: BoxQp::new(nu),
         }
     }
@@ -89,9 +100,15 @@ impl Backward {
             add_mul_vector(&self.curvature, &gaps[k * nx..(k + 1) * nx], &mut self.value);
             self.linear.copy_from_slice(&gradients[k]);
             add_transposed_mul_vector(f, &self.value, &mut self.linear);
-            mul(&self.curvature, f, &mut self.product, nx, nx, w);
-            self.square.copy_from_slice(&hessians[k]);
-            add_transposed_mul(f, &self.product, &mut self.square, w, nx, w);
+            run_widest(Products {
+                sizes: (nx, w, self.stride),
+                curvature: &self.curvature,
+                f,
+                hessian: &hessians[k],
+                slope: &mut self.slope,
+                product: &mut self.product,
+                square: &mut self.square,
+            });
             self.shift_inputs(f, shift);
             // (6.9)
             for i in 0..nu {
@@ -116,9 +133,12 @@ impl Backward {
         let (nx, nu) = (self.nx, self.nu);
         let w = nx + nu;
         for i in 0..nu {
-            let row = &self.square[(nx + i) * w..(nx + i + 1) * w];
+            let row = &self.square[(nx + i) * self.stride..][..w];
             self.shifted_ux[i * nx..(i + 1) * nx].copy_from_slice(&row[..nx]);
             self.shifted_uu[i * nu..(i + 1) * nu].copy_from_slice(&row[nx..]);
+        }
+        if shift == 0.0 {
+            return;
         }
         for row in f.chunks_exact(w) {
             for i in 0..nu {
@@ -137,40 +157,25 @@ impl Backward {
 
     /// (6.10).
     fn update_value(&mut self, k: usize) {
-        let (nx, nu) = (self.nx, self.nu);
+        let (nx, nu, stride) = (self.nx, self.nu, self.stride);
         let w = nx + nu;
         let gain = &self.gains[k * nu * nx..(k + 1) * nu * nx];
         let feed = &self.feedforward[k * nu..(k + 1) * nu];
         self.value.copy_from_slice(&self.linear[..nx]);
         for i in 0..nu {
-            let row = &self.square[(nx + i) * w..(nx + i + 1) * w];
+            let row = &self.square[(nx + i) * stride..][..w];
             let own: f64 = self.linear[nx + i] + crate::linalg::dot(&row[nx..], feed);
             crate::linalg::axpy(own, &gain[i * nx..(i + 1) * nx], &mut self.value);
             crate::linalg::axpy(feed[i], &row[..nx], &mut self.value);
         }
-        for i in 0..nx {
-            self.curvature[i * nx..(i + 1) * nx].copy_from_slice(&self.square[i * w..i * w + nx]);
-        }
-        // carry = H_uu K + H_ux, then P = H_xx + Kᵀ carry + H_xu K.
-        for i in 0..nu {
-            let row = &self.square[(nx + i) * w..(nx + i + 1) * w];
-            let out = &mut self.carry[i * nx..(i + 1) * nx];
-            out.copy_from_slice(&row[..nx]);
-            for j in 0..nu {
-                crate::linalg::axpy(row[nx + j], &gain[j * nx..(j + 1) * nx], out);
-            }
-        }
-        add_transposed_mul(gain, &self.carry[..nu * nx], &mut self.curvature, nx, nu, nx);
-        for i in 0..nu {
-            let row = &self.square[(nx + i) * w..(nx + i) * w + nx];
-            for a in 0..nx {
-                crate::linalg::axpy(
-                    row[a],
-                    &gain[i * nx..(i + 1) * nx],
-                    &mut self.curvature[a * nx..(a + 1) * nx],
-                );
-            }
-        }
+        run_widest(Update {
+            sizes: (nx, nu, stride),
+            gain,
+            square: &self.square,
+            wide: &mut self.gain,
+            carry: &mut self.carry,
+            curvature: &mut self.curvature,
+        });
         symmetrize(&mut self.curvature, nx);
     }
 }

@@ -45,6 +45,13 @@ impl BoxQp {
     /// If `H` is not positive definite on the free coordinates.
     pub fn solve(&mut self, h: &[f64], g: &[f64], lower: &[f64], upper: &[f64]) -> Result<(), BadPivot> {
         let n = self.n;
+        if lower.iter().all(|l| *l == f64::NEG_INFINITY) && upper.iter().all(|u| *u == f64::INFINITY) {
+            self.free.fill(true);
+            self.factor_free(h)?;
+            self.x.iter_mut().zip(g).for_each(|(x, g)| *x = -g);
+            cholesky_solve(&self.factor, n, &mut self.x, 1);
+            return Ok(());
+        }
         for i in 0..n {
             self.x[i] = if self.x[i].is_finite() { self.x[i].clamp(lower[i], upper[i]) } else { 0.0 };
         }

@@ -53,6 +53,7 @@ mod stoppable;
 mod sweep;
 mod tracking;
 mod trajectory;
+mod wide_rows;
 
 pub use box_qp::BoxQp;
 pub use cost::{ControlTerm, ControlTermKind, Costs, Objective, When};
