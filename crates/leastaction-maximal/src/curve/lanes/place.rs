@@ -1,10 +1,10 @@
 //! Poses, rows and impulses of all nodes. (8.6)
 
-use super::super::rows::{hinge_torque, joint_wrench};
+use super::super::rows::{hinge_torque, joint_wrench, swing, twist};
 use super::{LinkNodes, Nodes};
-use crate::constraint::{angular_rows, values};
+use crate::constraint::{Off, angular_rows, values_of};
 use crate::geometry::{Geometry, LinkPose, joint_geometry, slides};
-use crate::layout::{Layout, row_count};
+use crate::layout::{End, Layout, row_count};
 use crate::mechanism::JointType;
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Quat, Vec3};
@@ -84,17 +84,21 @@ impl<V: Simd> Nodes<V> {
         let s = T::<V>::from_f64(1.5) - (q.w * q.w + q.v.norm2()) * 0.5;
         let q = Quat { w: q.w * s, v: q.v * s };
         let rot = q.to_matrix();
-        let arm = rot * Vec3::constant(joint.b.p);
-        let point = Vec3::constant(start.x) + at.dx + arm;
-        let (qa, origin, lever_a) = match link.parent {
+        // Gaps and turns by what moved, or they would have the rounding of places far from the origin. (8.28)
+        let before = &state.side.joints[i];
+        let arm = Vec3::constant(state.side.arm[i]);
+        let swung = swing(&at.rho, arm);
+        let (arm, moved) = (arm + swung, at.dx + swung);
+        let still = Vec3::constant(before.gap) + moved;
+        let (qa, rho_a, gap, lever_a) = match link.parent {
             Some(p) => {
-                let parent = &self.links[p];
-                let lever = parent.rot * Vec3::constant(joint.a.lever);
-                (parent.q * Quat::constant(joint.a.q), parent.point + lever, lever)
+                let (parent, lever) = (&self.links[p], Vec3::constant(before.lever_a));
+                let swung = swing(&parent.rho, lever);
+                let qa = parent.q * Quat::constant(joint.a.q);
+                (qa, Some(parent.rho), still - (parent.moved + swung), lever + swung)
             }
-            None => (Quat::constant(joint.a.q), Vec3::constant(joint.a.p), Vec3::constant(joint.a.lever)),
+            None => (Quat::constant(joint.a.q), None, still, Vec3::constant(joint.a.lever)),
         };
-        let gap = point - origin;
         let lam = at.lam;
         let inner = self.by.inner;
         let (mut close, mut lever) = ([T::<V>::zero(); 6], lever_a);
@@ -116,7 +120,8 @@ impl<V: Simd> Nodes<V> {
                 lever_b: Vec3::zero(),
             };
             if matches!(kind, JointType::Revolute | JointType::Continuous) {
-                let (r1, r2) = (g.r.v[0] * 2.0, g.r.v[1] * 2.0);
+                let turn = twist(before, rho_a.as_ref(), Some(&at.rho));
+                let (r1, r2) = (turn[0] * 2.0, turn[1] * 2.0);
                 gaps.ang = gaps.ang.maximum(r1.abs()).maximum(r2.abs());
                 (close[0], close[1]) = (-(r1 * inner), -(r2 * inner));
                 for k in 0..3 {
@@ -130,7 +135,8 @@ impl<V: Simd> Nodes<V> {
                 }
                 lever = g.transport(kind);
                 let mut value = [T::<V>::zero(); 6];
-                let rows = values(kind, &g, &mut value);
+                let turn = twist(before, rho_a.as_ref(), Some(&at.rho));
+                let rows = values_of(kind, &g, &Off { gap, turn }, &mut value);
                 for k in 0..rows {
                     let worst = if k < angular_rows(kind) { &mut gaps.ang } else { &mut gaps.lin };
                     *worst = worst.maximum(value[k].abs());
@@ -156,18 +162,14 @@ impl<V: Simd> Nodes<V> {
             subtract(&mut parent.given, turn(torque, lever + parent.arm, force), force);
         }
         let at = &mut self.links[i];
-        (at.q, at.rot, at.arm, at.point, at.given, at.close) = (q, rot, arm, point, given, close);
+        (at.q, at.rot, at.arm, at.moved, at.given, at.close) = (q, rot, arm, moved, given, close);
     }
 
+    /// Pose of a link, seen from where its centre of mass started.
     #[inline(always)]
-    fn placed(
-        &self,
-        state: &MaximalState,
-        link: Option<usize>,
-    ) -> Option<(LinkPose<Exact<V>>, Mat3<Exact<V>>)> {
-        let i = link?;
-        let at = &self.links[i];
-        Some((LinkPose { q: at.q, x: Vec3::constant(state.poses[i].x) + at.dx }, at.rot))
+    fn placed(&self, link: Option<usize>) -> Option<(LinkPose<Exact<V>>, Mat3<Exact<V>>)> {
+        let at = &self.links[link?];
+        Some((LinkPose { q: at.q, x: at.dx }, at.rot))
     }
 
     #[inline(always)]
@@ -182,10 +184,21 @@ impl<V: Simd> Nodes<V> {
         let closure = &layout.closures[c];
         let joint = &layout.loops[closure.index];
         let kind = joint.kind;
-        let (a, b) = (self.placed(state, closure.a), self.placed(state, closure.b));
-        let g = joint_geometry(joint, ends(&a), ends(&b), true);
+        let (a, b) = (self.placed(closure.a), self.placed(closure.b));
+        let mut g = joint_geometry(joint, ends(&a), ends(&b), true);
+        let before = &state.side.loops[closure.index];
+        let moved = |link: Option<usize>, end: &End| match link {
+            Some(i) => {
+                let at = &self.links[i];
+                at.dx + swing(&at.rho, Vec3::constant(state.side.rot[i] * end.p))
+            }
+            None => Vec3::zero(),
+        };
+        g.gap = Vec3::constant(before.gap) + moved(closure.b, &joint.b) - moved(closure.a, &joint.a);
+        let rho = |link: Option<usize>| link.map(|i| &self.links[i].rho);
+        let off = Off { gap: g.gap, turn: twist(before, rho(closure.a), rho(closure.b)) };
         let at = &mut self.closures[c];
-        values(kind, &g, &mut at.value);
+        values_of(kind, &g, &off, &mut at.value);
         // Rows out of use have no impulse.
         let wrench = joint_wrench(kind, &g, &at.lam);
         let (tau, lin) = (Vec3([wrench[0], wrench[1], wrench[2]]), Vec3([wrench[3], wrench[4], wrench[5]]));
