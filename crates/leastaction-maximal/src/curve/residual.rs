@@ -62,7 +62,7 @@ impl CurveMemory {
                 };
                 node.moved[i] = moved;
                 let d = before.gap + moved - origin;
-                let turn = || twist(before, link.parent.map(|p| &rho[p]), Some(&rho[i]));
+                let turn = || twist(before, link.parent.map(|p| &rho[p]), Some(&rho[i])).v;
                 let value = &mut node.values[i];
                 match kind {
                     JointType::Revolute | JointType::Continuous => {
@@ -191,7 +191,7 @@ impl CurveMemory {
                             link.map_or(Vec3::zero(), |i| dx[i] + swing(&rho[i], start.rot[i] * p))
                         };
                         let gap = before.gap + moved(closure.b, joint.b.p) - moved(closure.a, joint.a.p);
-                        let turn = twist(before, closure.a.map(|i| &rho[i]), closure.b.map(|i| &rho[i]));
+                        let turn = twist(before, closure.a.map(|i| &rho[i]), closure.b.map(|i| &rho[i])).v;
                         let value = &mut node.closure[c];
                         values_of(joint.kind, &node.side.loops[closure.index], &Off { gap, turn }, value);
                         for r in (0..closure.rows).filter(|r| self.kept[c][*r]) {

@@ -15,19 +15,17 @@ pub(super) fn swing<T: Real>(rho: &Quat<T>, a: Vec3<T>) -> Vec3<T> {
     t * rho.w + rho.v.cross(t)
 }
 
-/// Vector part of a joint's relative quaternion after its ends have turned by `ρ_a` and `ρ_b` from `start`, to the rounding of their
-/// turns. (8.28)
+/// Relative quaternion of a joint after its ends have turned by `ρ_a` and `ρ_b` from `start`, to the rounding of their turns. (8.28)
 #[inline(always)]
-pub(super) fn twist<T: Real>(start: &Geometry, rho_a: Option<&Quat<T>>, rho_b: Option<&Quat<T>>) -> Vec3<T> {
+pub(super) fn twist<T: Real>(start: &Geometry, rho_a: Option<&Quat<T>>, rho_b: Option<&Quat<T>>) -> Quat<T> {
     let between = match (rho_a, rho_b) {
         (Some(a), Some(b)) => a.conj() * *b,
         (None, Some(b)) => *b,
         (Some(a), None) => a.conj(),
         (None, None) => Quat::identity(),
     };
-    let e = Mat3::<T>::constant(start.frame_b).tr_mul(between.v);
-    let r = Quat::<T>::constant(start.r);
-    e * r.w + r.v * between.w + r.v.cross(e)
+    let v = Mat3::<T>::constant(start.frame_b).tr_mul(between.v);
+    Quat::<T>::constant(start.r) * Quat { w: between.w, v }
 }
 
 /// `Gᵀλ` of a tree joint on its child, about the child's joint point.

@@ -2,7 +2,7 @@
 
 use super::super::rows::{hinge_torque, joint_wrench, swing, twist};
 use super::{LinkNodes, Nodes};
-use crate::constraint::{Off, angular_rows, values_of};
+use crate::constraint::{angular_rows, values};
 use crate::geometry::{Geometry, LinkPose, joint_geometry, slides};
 use crate::layout::{End, Layout, row_count};
 use crate::mechanism::JointType;
@@ -90,14 +90,13 @@ impl<V: Simd> Nodes<V> {
         let swung = swing(&at.rho, arm);
         let (arm, moved) = (arm + swung, at.dx + swung);
         let still = Vec3::constant(before.gap) + moved;
-        let (qa, rho_a, gap, lever_a) = match link.parent {
+        let (rho_a, gap, lever_a) = match link.parent {
             Some(p) => {
                 let (parent, lever) = (&self.links[p], Vec3::constant(before.lever_a));
                 let swung = swing(&parent.rho, lever);
-                let qa = parent.q * Quat::constant(joint.a.q);
-                (qa, Some(parent.rho), still - (parent.moved + swung), lever + swung)
+                (Some(&parent.rho), still - (parent.moved + swung), lever + swung)
             }
-            None => (Quat::constant(joint.a.q), None, still, Vec3::constant(joint.a.lever)),
+            None => (None, still, Vec3::constant(joint.a.lever)),
         };
         let lam = at.lam;
         let inner = self.by.inner;
@@ -112,7 +111,7 @@ impl<V: Simd> Nodes<V> {
         } else {
             let qb = q * Quat::constant(joint.b.q);
             let mut g = Geometry {
-                r: qa.conj() * qb,
+                r: twist(before, rho_a, Some(&at.rho)),
                 frame_a: Mat3::zero(),
                 frame_b: qb.to_matrix(),
                 gap,
@@ -120,8 +119,7 @@ impl<V: Simd> Nodes<V> {
                 lever_b: Vec3::zero(),
             };
             if matches!(kind, JointType::Revolute | JointType::Continuous) {
-                let turn = twist(before, rho_a.as_ref(), Some(&at.rho));
-                let (r1, r2) = (turn[0] * 2.0, turn[1] * 2.0);
+                let (r1, r2) = (g.r.v[0] * 2.0, g.r.v[1] * 2.0);
                 gaps.ang = gaps.ang.maximum(r1.abs()).maximum(r2.abs());
                 (close[0], close[1]) = (-(r1 * inner), -(r2 * inner));
                 for k in 0..3 {
@@ -131,12 +129,15 @@ impl<V: Simd> Nodes<V> {
                 (torque, force) = (Some(hinge_torque(&g, &lam)), Vec3([lam[2], lam[3], lam[4]]));
             } else {
                 if slides(kind) || kind == JointType::Universal {
-                    g.frame_a = qa.to_matrix();
+                    let q = match link.parent {
+                        Some(p) => self.links[p].q * Quat::constant(joint.a.q),
+                        None => Quat::constant(joint.a.q),
+                    };
+                    g.frame_a = q.to_matrix();
                 }
                 lever = g.transport(kind);
                 let mut value = [T::<V>::zero(); 6];
-                let turn = twist(before, rho_a.as_ref(), Some(&at.rho));
-                let rows = values_of(kind, &g, &Off { gap, turn }, &mut value);
+                let rows = values(kind, &g, &mut value);
                 for k in 0..rows {
                     let worst = if k < angular_rows(kind) { &mut gaps.ang } else { &mut gaps.lin };
                     *worst = worst.maximum(value[k].abs());
@@ -172,6 +173,26 @@ impl<V: Simd> Nodes<V> {
         Some((LinkPose { q: at.q, x: at.dx }, at.rot))
     }
 
+    /// What an end of a closure has moved by since the start of the step. Functions and no closures: lanes need them inlined.
+    #[inline(always)]
+    fn moved(&self, state: &MaximalState, link: Option<usize>, end: &End) -> Vec3<Exact<V>> {
+        match link {
+            Some(i) => {
+                let at = &self.links[i];
+                at.dx + swing(&at.rho, Vec3::constant(state.side.rot[i] * end.p))
+            }
+            None => Vec3::zero(),
+        }
+    }
+
+    #[inline(always)]
+    fn turned(&self, link: Option<usize>) -> Option<&Quat<Exact<V>>> {
+        match link {
+            Some(i) => Some(&self.links[i].rho),
+            None => None,
+        }
+    }
+
     #[inline(always)]
     fn place_closure(
         &mut self,
@@ -187,18 +208,11 @@ impl<V: Simd> Nodes<V> {
         let (a, b) = (self.placed(closure.a), self.placed(closure.b));
         let mut g = joint_geometry(joint, ends(&a), ends(&b), true);
         let before = &state.side.loops[closure.index];
-        let moved = |link: Option<usize>, end: &End| match link {
-            Some(i) => {
-                let at = &self.links[i];
-                at.dx + swing(&at.rho, Vec3::constant(state.side.rot[i] * end.p))
-            }
-            None => Vec3::zero(),
-        };
-        g.gap = Vec3::constant(before.gap) + moved(closure.b, &joint.b) - moved(closure.a, &joint.a);
-        let rho = |link: Option<usize>| link.map(|i| &self.links[i].rho);
-        let off = Off { gap: g.gap, turn: twist(before, rho(closure.a), rho(closure.b)) };
+        g.gap = Vec3::constant(before.gap) + self.moved(state, closure.b, &joint.b)
+            - self.moved(state, closure.a, &joint.a);
+        g.r = twist(before, self.turned(closure.a), self.turned(closure.b));
         let at = &mut self.closures[c];
-        values_of(kind, &g, &off, &mut at.value);
+        values(kind, &g, &mut at.value);
         // Rows out of use have no impulse.
         let wrench = joint_wrench(kind, &g, &at.lam);
         let (tau, lin) = (Vec3([wrench[0], wrench[1], wrench[2]]), Vec3([wrench[3], wrench[4], wrench[5]]));
