@@ -69,10 +69,24 @@ pub(crate) fn pattern(kind: JointType) -> (usize, Option<(usize, usize)>, bool) 
 /// Values of the constraint rows; returns how many there are.
 #[inline(always)]
 pub(crate) fn values<T: Real>(kind: JointType, g: &Geometry<T>, out: &mut [T; 6]) -> usize {
+    values_of(kind, g, &Off { gap: g.gap, turn: g.r.v }, out)
+}
+
+/// What the rows are made of, apart from a geometry that has more rounding.
+pub(crate) struct Off<T> {
+    /// From the parent's joint origin to the child's.
+    pub(crate) gap: Vec3<T>,
+    /// Vector part of the relative quaternion of the joint frames.
+    pub(crate) turn: Vec3<T>,
+}
+
+/// Values of the constraint rows of known gaps and turns.
+#[inline(always)]
+pub(crate) fn values_of<T: Real>(kind: JointType, g: &Geometry<T>, off: &Off<T>, out: &mut [T; 6]) -> usize {
     let (rots, proj, world) = pattern(kind);
     let mut n = 0;
     for i in 0..rots {
-        out[n] = g.r.v[i] + g.r.v[i];
+        out[n] = off.turn[i] + off.turn[i];
         n += 1;
     }
     if kind == JointType::Universal {
@@ -80,12 +94,12 @@ pub(crate) fn values<T: Real>(kind: JointType, g: &Geometry<T>, out: &mut [T; 6]
         n += 1;
     }
     if world {
-        out[n..n + 3].copy_from_slice(&g.gap.0);
+        out[n..n + 3].copy_from_slice(&off.gap.0);
         n += 3;
     }
     if let Some((first, count)) = proj {
         for i in first..first + count {
-            out[n] = g.frame_a.column(i).dot(g.gap);
+            out[n] = g.frame_a.column(i).dot(off.gap);
             n += 1;
         }
     }

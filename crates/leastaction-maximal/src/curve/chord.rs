@@ -447,6 +447,7 @@ impl CurveMemory {
         let targets = Targets::new(&step.scales, tolerance);
         let (mut last, mut best, mut stalled, mut extra) = (f64::INFINITY, f64::INFINITY, 0, 0);
         let (mut before_last, mut last_step, mut pace) = (f64::INFINITY, f64::INFINITY, 1.0);
+        let mut earlier = f64::INFINITY;
         for iteration in 0..=MAX_ITERATIONS {
             outcome.iterations = iteration;
             if !by.evaluate(self) {
@@ -482,13 +483,15 @@ impl CurveMemory {
                 outcome.converged = true;
                 return outcome;
             }
-            if iteration == MAX_ITERATIONS || (excess > 100.0 && self.hopeless(iteration, excess, last)) {
+            if iteration == MAX_ITERATIONS || (excess > 100.0 && hopeless(iteration, excess, earlier)) {
                 return outcome;
             }
-            last = excess;
+            (earlier, last) = (last, excess);
             let change = by.improve(self);
             let size = larger(change.ang, change.lin / step.scales.length);
-            if !size.is_finite() || (iteration > 1 && excess > 1.0 && size > 2.0 * last_step) {
+            // Below what counts as settled directions go up and down with their rounding.
+            if !size.is_finite() || (iteration > 1 && excess > 1.0 && size > larger(2.0 * last_step, SETTLED))
+            {
                 return outcome;
             }
             // The slower of the last two: the first directions take out what falls fast.
@@ -498,13 +501,14 @@ impl CurveMemory {
         }
         outcome
     }
+}
 
-    /// True if the iterations left will not do at the pace of the last one.
-    fn hopeless(&self, iteration: u32, excess: f64, last: f64) -> bool {
-        if iteration < 3 || !last.is_finite() {
-            return false;
-        }
-        let pace = excess / last;
-        iteration > 4 && pace > SLOW && excess * pace.powi((MAX_ITERATIONS - iteration) as i32) > 1.0
+/// True if the iterations left will not do at the pace of the last two. Not of the last one: what the iteration leaves swings about the
+/// solution, mostly in pairs of imaginary eigenvalues, and equations that stand still in one iteration fall in the next.
+fn hopeless(iteration: u32, excess: f64, earlier: f64) -> bool {
+    if iteration <= 4 || !earlier.is_finite() {
+        return false;
     }
+    let pace = (excess / earlier).sqrt();
+    pace > SLOW && excess * pace.powi((MAX_ITERATIONS - iteration) as i32) > 1.0
 }

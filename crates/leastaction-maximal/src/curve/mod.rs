@@ -46,7 +46,7 @@ use crate::constraint::Row;
 use crate::geometry::{LinkPose, Side};
 use crate::layout::Layout;
 use crate::ldu::{Six, System};
-use crate::spatial::Mat3;
+use crate::spatial::{Mat3, Vec3};
 use crate::state::MaximalState;
 use crate::ties::TieColumns;
 use crate::workspace::Worst;
@@ -60,6 +60,8 @@ pub(crate) struct Node {
     /// Position coordinates, angles unwrapped against the start; only where springs need them.
     pub(crate) q: Vec<f64>,
     pub(crate) q_loop: Vec<[f64; 7]>,
+    /// What the joint points have moved by since the start of the step.
+    pub(crate) moved: Vec<Vec3>,
     /// Values of the tree joints' rows by link, of the closures' rows by closure, of held coordinates by coordinate,
     /// then of ties.
     pub(crate) values: Vec<Six>,
@@ -124,6 +126,7 @@ impl Node {
             side: Side::new(layout),
             q: vec![0.0; nq],
             q_loop: vec![[0.0; 7]; layout.loops.len()],
+            moved: vec![Vec3::zero(); n],
             values: vec![[0.0; 6]; n],
             closure: vec![[0.0; 6]; layout.closures.len()],
             held: vec![0.0; layout.held],

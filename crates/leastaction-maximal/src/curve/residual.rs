@@ -2,9 +2,9 @@
 
 use super::CurveMemory;
 use super::body::{Curve, spin};
-use super::rows::{add_joint_wrench, joint_wrench, larger};
+use super::rows::{add_joint_wrench, joint_wrench, larger, swing, twist};
 use super::slopes::weak;
-use crate::constraint::{Row, angular_rows, directions, values};
+use crate::constraint::{Off, Row, angular_rows, directions, values_of};
 use crate::forces::{add_friction, add_half_kick, add_loop_friction, add_row, unwrapped};
 use crate::layout::{ClosureKind, Layout, LinkJoint};
 use crate::ldu::{Six, angular, linear, six};
@@ -52,21 +52,32 @@ impl CurveMemory {
             for (i, link) in layout.links.iter().enumerate() {
                 node.poses[i] = self.x.pose(n, k + 1, i, &state.poses[i]);
                 node.side.place_link(layout, i, &node.poses);
-                let (kind, g) = (link.joint.kind, &node.side.joints[i]);
+                // Gaps and turns by what moved, or they would have the rounding of places far from the origin. (8.28)
+                let (kind, g, before) = (link.joint.kind, &node.side.joints[i], &state.side.joints[i]);
+                let rho = &self.x.rho[k * n..(k + 1) * n];
+                let moved = self.x.dx[k * n + i] + swing(&rho[i], state.side.arm[i]);
+                let origin = match link.parent {
+                    Some(p) => node.moved[p] + swing(&rho[p], before.lever_a),
+                    None => Vec3::zero(),
+                };
+                node.moved[i] = moved;
+                let d = before.gap + moved - origin;
+                let turn = || twist(before, link.parent.map(|p| &rho[p]), Some(&rho[i])).v;
                 let value = &mut node.values[i];
                 match kind {
                     JointType::Revolute | JointType::Continuous => {
-                        let (r1, r2, d) = (2.0 * g.r.v[0], 2.0 * g.r.v[1], &g.gap);
+                        let turn = turn();
+                        let (r1, r2) = (2.0 * turn[0], 2.0 * turn[1]);
                         *value = [r1, r2, d[0], d[1], d[2], 0.0];
                         gap.ang = larger(larger(gap.ang, r1.abs()), r2.abs());
-                        gap.take_linear(*d);
+                        gap.take_linear(d);
                     }
                     JointType::Spherical => {
-                        value[..3].copy_from_slice(&g.gap.0);
-                        gap.take_linear(g.gap);
+                        value[..3].copy_from_slice(&d.0);
+                        gap.take_linear(d);
                     }
                     kind => {
-                        let rows = values(kind, g, value);
+                        let rows = values_of(kind, g, &Off { gap: d, turn: turn() }, value);
                         gap.take(angular_rows(kind), &value[..rows]);
                     }
                 }
@@ -172,9 +183,17 @@ impl CurveMemory {
                 ClosureKind::Joint => {
                     let joint: &LinkJoint = &layout.loops[closure.index];
                     let angles = angular_rows(joint.kind);
-                    for node in &mut self.nodes {
+                    let (n, start, before) =
+                        (layout.links.len(), &state.side, &state.side.loops[closure.index]);
+                    for (k, node) in self.nodes.iter_mut().enumerate() {
+                        let (rho, dx) = (&self.x.rho[k * n..(k + 1) * n], &self.x.dx[k * n..(k + 1) * n]);
+                        let moved = |link: Option<usize>, p: Vec3| {
+                            link.map_or(Vec3::zero(), |i| dx[i] + swing(&rho[i], start.rot[i] * p))
+                        };
+                        let gap = before.gap + moved(closure.b, joint.b.p) - moved(closure.a, joint.a.p);
+                        let turn = twist(before, closure.a.map(|i| &rho[i]), closure.b.map(|i| &rho[i])).v;
                         let value = &mut node.closure[c];
-                        values(joint.kind, &node.side.loops[closure.index], value);
+                        values_of(joint.kind, &node.side.loops[closure.index], &Off { gap, turn }, value);
                         for r in (0..closure.rows).filter(|r| self.kept[c][*r]) {
                             let worst = if r < angles { &mut self.gap.ang } else { &mut self.gap.lin };
                             *worst = larger(*worst, value[r].abs());

@@ -5,7 +5,28 @@ use crate::geometry::{Geometry, Side};
 use crate::ldu::Six;
 use crate::mechanism::JointType;
 use crate::scalar::Real;
-use crate::spatial::Vec3;
+use crate::spatial::{Mat3, Quat, Vec3};
+
+/// What a vector changes by when it is turned by `ρ`, to the rounding of the change. (8.28)
+#[inline(always)]
+pub(super) fn swing<T: Real>(rho: &Quat<T>, a: Vec3<T>) -> Vec3<T> {
+    let t = rho.v.cross(a);
+    let t = t + t;
+    t * rho.w + rho.v.cross(t)
+}
+
+/// Relative quaternion of a joint after its ends have turned by `ρ_a` and `ρ_b` from `start`, to the rounding of their turns. (8.28)
+#[inline(always)]
+pub(super) fn twist<T: Real>(start: &Geometry, rho_a: Option<&Quat<T>>, rho_b: Option<&Quat<T>>) -> Quat<T> {
+    let between = match (rho_a, rho_b) {
+        (Some(a), Some(b)) => a.conj() * *b,
+        (None, Some(b)) => *b,
+        (Some(a), None) => a.conj(),
+        (None, None) => Quat::identity(),
+    };
+    let v = Mat3::<T>::constant(start.frame_b).tr_mul(between.v);
+    Quat::<T>::constant(start.r) * Quat { w: between.w, v }
+}
 
 /// `Gᵀλ` of a tree joint on its child, about the child's joint point.
 #[inline(always)]

@@ -35,11 +35,11 @@ struct LinkNodes<T: Real> {
     rho: Quat<T>,
     dx: Vec3<T>,
     lam: [T; 6],
-    /// Pose, rotation matrix, from the centre of mass to the joint point, that point.
+    /// Pose, rotation matrix, from the centre of mass to the joint point, what that point has moved by.
     q: Quat<T>,
     rot: Mat3<T>,
     arm: Vec3<T>,
-    point: Vec3<T>,
+    moved: Vec3<T>,
     /// Impulses but for the kinetic action's, the start's momentum among those of node 0.
     given: [T; 6],
     /// Rows of the joint, as changes that would close them.

@@ -1,10 +1,10 @@
 //! Poses, rows and impulses of all nodes. (8.6)
 
-use super::super::rows::{hinge_torque, joint_wrench};
+use super::super::rows::{hinge_torque, joint_wrench, swing, twist};
 use super::{LinkNodes, Nodes};
 use crate::constraint::{angular_rows, values};
 use crate::geometry::{Geometry, LinkPose, joint_geometry, slides};
-use crate::layout::{Layout, row_count};
+use crate::layout::{End, Layout, row_count};
 use crate::mechanism::JointType;
 use crate::scalar::Real;
 use crate::spatial::{Mat3, Quat, Vec3};
@@ -84,17 +84,20 @@ impl<V: Simd> Nodes<V> {
         let s = T::<V>::from_f64(1.5) - (q.w * q.w + q.v.norm2()) * 0.5;
         let q = Quat { w: q.w * s, v: q.v * s };
         let rot = q.to_matrix();
-        let arm = rot * Vec3::constant(joint.b.p);
-        let point = Vec3::constant(start.x) + at.dx + arm;
-        let (qa, origin, lever_a) = match link.parent {
+        // Gaps and turns by what moved, or they would have the rounding of places far from the origin. (8.28)
+        let before = &state.side.joints[i];
+        let arm = Vec3::constant(state.side.arm[i]);
+        let swung = swing(&at.rho, arm);
+        let (arm, moved) = (arm + swung, at.dx + swung);
+        let still = Vec3::constant(before.gap) + moved;
+        let (rho_a, gap, lever_a) = match link.parent {
             Some(p) => {
-                let parent = &self.links[p];
-                let lever = parent.rot * Vec3::constant(joint.a.lever);
-                (parent.q * Quat::constant(joint.a.q), parent.point + lever, lever)
+                let (parent, lever) = (&self.links[p], Vec3::constant(before.lever_a));
+                let swung = swing(&parent.rho, lever);
+                (Some(&parent.rho), still - (parent.moved + swung), lever + swung)
             }
-            None => (Quat::constant(joint.a.q), Vec3::constant(joint.a.p), Vec3::constant(joint.a.lever)),
+            None => (None, still, Vec3::constant(joint.a.lever)),
         };
-        let gap = point - origin;
         let lam = at.lam;
         let inner = self.by.inner;
         let (mut close, mut lever) = ([T::<V>::zero(); 6], lever_a);
@@ -108,7 +111,7 @@ impl<V: Simd> Nodes<V> {
         } else {
             let qb = q * Quat::constant(joint.b.q);
             let mut g = Geometry {
-                r: qa.conj() * qb,
+                r: twist(before, rho_a, Some(&at.rho)),
                 frame_a: Mat3::zero(),
                 frame_b: qb.to_matrix(),
                 gap,
@@ -126,7 +129,11 @@ impl<V: Simd> Nodes<V> {
                 (torque, force) = (Some(hinge_torque(&g, &lam)), Vec3([lam[2], lam[3], lam[4]]));
             } else {
                 if slides(kind) || kind == JointType::Universal {
-                    g.frame_a = qa.to_matrix();
+                    let q = match link.parent {
+                        Some(p) => self.links[p].q * Quat::constant(joint.a.q),
+                        None => Quat::constant(joint.a.q),
+                    };
+                    g.frame_a = q.to_matrix();
                 }
                 lever = g.transport(kind);
                 let mut value = [T::<V>::zero(); 6];
@@ -156,18 +163,34 @@ impl<V: Simd> Nodes<V> {
             subtract(&mut parent.given, turn(torque, lever + parent.arm, force), force);
         }
         let at = &mut self.links[i];
-        (at.q, at.rot, at.arm, at.point, at.given, at.close) = (q, rot, arm, point, given, close);
+        (at.q, at.rot, at.arm, at.moved, at.given, at.close) = (q, rot, arm, moved, given, close);
+    }
+
+    /// Pose of a link, seen from where its centre of mass started.
+    #[inline(always)]
+    fn placed(&self, link: Option<usize>) -> Option<(LinkPose<Exact<V>>, Mat3<Exact<V>>)> {
+        let at = &self.links[link?];
+        Some((LinkPose { q: at.q, x: at.dx }, at.rot))
+    }
+
+    /// What an end of a closure has moved by since the start of the step. Functions and no closures: lanes need them inlined.
+    #[inline(always)]
+    fn moved(&self, state: &MaximalState, link: Option<usize>, end: &End) -> Vec3<Exact<V>> {
+        match link {
+            Some(i) => {
+                let at = &self.links[i];
+                at.dx + swing(&at.rho, Vec3::constant(state.side.rot[i] * end.p))
+            }
+            None => Vec3::zero(),
+        }
     }
 
     #[inline(always)]
-    fn placed(
-        &self,
-        state: &MaximalState,
-        link: Option<usize>,
-    ) -> Option<(LinkPose<Exact<V>>, Mat3<Exact<V>>)> {
-        let i = link?;
-        let at = &self.links[i];
-        Some((LinkPose { q: at.q, x: Vec3::constant(state.poses[i].x) + at.dx }, at.rot))
+    fn turned(&self, link: Option<usize>) -> Option<&Quat<Exact<V>>> {
+        match link {
+            Some(i) => Some(&self.links[i].rho),
+            None => None,
+        }
     }
 
     #[inline(always)]
@@ -182,8 +205,12 @@ impl<V: Simd> Nodes<V> {
         let closure = &layout.closures[c];
         let joint = &layout.loops[closure.index];
         let kind = joint.kind;
-        let (a, b) = (self.placed(state, closure.a), self.placed(state, closure.b));
-        let g = joint_geometry(joint, ends(&a), ends(&b), true);
+        let (a, b) = (self.placed(closure.a), self.placed(closure.b));
+        let mut g = joint_geometry(joint, ends(&a), ends(&b), true);
+        let before = &state.side.loops[closure.index];
+        g.gap = Vec3::constant(before.gap) + self.moved(state, closure.b, &joint.b)
+            - self.moved(state, closure.a, &joint.a);
+        g.r = twist(before, self.turned(closure.a), self.turned(closure.b));
         let at = &mut self.closures[c];
         values(kind, &g, &mut at.value);
         // Rows out of use have no impulse.
