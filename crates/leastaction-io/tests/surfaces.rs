@@ -48,7 +48,8 @@ fn same_surfaces(name: &str, model: &ModelDescription, again: &ModelDescription)
     let (names, after) = (model.surface_names(), again.surface_names());
     assert_eq!(names.len(), after.len(), "{name}");
     for (surface, called) in model.surfaces.iter().zip(&names) {
-        let k = after.iter().position(|n| n == called).unwrap_or_else(|| panic!("{name}: no surface {called}"));
+        let k =
+            after.iter().position(|n| n == called).unwrap_or_else(|| panic!("{name}: no surface {called}"));
         let found = &again.surfaces[k];
         assert_eq!(found.link, surface.link, "{name}: {called}");
         assert!(shaped_alike(&found.shape, &surface.shape), "{name}: {called}: {found:?} for {surface:?}");
@@ -58,7 +59,8 @@ fn same_surfaces(name: &str, model: &ModelDescription, again: &ModelDescription)
     }
     assert_eq!(again.half_spaces.len(), model.half_spaces.len(), "{name}");
     for (found, ground) in again.half_spaces.iter().zip(&model.half_spaces) {
-        let numbers = |h: &HalfSpaceDescription| [h.normal[0], h.normal[1], h.normal[2], h.offset, h.friction];
+        let numbers =
+            |h: &HalfSpaceDescription| [h.normal[0], h.normal[1], h.normal[2], h.offset, h.friction];
         assert!(near(&numbers(found), &numbers(ground)), "{name}: {found:?} for {ground:?}");
         assert_eq!((found.bits, found.priority), (ground.bits, ground.priority), "{name}");
     }
@@ -69,7 +71,8 @@ fn surfaces_and_grounds_survive_mjcf() {
     for (name, model) in ours() {
         let (text, lost) = write_mjcf(&model);
         let reading = read_mjcf(&text, Path::new("m.xml"), &MjcfOptions::default());
-        let again = reading.description.unwrap_or_else(|| panic!("{name}: {:?}\n{text}", reading.diagnostics));
+        let again =
+            reading.description.unwrap_or_else(|| panic!("{name}: {:?}\n{text}", reading.diagnostics));
         same_surfaces(&name, &model, &again);
         assert_eq!(again.contact.exclude.len(), model.contact.exclude.len(), "{name}");
         // Drawings that show a surface are one geom with it.
@@ -97,7 +100,8 @@ fn what_touches_survives_urdf_or_is_told() {
         }
         assert_eq!(again.surfaces.len(), model.surfaces.len(), "{name}\n{text}");
         if !told("different friction") {
-            let sum = |m: &ModelDescription| m.surfaces.iter().map(|s| s.friction + s.restitution).sum::<f64>();
+            let sum =
+                |m: &ModelDescription| m.surfaces.iter().map(|s| s.friction + s.restitution).sum::<f64>();
             assert!(near(&[sum(&again)], &[sum(&model)]), "{name}");
         }
     }
