@@ -77,3 +77,28 @@ fn panics_wrong_answers_and_broken_laws_are_noticed() {
     model.start.v.iter_mut().for_each(|v| *v = f64::NAN);
     assert!((law.holds)(&model).is_err());
 }
+
+/// Bodies as far away as numbers go leave a contact problem no digits: the step is given up by what it has cost, and a step of many
+/// bodies in touch costs far more per iteration than its links.
+#[test]
+fn what_has_no_solution_is_told_in_seconds() {
+    let target = targets().find(|target| target.name == "mjcf").unwrap();
+    let seeds = Seed::of(target);
+    let humanoid = seeds.iter().find(|seed| seed.name == "humanoid.xml").expect("our humanoid");
+    let text = std::str::from_utf8(&humanoid.bytes).unwrap();
+    for (usual, damaged) in [
+        (
+            r#"name="head" type="sphere" size="0.09" pos="0 0 0.31""#,
+            r#"type="sphere" size="0.09" pos="0 0 4294967296""#,
+        ),
+        (
+            r#"name="right_forearm" pos="0 -0.03 -0.3""#,
+            r#"name="right_forearm" pos="18446744073709551615 -0.03 -0.3""#,
+        ),
+    ] {
+        assert!(text.contains(usual), "{usual}");
+        let bytes = text.replacen(usual, damaged, 1).into_bytes();
+        judged(|| (target.run)(&bytes, Path::new(&humanoid.name)))
+            .unwrap_or_else(|wrong| panic!("{damaged}: {wrong}"));
+    }
+}

@@ -13,7 +13,7 @@ use super::super::workspace::MaximalWorkspace;
 use super::item::Kind;
 use super::memory::ContactMemory;
 use super::rows::Between;
-use super::solve::Problem;
+use super::solve::{Problem, SOLVES};
 use crate::mechanism::JointType;
 use leastaction_core::simd::{Task, run_widest};
 
@@ -304,8 +304,9 @@ impl Problem for Interval<'_> {
         run_widest(Assemble(self));
         let Self { ws, mem, state, .. } = self;
         let base = ws.layout.closures.len();
-        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.factor(layout, graph, &state.side, &ws.trial.side);
+        reduced.spend(graph.flops);
         ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
         if layout.row_tolerance > super::super::ldu::RANK_TOLERANCE {
             ws.step.kept.copy_from_slice(&ldu.kept[..base]);
@@ -317,7 +318,7 @@ impl Problem for Interval<'_> {
     fn bare(&mut self) {
         self.assemble_bare();
         let Self { ws, mem, state, map } = self;
-        let ContactMemory { items, probes, live, layout, graph, ldu, system, bare, .. } = &mut **mem;
+        let ContactMemory { items, probes, live, layout, graph, ldu, system, bare, reduced, .. } = &mut **mem;
         let between = Between {
             map: *map,
             h: ws.step.h,
@@ -334,13 +335,15 @@ impl Problem for Interval<'_> {
         }
         bare.clone_from(system);
         ldu.factor(layout, graph, &state.side, &ws.trial.side);
+        reduced.spend(graph.flops);
     }
 
     fn push(&mut self, k: usize, row: usize) {
         let Self { ws, mem, state, .. } = self;
         mem.push_alone(k, row);
-        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
+        reduced.spend(graph.flops / SOLVES);
     }
 
     fn follow(&mut self) -> bool {

@@ -15,7 +15,7 @@ use super::super::workspace::MaximalWorkspace;
 use super::interval::{add_pair, drop_free_parts, largest_speed, law_squares};
 use super::item::Kind;
 use super::memory::ContactMemory;
-use super::solve::Problem;
+use super::solve::{Problem, SOLVES};
 use leastaction_core::simd::{Task, run_widest};
 
 /// The problem with everything it works on. The closures' rows of the workspace are those of the pose.
@@ -304,8 +304,9 @@ impl Problem for Node<'_> {
     fn direction(&mut self) -> bool {
         run_widest(Assemble(self));
         let Self { mem, state, whole, free, .. } = self;
-        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.factor(layout, graph, &state.side, &state.side);
+        reduced.spend(graph.flops);
         ldu.solve(layout, graph, &state.side, &state.side, system);
         let tied = *free || mem.tie(&state.side, &state.side, *whole);
         tied && mem.system.body.iter().flatten().all(|x| x.is_finite()) && (*free || mem.propose())
@@ -314,7 +315,8 @@ impl Problem for Node<'_> {
     fn bare(&mut self) {
         self.assemble_bare();
         let Self { mem, state, .. } = self;
-        let ContactMemory { items, probes, tied, live, layout, graph, ldu, system, bare, .. } = &mut **mem;
+        let ContactMemory { items, probes, tied, live, layout, graph, ldu, system, bare, reduced, .. } =
+            &mut **mem;
         for &k in live.iter() {
             let (item, probe) = (&items[k], &mut probes[k]);
             if !probe.active {
@@ -336,13 +338,15 @@ impl Problem for Node<'_> {
         }
         bare.clone_from(system);
         ldu.factor(layout, graph, &state.side, &state.side);
+        reduced.spend(graph.flops);
     }
 
     fn push(&mut self, k: usize, row: usize) {
         let Self { mem, state, .. } = self;
         mem.push_alone(k, row);
-        let ContactMemory { layout, graph, ldu, system, .. } = &mut **mem;
+        let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.solve(layout, graph, &state.side, &state.side, system);
+        reduced.spend(graph.flops / SOLVES);
     }
 
     fn follow(&mut self) -> bool {

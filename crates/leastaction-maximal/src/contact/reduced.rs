@@ -74,7 +74,8 @@ const MOST_FAILED: u32 = 2;
 /// Products that an island may cost, and iterations.
 const WORK: f64 = 1e9;
 const MOST_ITERATIONS: u32 = 600;
-/// Products after which a part of a step is halved, and after which the whole step is given up: some seconds.
+/// Products after which a part of a step is halved, and those, with factors of the whole system, after which the step is given up: some
+/// seconds. Drops of thirty bodies take up to 6e9.
 const PART_PRODUCTS: f64 = 2e9;
 const MOST_PRODUCTS: f64 = 3e10;
 /// Sweeps where Newton's method alone does not get on.
@@ -87,6 +88,11 @@ impl Reduced {
     /// At the start of a step, nothing has been spent on it.
     pub(crate) fn begin(&mut self) {
         (self.products, self.part_products) = (0.0, 0.0);
+    }
+
+    /// Factors of the whole system count in the step as well.
+    pub(crate) fn spend(&mut self, products: f64) {
+        self.products += products;
     }
 
     /// Nor on a part of it.
