@@ -85,9 +85,6 @@ pub(crate) fn guess(
     }
 }
 
-/// A last term that is so many times larger than one before is noise: three orders above where rounding begins.
-const NOISE: f64 = 8.0;
-
 /// How many of the last steps the next guess is best made from: every further one takes away the error of a smooth motion by
 /// about a factor and doubles that of rounding, so the sum ends where what is added no longer falls. Does not allocate.
 pub(crate) fn reach(history: &History, length: f64) -> usize {
@@ -116,7 +113,7 @@ pub(crate) fn reach(history: &History, length: f64) -> usize {
     // What is left out after k terms: one that happens to vanish tells nothing, so later ones count, too.
     let last = known.max(1) - 1;
     let mut left = size(last);
-    let (mut least, mut taken) = (left / NOISE, known.max(1));
+    let (mut least, mut taken) = (left, known.max(1));
     for k in (1..last).rev() {
         left = size(k).max(0.5 * left);
         if left < least {

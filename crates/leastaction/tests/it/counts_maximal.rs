@@ -9,9 +9,9 @@ use leastaction::mechanism::{MechanismBuilder, PerCoordinate};
 const COUNTS: [(&str, u32, u32); 10] = [
     ("@double-pendulum", 102, 303),
     ("@chain/10", 104, 317),
-    ("@chain/100", 107, 506),
+    ("@chain/100", 108, 506),
     ("@chain-xy/20", 103, 303),
-    ("@ball-chain/100", 107, 506),
+    ("@ball-chain/100", 108, 506),
     ("@binary-tree/63", 103, 389),
     ("@ball-tree/63", 103, 389),
     ("@four-bar", 125, 464),

@@ -59,11 +59,13 @@ fn deep_and_wide_trees_and_long_chains_of_loops_are_as_healthy() {
 
 #[test]
 #[ignore = "takes minutes: the sizes of the claim"]
-fn a_hundred_thousand_links_take_as_many_iterations_as_a_hundred() {
+fn a_hundred_thousand_links_are_as_healthy_as_a_hundred() {
+    // The first steps of a rope that its step can't resolve are not smooth, and guesses from many of them were worse than none: 23
+    // iterations and splits at a hundred thousand links. A step guessed by the one before takes two iterations at a hundred links.
     for kind in ["chain", "ball-chain"] {
-        let short = healthy(&format!("@{kind}/100"));
         for n in [10_000, 100_000] {
-            assert!(healthy(&format!("@{kind}/{n}")) <= 1.5 * short, "{kind} of {n}");
+            let mean = healthy(&format!("@{kind}/{n}"));
+            assert!(mean <= 3.0, "{kind} of {n}: {mean} iterations");
         }
     }
     for name in ["@binary-tree/65535", "@ball-tree/65535", "@rhombus-chain/1000"] {
