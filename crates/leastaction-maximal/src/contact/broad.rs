@@ -74,12 +74,12 @@ impl Broad {
         })
     }
 
-    /// Finds pairs whose balls, each grown by the margin of its link, overlap at a pose.
-    pub(crate) fn find(&mut self, side: &Side, poses: &[LinkPose], margin: impl Fn(usize) -> f64) {
+    /// Finds pairs whose balls, each grown by the margin of its link or of the world, overlap at a pose.
+    pub(crate) fn find(&mut self, side: &Side, poses: &[LinkPose], margin: impl Fn(Option<usize>) -> f64) {
         let Self { balls, partners, world, order, found } = self;
         for (ball, at) in balls.iter().zip(world.iter_mut()) {
             let link = link_at(side, poses, ball.link);
-            *at = (link.pos + link.rot * ball.center, ball.radius + ball.link.map_or(0.0, &margin));
+            *at = (link.pos + link.rot * ball.center, ball.radius + margin(ball.link));
         }
         let least = |i: usize| world[i].0[0] - world[i].1;
         // Nearly sorted from the last time.

@@ -9,13 +9,25 @@ use super::rows::gap;
 use super::step::Driver;
 use super::tied::{TiedRow, gap_at, touch_at};
 use crate::contact_law::{Against, Law, Sliding, Touch};
+use crate::spatial::Vec3;
 use leastaction_core::scalar::elementary;
 
-/// Speed of the farthest point of a shape on a link.
-fn speed_of(state: &MaximalState, link: usize, reach: f64) -> f64 {
+/// Velocity of the point of a link that its shapes are placed from.
+fn velocity_of(state: &MaximalState, link: usize) -> Vec3 {
     let w = &state.contact.w[link];
-    let (ang, lin) = (angular(w), linear(w));
-    (lin - ang.cross(state.side.arm[link])).norm() + ang.norm() * reach
+    linear(w) - angular(w).cross(state.side.arm[link])
+}
+
+/// Speed of the farthest point of a shape on a link, or of the world, against what moves at `reference`.
+fn speed_of(state: &MaximalState, link: Option<usize>, reach: f64, reference: Vec3) -> f64 {
+    let moves = |i| (velocity_of(state, i) - reference).norm() + angular(&state.contact.w[i]).norm() * reach;
+    link.map_or_else(|| reference.norm(), moves)
+}
+
+/// Velocity that the links have in common: bodies that fall together are not on their way to each other.
+fn common_velocity(state: &MaximalState) -> Vec3 {
+    let links = state.contact.w.len();
+    (0..links).fold(Vec3::zero(), |sum, i| sum + velocity_of(state, i)) * (1.0 / links.max(1) as f64)
 }
 
 impl ContactMemory {
@@ -89,10 +101,12 @@ impl ContactMemory {
     }
 }
 
-/// How far a contact may come in a step: twice the way at the speeds of its links, and what weight adds.
+/// How far a contact may come in a step: twice the way at the speed of its links against each other, and what weight adds.
 fn margin(item: &Item, state: &MaximalState, h: f64, gravity: f64) -> f64 {
-    let of = |x: usize| item.links[x].map_or(0.0, |i| speed_of(state, i, item.reach[x]));
-    2.0 * h * (of(0) + of(1)) + h * h * gravity
+    let [a, b] = item.links;
+    let reference = b.map_or_else(Vec3::zero, |b| velocity_of(state, b));
+    let of = |link, x: usize| speed_of(state, link, item.reach[x], reference);
+    2.0 * h * (of(a, 0) + of(b, 1)) + h * h * gravity
 }
 
 impl Driver<'_> {
@@ -104,7 +118,8 @@ impl Driver<'_> {
         mem.stamp += 1;
         for g in 0..mem.groups.len() {
             let group = &mut mem.groups[g];
-            let comes = |(i, reach)| 2.0 * h * speed_of(state, i, reach) + h * h * gravity;
+            let comes =
+                |(i, reach)| 2.0 * h * speed_of(state, Some(i), reach, Vec3::zero()) + h * h * gravity;
             let margin = if located { closed } else { group.link().map_or(0.0, comes).max(closed) };
             if group.is_beyond(margin, &state.poses) {
                 if !group.far {
@@ -126,7 +141,11 @@ impl Driver<'_> {
             }
         }
         let reach = std::mem::take(&mut mem.link_reach);
-        let grow = |i: usize| 2.0 * h * speed_of(state, i, reach[i]) + h * h * gravity;
+        let common = common_velocity(state);
+        let grow = |link: Option<usize>| {
+            let weight = if link.is_some() { h * h * gravity } else { 0.0 };
+            2.0 * h * speed_of(state, link, link.map_or(0.0, |i| reach[i]), common) + weight
+        };
         mem.broad.find(&state.side, &state.poses, grow);
         mem.link_reach = reach;
         for m in 0..mem.broad.found.len() {

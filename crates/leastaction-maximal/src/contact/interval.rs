@@ -13,7 +13,7 @@ use super::super::workspace::MaximalWorkspace;
 use super::item::Kind;
 use super::memory::ContactMemory;
 use super::rows::Between;
-use super::solve::{Problem, SOLVES};
+use super::solve::Problem;
 use crate::mechanism::JointType;
 use leastaction_core::simd::{Task, run_widest};
 
@@ -306,7 +306,7 @@ impl Problem for Interval<'_> {
         let base = ws.layout.closures.len();
         let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.factor(layout, graph, &state.side, &ws.trial.side);
-        reduced.spend(graph.flops);
+        reduced.spend_iteration(graph, layout.links.len());
         ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
         if layout.row_tolerance > super::super::ldu::RANK_TOLERANCE {
             ws.step.kept.copy_from_slice(&ldu.kept[..base]);
@@ -335,7 +335,7 @@ impl Problem for Interval<'_> {
         }
         bare.clone_from(system);
         ldu.factor(layout, graph, &state.side, &ws.trial.side);
-        reduced.spend(graph.flops);
+        reduced.spend_iteration(graph, layout.links.len());
     }
 
     fn push(&mut self, k: usize, row: usize) {
@@ -343,7 +343,7 @@ impl Problem for Interval<'_> {
         mem.push_alone(k, row);
         let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.solve(layout, graph, &state.side, &ws.trial.side, system);
-        reduced.spend(graph.flops / SOLVES);
+        reduced.spend_solve(graph);
     }
 
     fn follow(&mut self) -> bool {

@@ -15,7 +15,7 @@ use super::super::workspace::MaximalWorkspace;
 use super::interval::{add_pair, drop_free_parts, largest_speed, law_squares};
 use super::item::Kind;
 use super::memory::ContactMemory;
-use super::solve::{Problem, SOLVES};
+use super::solve::Problem;
 use leastaction_core::simd::{Task, run_widest};
 
 /// The problem with everything it works on. The closures' rows of the workspace are those of the pose.
@@ -306,7 +306,7 @@ impl Problem for Node<'_> {
         let Self { mem, state, whole, free, .. } = self;
         let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.factor(layout, graph, &state.side, &state.side);
-        reduced.spend(graph.flops);
+        reduced.spend_iteration(graph, layout.links.len());
         ldu.solve(layout, graph, &state.side, &state.side, system);
         let tied = *free || mem.tie(&state.side, &state.side, *whole);
         tied && mem.system.body.iter().flatten().all(|x| x.is_finite()) && (*free || mem.propose())
@@ -338,7 +338,7 @@ impl Problem for Node<'_> {
         }
         bare.clone_from(system);
         ldu.factor(layout, graph, &state.side, &state.side);
-        reduced.spend(graph.flops);
+        reduced.spend_iteration(graph, layout.links.len());
     }
 
     fn push(&mut self, k: usize, row: usize) {
@@ -346,7 +346,7 @@ impl Problem for Node<'_> {
         mem.push_alone(k, row);
         let ContactMemory { layout, graph, ldu, system, reduced, .. } = &mut **mem;
         ldu.solve(layout, graph, &state.side, &state.side, system);
-        reduced.spend(graph.flops / SOLVES);
+        reduced.spend_solve(graph);
     }
 
     fn follow(&mut self) -> bool {

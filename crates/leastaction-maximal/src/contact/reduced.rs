@@ -4,6 +4,7 @@
 //! dense: for the few steps that Newton's method on the whole system does not get through. Sweeps over the contacts, each with its
 //! own law solved exactly, find who sticks, slides and lets go; Newton's method with pivoting then finishes.
 
+use super::super::graph::Graph;
 use super::rows::PROXIMAL;
 use crate::contact_law::{Law, Response, box_law};
 use crate::spatial::{Mat3, Vec3};
@@ -74,10 +75,13 @@ const MOST_FAILED: u32 = 2;
 /// Products that an island may cost, and iterations.
 const WORK: f64 = 1e9;
 const MOST_ITERATIONS: u32 = 600;
-/// Products after which a part of a step is halved, and those, with factors of the whole system, after which the step is given up: some
-/// seconds. Drops of thirty bodies take up to 6e9.
+/// Products after which a part of a step is halved, and those, with iterations on the whole system, after which the step is given up:
+/// what has no solution is told in seconds, not minutes. Drops of thirty bodies take up to 6e9.
 const PART_PRODUCTS: f64 = 2e9;
 const MOST_PRODUCTS: f64 = 3e10;
+/// What an iteration costs per link beside the factors, in the time of a product; solves with factors that cost as much as they did.
+const LINK: f64 = 2e4;
+const SOLVES: f64 = 8.0;
 /// Sweeps where Newton's method alone does not get on.
 const SWEEPS: u32 = 40;
 const NEWTON: u32 = 25;
@@ -90,9 +94,14 @@ impl Reduced {
         (self.products, self.part_products) = (0.0, 0.0);
     }
 
-    /// Factors of the whole system count in the step as well.
-    pub(crate) fn spend(&mut self, products: f64) {
-        self.products += products;
+    /// An iteration on the whole system counts in the step as well: its factors, and what every link costs beside.
+    pub(crate) fn spend_iteration(&mut self, graph: &Graph, links: usize) {
+        self.products += graph.flops + LINK * links as f64;
+    }
+
+    /// A solve with the factors.
+    pub(crate) fn spend_solve(&mut self, graph: &Graph) {
+        self.products += graph.flops / SOLVES;
     }
 
     /// Nor on a part of it.

@@ -27,9 +27,6 @@ pub(crate) trait Problem {
     fn follow(&mut self) -> bool;
 }
 
-/// Solves with factors that cost as much as they did, about.
-pub(super) const SOLVES: f64 = 8.0;
-
 /// How a solve ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Solved {

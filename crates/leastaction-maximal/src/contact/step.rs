@@ -18,9 +18,6 @@ use leastaction_core::scalar::elementary;
 
 /// Deepest recursive halving of a step.
 const MAX_DEPTH: u32 = 9;
-/// Iterations of a step after which it is not halved any more, times the links: what has no solution is told in seconds,
-/// not minutes, and few links are cheap enough to go on for longer.
-const MOST_WORK: usize = 250_000;
 /// Cuts at turns in one step.
 const MAX_CUTS: u32 = 5;
 
@@ -268,9 +265,7 @@ impl Driver<'_> {
 
     /// Two halves instead, from a cold start: the restart is exact.
     fn split(&mut self, h: f64, depth: u32, solved: Solved) -> Result<f64, Unsolved> {
-        let most = (MOST_WORK / self.ws.layout.links.len().max(1)).clamp(3000, 20_000);
-        let spent = self.report.iterations as usize > most || self.mem.reduced.is_spent();
-        if depth >= MAX_DEPTH || spent {
+        if depth >= MAX_DEPTH || self.mem.reduced.is_spent() {
             return Err(Unsolved(solved));
         }
         self.report.splits += 1;
