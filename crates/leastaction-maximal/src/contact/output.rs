@@ -121,6 +121,13 @@ impl MaximalWorkspace {
         out
     }
 
+    /// How many contacts, limits and frictions took part in the last interval. For checks.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn contacts_taking_part(&self) -> usize {
+        self.contact.as_ref().map_or(0, |mem| mem.live.len())
+    }
+
     /// Contact masses of contacts, limits and frictions. For checks.
     #[doc(hidden)]
     #[must_use]

@@ -130,6 +130,25 @@ fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
+/// What takes part costs: pairs that fly on together at any speed are not on their way to each other, those that meet are.
+#[test]
+fn what_flies_together_takes_no_part() {
+    let row = |speed: &dyn Fn(usize) -> f64| {
+        let mut scene = Scene::new(None);
+        scene.model.gravity = [0.0; 3];
+        for i in 0..6 {
+            let name = format!("ball{i}");
+            scene.body(&name, 1.0, SurfaceShape::Sphere { radius: 0.3 }, 0.5);
+            scene.free(&name, UPRIGHT, [i as f64, 0.0, 0.0], [0.0, 0.0, 0.0, speed(i), 0.0, 0.0]);
+        }
+        let mut run = Run::new(scene.build(), ContactSettings::default());
+        run.step(0.005).expect("a step");
+        run.workspace.contacts_taking_part()
+    };
+    assert_eq!(row(&|_| 1000.0), 0);
+    assert_eq!(row(&|i| if i == 0 { 1100.0 } else { 1000.0 }), 1);
+}
+
 #[test]
 fn a_block_on_a_slope_does_not_creep_in_a_minute() {
     let mut run = Run::new(block(10f64.to_radians(), 0.5, 1.0), ContactSettings::default());
