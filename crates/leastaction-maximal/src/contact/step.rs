@@ -202,7 +202,7 @@ impl Driver<'_> {
         if depth < MAX_DEPTH && self.contacts_drive() {
             return self.split(h, depth, solved);
         }
-        let judged = depth < FINEST && self.keeps_energy();
+        let judged = if depth < FINEST { self.turn_of_normals() } else { None };
         self.accept(used);
         let (node, new) = self.settle(used, &[]);
         if !node.converged {
@@ -230,7 +230,7 @@ impl Driver<'_> {
             }
             return Ok(fraction * used);
         }
-        if judged && self.gains() {
+        if judged.is_some_and(|turn| self.gains(turn)) {
             self.back();
             return self.split(h, depth, node);
         }
@@ -285,25 +285,29 @@ impl Driver<'_> {
         (moving.abs() + 0.3 * weight * mem.options.length) * (0.5 * turn * turn * share + 1e-9)
     }
 
-    /// True if the energy of the solved interval is kept by what touches, or falls: nothing starts inside, to be lifted out, and nothing
-    /// is driven, to take its work from elsewhere.
-    fn keeps_energy(&self) -> bool {
+    /// How far normals turn in the solved interval, if what touches in it must not add energy: nothing starts inside, to be lifted out, and
+    /// nothing is driven, to take its work from elsewhere.
+    fn turn_of_normals(&self) -> Option<f64> {
         let Self { ws, mem, .. } = self;
         let lifted = |(item, probe): (&Item, &Probe)| probe.start.gap * item.arm < -mem.options.closed_gap;
-        ws.layout.ties.is_empty() && !mem.live.is_empty() && !mem.taking_part().any(lifted)
+        if mem.live.is_empty() || !ws.layout.ties.is_empty() || mem.taking_part().any(lifted) {
+            return None;
+        }
+        let turn = |probe: &Probe| (probe.end.normal - probe.start.normal).norm();
+        Some(mem.taking_part().fold(0.0, |m, (_, probe)| m.max(turn(probe))))
     }
 
     /// True if a part with contact ends with more energy than it began with and inputs gave, beyond the error of the scheme. Where an
     /// impact ends it the first stage of the node completes the half step without what has just landed: near rest its weight gets it
     /// faster than it ever was, and what rocks would rock for ever. Where strong friction throws links far round in one step, their
     /// joints gain besides the contacts.
-    fn gains(&self) -> bool {
+    fn gains(&self, normals: f64) -> bool {
         let Self { ws, mem, state, .. } = self;
         let (before, moving) = (mem.backup_energy, kinetic(state));
         let gain = moving + ws.potential(state) - before.0 - before.1 - (ws.work - mem.backup_work);
         let rate = |w: &[Six]| w.iter().fold(0.0f64, |m, w| m.max(angular(w).norm()));
         let turn = rate(&state.contact.w).max(rate(&mem.backup.contact.w)) * ws.step.h;
-        gain > self.error_of_turns(before.0.max(moving), turn)
+        gain > self.error_of_turns(before.0.max(moving), turn.max(normals))
     }
 
     /// Two halves instead, from a cold start: the restart is exact.
