@@ -288,33 +288,47 @@ impl MaximalWorkspace {
     pub fn energy(&mut self, state: &MaximalState) -> (f64, f64) {
         node_velocities(self, state);
         let (layout, side) = (&self.layout, &state.side);
-        let (mut kinetic, mut potential) = (0.0, 0.0);
+        let mut kinetic = 0.0;
         for (i, link) in layout.links.iter().enumerate() {
             let (ang, lin) = (angular(&self.system.body[i]), linear(&self.system.body[i]));
             let omega = side.rot[i].tr_mul(ang);
             let v = lin - ang.cross(side.arm[i]);
             kinetic += 0.5 * (omega.dot(link.inertia * omega) + link.mass * v.norm2());
-            potential -= link.mass * layout.gravity.dot(state.poses[i].x);
-            let (kind, rows) = (link.joint.kind, &link.joint.rows);
-            let nv = kind.nv();
-            for c in 0..nv {
-                kinetic += 0.5 * rows.armature[c] * self.system.rate[link.v + c].powi(2);
-            }
-            if rows.has_springs {
-                let q = &state.q[link.q..link.q + kind.nq()];
-                potential += kind.spring_energy(&rows.stiffness[..nv], &rows.rest[..nv], q);
+            for c in 0..link.joint.kind.nv() {
+                kinetic += 0.5 * link.joint.rows.armature[c] * self.system.rate[link.v + c].powi(2);
             }
         }
         for (c, closure) in layout.closures.iter().enumerate() {
             if let ClosureKind::Coordinates = closure.kind {
                 let joint = &layout.loops[closure.index];
-                let nv = joint.kind.nv();
-                for k in 0..nv {
+                for k in 0..joint.kind.nv() {
                     let a = joint.rows.armature[k];
                     if a > 0.0 {
                         kinetic += 0.5 * self.system.closure[c][k].powi(2) / a;
                     }
                 }
+            }
+        }
+        (kinetic, self.potential(state))
+    }
+
+    /// Potential energy of gravity and springs at a node.
+    pub(crate) fn potential(&self, state: &MaximalState) -> f64 {
+        let layout = &self.layout;
+        let mut potential = 0.0;
+        for (i, link) in layout.links.iter().enumerate() {
+            potential -= link.mass * layout.gravity.dot(state.poses[i].x);
+            let (kind, rows) = (link.joint.kind, &link.joint.rows);
+            let nv = kind.nv();
+            if rows.has_springs {
+                let q = &state.q[link.q..link.q + kind.nq()];
+                potential += kind.spring_energy(&rows.stiffness[..nv], &rows.rest[..nv], q);
+            }
+        }
+        for closure in &layout.closures {
+            if let ClosureKind::Coordinates = closure.kind {
+                let joint = &layout.loops[closure.index];
+                let nv = joint.kind.nv();
                 if joint.rows.has_springs {
                     let q = &state.q_loop[closure.index][..joint.kind.nq()];
                     potential +=
@@ -322,7 +336,7 @@ impl MaximalWorkspace {
                 }
             }
         }
-        (kinetic, potential)
+        potential
     }
 
     /// Pose of every body of the mechanism in the world.

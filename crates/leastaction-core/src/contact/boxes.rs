@@ -205,12 +205,18 @@ impl Found<'_> {
             return;
         }
         // Nearly parallel: a line that lies on an edge, its ends above a plane through the latter.
-        let (center_b, _) = edge(self.pair.at[1].half, axes[1], bits[1]);
+        let (center_a, along_a) = edge(self.pair.at[0].half, axes[0], bits[0]);
+        let (center_b, along_b) = edge(self.pair.at[1].half, axes[1], bits[1]);
         let normal = self.pair.link[1].rot.tr_mul(n);
         let against = Against::Face { normal, offset: normal.dot(self.pair.pose[1].point(center_b)) };
-        for end in [0, 1 << axes[0]] {
-            let corner = corner(self.pair.at[0].half, (bits[0] & !(1 << axes[0])) | end);
-            let center = self.pair.pose[0].point(corner);
+        let [a, b] = &self.pair.at;
+        let lines =
+            [[a.pos + a.rot * center_a, a.rot * along_a], [b.pos + b.rot * center_b, b.rot * along_b]];
+        let sign = |k: usize| if bits[1] >> k & 1 == 1 { 1.0 } else { -1.0 };
+        let faces = (0..3).filter(|k| *k != axes[1]).map(|k| b.rot.column(k) * sign(k));
+        let ends = shared(lines, n, faces, BRINK * b.half.norm());
+        for (at, end) in ends.into_iter().zip([0, 1 << axes[0]]) {
+            let center = self.pair.pose[0].point(center_a + along_a * at);
             let id = LINE | ((number << 4 | bits[0] & !(1 << axes[0])) << 4 | end) as u32;
             let tip = (Tip::Sphere { radius: 0.0 }, center);
             self.push(Feature::at(id, false, tip, against, self.pair.link));
@@ -304,6 +310,44 @@ impl Found<'_> {
             }
         }
     }
+}
+
+/// Which part of an edge of A lies on one of B that is nearly parallel to it, as fractions of half its length; edges as their middles and
+/// halves. Only where they cross do they meet, but as long as they are within `brink` of each other their ends say it as well, and where
+/// they are parallel there is no crossing. All of the edge if the two pass each other.
+pub(super) fn shared(
+    [[middle_a, along_a], [middle_b, along_b]]: [[Vec3; 2]; 2],
+    n: Vec3,
+    faces_b: impl Iterator<Item = Vec3>,
+    brink: f64,
+) -> [f64; 2] {
+    let length = along_b.norm();
+    let u = along_b * (1.0 / length);
+    let across = n.cross(u);
+    // How fast the faces of B fall away on both sides of its edge.
+    let (down, up) = faces_b.map(|f| f.dot(across)).fold((0.0f64, 0.0f64), |m, s| (m.0.min(s), m.1.max(s)));
+    let between = middle_a - middle_b;
+    let rows = [
+        (u, -length - brink, length + brink),
+        (
+            across,
+            if down < 0.0 { brink / down } else { -f64::MAX },
+            if up > 0.0 { brink / up } else { f64::MAX },
+        ),
+    ];
+    let (mut low, mut high) = (-1.0f64, 1.0f64);
+    for (row, least, most) in rows {
+        let (at, slope) = (row.dot(between), row.dot(along_a));
+        if slope == 0.0 {
+            if at < least || at > most {
+                high = f64::NEG_INFINITY;
+            }
+            continue;
+        }
+        let (p, q) = ((least - at) / slope, (most - at) / slope);
+        (low, high) = (low.max(p.min(q)), high.min(p.max(q)));
+    }
+    if low <= high { [low, high] } else { [-1.0, 1.0] }
 }
 
 fn face_number((axis, sign): (usize, f64)) -> u32 {

@@ -4,6 +4,7 @@
 //! corners that are nearest along it.
 
 use super::apart;
+use super::boxes::shared;
 use super::geometry::{Link, Touch};
 use super::hull::Hull;
 use super::manifold::{Axes, Feature, Limits, Manifold};
@@ -288,8 +289,22 @@ impl Found<'_> {
         let (center, _) = self.pair.hull[1].line(b);
         let normal = self.pair.pose[1].rot * n;
         let against = Against::Face { normal, offset: normal.dot(self.pair.pose[1].point(center)) };
-        for (k, end) in self.pair.hull[0].edges[a as usize].into_iter().enumerate() {
-            let point = self.pair.pose[0].point(self.pair.hull[0].corners[end as usize]);
+        // All in the frame of B.
+        let hull = self.pair.hull[1];
+        let ([p, q], [r, s]) = (self.pair.hull[0].edges[a as usize], hull.edges[b as usize]);
+        let (from, to) = (self.pair.corner(0, p), self.pair.corner(0, q));
+        let (middle_b, half_b) = (
+            (hull.corners[r as usize] + hull.corners[s as usize]) * 0.5,
+            hull.corners[s as usize] - hull.corners[r as usize],
+        );
+        let lines = [[(from + to) * 0.5, (to - from) * 0.5], [middle_b, half_b * 0.5]];
+        let around = hull.around[r as usize].iter().map(|f| &hull.faces[*f as usize]);
+        let faces = around.filter(|face| face.edges.contains(&b)).map(|face| face.normal);
+        let ends = shared(lines, n, faces, BRINK * hull.reach);
+        let corners = &self.pair.hull[0].corners;
+        let (start, along) = (corners[p as usize], corners[q as usize] - corners[p as usize]);
+        for (k, at) in ends.into_iter().enumerate() {
+            let point = self.pair.pose[0].point(start + along * (0.5 + 0.5 * at));
             let id = LINE | a << 15 | b << 1 | k as u32;
             self.push(Feature::at(id, false, (Tip::Sphere { radius: 0.0 }, point), against, self.pair.link));
         }

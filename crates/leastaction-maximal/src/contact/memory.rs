@@ -128,6 +128,11 @@ pub(crate) struct ContactMemory {
     pub(crate) node: NodeMemory,
     /// The start of a part, to go back to.
     pub(crate) backup: MaximalState,
+    /// What inputs had done by then.
+    pub(crate) backup_work: f64,
+    /// Energy of motion and of weights and springs there.
+    pub(crate) backup_energy: (f64, f64),
+    pub(crate) backup_actuation: Vec<f64>,
     /// Contact impulses at the start node and the end node of the last step, over A, world axes; limits: first number.
     pub(crate) start_impulse: Vec<[f64; 3]>,
     pub(crate) end_impulse: Vec<[f64; 3]>,
@@ -255,6 +260,9 @@ impl ContactMemory {
             unbalanced: 0.0,
             node: NodeMemory::new(n, nc, nv),
             backup: MaximalState::new(layout, (1, 0), nq, nv),
+            backup_work: 0.0,
+            backup_energy: (0.0, 0.0),
+            backup_actuation: Vec::with_capacity(layout.places.len()),
             start_impulse: vec![[0.0; 3]; count],
             end_impulse: vec![[0.0; 3]; count],
             on_links: [vec![[0.0; 6]; n], vec![[0.0; 6]; n]],

@@ -83,6 +83,13 @@ impl MaximalWorkspace {
         contacts.filter(|(place, _)| aside(place)).map(|(_, contact)| contact.pair).collect()
     }
 
+    /// The smoothing speed of relaxed derivatives where none is given; none without contact.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn smoothing_speed(&self) -> Option<f64> {
+        self.contact.as_ref().map(|mem| super::relaxed::SMOOTHING * mem.options.speed)
+    }
+
     /// What steps with contact counted.
     #[must_use]
     pub fn contact_counts(&self) -> ContactCounts {

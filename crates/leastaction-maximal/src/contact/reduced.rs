@@ -85,6 +85,9 @@ const SOLVES: f64 = 8.0;
 /// Sweeps where Newton's method alone does not get on.
 const SWEEPS: u32 = 40;
 const NEWTON: u32 = 25;
+/// Where all that stick stick: rounds in which what pulls is let go, and sweeps from there.
+const STICK_ROUNDS: u32 = 4;
+const JAM_SWEEPS: u32 = 200;
 /// Residual that is rounding, as a speed of the model.
 const SOLVED: f64 = 2e-14;
 
@@ -300,6 +303,29 @@ impl Reduced {
             }
             soft = (soft * 0.3).max(1e-8);
         }
+        // Bodies that jam stop each other within the step, by impulses far beyond those of the step before: from where all stick.
+        for sweeps in [0, JAM_SWEEPS] {
+            if best <= 1e-9 || self.products > WORK {
+                break;
+            }
+            self.kept.copy_from_slice(&self.g);
+            self.stick();
+            self.soft = self.least;
+            self.center.copy_from_slice(&self.g0);
+            self.refresh();
+            for k in 0..sweeps {
+                if self.sweep(k % 2 == 1) <= 1e-15 {
+                    break;
+                }
+            }
+            let (left, count) = self.hard();
+            iterations += count;
+            if left < best {
+                best = left;
+                self.best.copy_from_slice(&self.g);
+            }
+            self.g.copy_from_slice(&self.kept);
+        }
         // What was solved softly is a motion to go on from; what Newton's method left need not be one.
         if best <= 1e-9 {
             self.g.copy_from_slice(&self.best);
@@ -307,6 +333,60 @@ impl Reduced {
         self.soft = 0.0;
         self.refresh();
         (self.merit(), iterations)
+    }
+
+    /// Impulses at which all contacts stick that push then, cut off at their cones.
+    fn stick(&mut self) {
+        let n = self.n;
+        let mut pulls = std::mem::take(&mut self.queue);
+        pulls.clear();
+        for _ in 0..STICK_ROUNDS {
+            self.matrix[..n * n].copy_from_slice(&self.w);
+            for m in 0..self.members.len() {
+                let member = self.members[m];
+                let open = pulls.contains(&m);
+                for row in member.first..member.first + member.rows {
+                    let shift = if row == member.first { member.law.shift } else { 0.0 };
+                    let there: f64 = (0..n).map(|c| self.w[row * n + c] * self.g0[c]).sum();
+                    self.right[row] = if open { 0.0 } else { there - self.u0[row] - shift };
+                    if open {
+                        self.matrix[row * n..(row + 1) * n].fill(0.0);
+                    }
+                    let own = if open { 1.0 } else { HARD };
+                    self.matrix[row * n + row] += own / member.law.rho;
+                }
+            }
+            self.products += (n as f64).powi(3);
+            if !solve_in_place(n, &mut self.matrix[..n * n], &mut self.right[..n]) {
+                break;
+            }
+            self.g.copy_from_slice(&self.right[..n]);
+            let before = pulls.len();
+            for (m, member) in self.members.iter().enumerate() {
+                if member.bound.is_none() && self.g[member.first] < 0.0 && !pulls.contains(&m) {
+                    pulls.push(m);
+                }
+            }
+            if pulls.len() == before {
+                break;
+            }
+        }
+        pulls.clear();
+        self.queue = pulls;
+        for member in &self.members {
+            let g = &mut self.g[member.first..member.first + member.rows];
+            if let Some((bound, _)) = member.bound {
+                g[0] = g[0].clamp(-bound, bound);
+                continue;
+            }
+            g[0] = g[0].max(0.0);
+            if let [normal, a, b] = g {
+                let (size, most) = (elementary::hypot(*a, *b), member.law.mu * *normal);
+                if size > most {
+                    (*a, *b) = (*a * (most / size), *b * (most / size));
+                }
+            }
+        }
     }
 
     /// The problem itself from the impulses at hand. Slips far below the speeds of the model, as of four corners that come to rest at

@@ -1,13 +1,13 @@
 //! A step with contact: interval, node, impacts, turns, splits. (9.15)
 
 use super::super::forces::about_point;
-use super::super::ldu::{angular, dot, linear, six};
+use super::super::ldu::{Six, angular, dot, linear, six};
 use super::super::state::{HISTORY, MaximalState};
 use super::super::workspace::MaximalWorkspace;
 use super::super::{Maximal, StepDerivative, servo};
 use super::interval::Interval;
-use super::item::Kind;
-use super::memory::ContactMemory;
+use super::item::{Item, Kind};
+use super::memory::{ContactMemory, Probe};
 use super::output::impulses_on_links;
 use super::solve::Solved;
 use crate::contact_law::{Impacts, Turns};
@@ -18,6 +18,8 @@ use leastaction_core::scalar::elementary;
 
 /// Deepest recursive halving of a step.
 const MAX_DEPTH: u32 = 9;
+/// Steps are halved this often where they end with more energy than they began with.
+const FINEST: u32 = 4;
 /// Cuts at turns in one step.
 const MAX_CUTS: u32 = 5;
 
@@ -36,6 +38,12 @@ pub(super) struct Driver<'a> {
     pub(super) whole: f64,
     /// Differentiates what is solved.
     pub(super) slope: Option<&'a mut StepDerivative>,
+}
+
+/// Energy of motion at a node.
+fn kinetic(state: &MaximalState) -> f64 {
+    let of = |i: usize| 0.5 * dot(&about_point(&state.momentum[i], state.side.arm[i]), &state.contact.w[i]);
+    (0..state.momentum.len()).map(of).sum()
 }
 
 /// A part that could not be solved.
@@ -172,6 +180,9 @@ impl Driver<'_> {
         let located =
             self.mem.options.impacts == Impacts::Located && self.events < self.mem.options.max_events;
         self.mem.backup.save(self.state);
+        self.mem.backup_work = self.ws.work;
+        self.mem.backup_energy = (kinetic(self.state), self.ws.potential(self.state));
+        self.mem.backup_actuation.clone_from(&self.ws.actuation);
         self.mem.reduced.begin_part();
         self.open(h, located);
         let mut solved = self.interval(h, located, &[]);
@@ -188,6 +199,7 @@ impl Driver<'_> {
         if depth < MAX_DEPTH && self.contacts_drive() {
             return self.split(h, depth, solved);
         }
+        let judged = if depth < FINEST { self.turn_of_normals() } else { None };
         self.accept(used);
         let (node, new) = self.settle(used, &[]);
         if !node.converged {
@@ -214,6 +226,10 @@ impl Driver<'_> {
                 return self.split(h, depth, node);
             }
             return Ok(fraction * used);
+        }
+        if judged.is_some_and(|turn| self.gains(turn)) {
+            self.back();
+            return self.split(h, depth, node);
         }
         if new {
             self.events += 1;
@@ -255,12 +271,40 @@ impl Driver<'_> {
                 }
             }
         }
-        let moving: f64 = (0..ws.layout.links.len())
-            .map(|i| 0.5 * dot(&about_point(&state.momentum[i], state.side.arm[i]), &state.contact.w[i]))
-            .sum();
+        work > self.error_of_turns(mem.backup_energy.0, turn)
+    }
+
+    /// The scheme's own error of energy in this part, for links that turn by at most `turn`.
+    fn error_of_turns(&self, moving: f64, turn: f64) -> f64 {
+        let Self { ws, mem, .. } = self;
         let weight: f64 = ws.layout.links.iter().map(|l| l.mass).sum::<f64>() * ws.layout.gravity.norm();
         let share = self.whole / ws.step.h;
-        work > (moving.abs() + 0.3 * weight * mem.options.length) * (0.5 * turn * turn * share + 1e-9)
+        (moving.abs() + 0.3 * weight * mem.options.length) * (0.5 * turn * turn * share + 1e-9)
+    }
+
+    /// How far normals turn in the solved interval, if what touches in it must not add energy: nothing starts inside, to be lifted out, and
+    /// nothing is driven, to take its work from elsewhere.
+    fn turn_of_normals(&self) -> Option<f64> {
+        let Self { ws, mem, .. } = self;
+        let lifted = |(item, probe): (&Item, &Probe)| probe.start.gap * item.arm < -mem.options.closed_gap;
+        if mem.live.is_empty() || !ws.layout.ties.is_empty() || mem.taking_part().any(lifted) {
+            return None;
+        }
+        let turn = |probe: &Probe| (probe.end.normal - probe.start.normal).norm();
+        Some(mem.taking_part().fold(0.0, |m, (_, probe)| m.max(turn(probe))))
+    }
+
+    /// True if a part with contact ends with more energy than it began with and inputs gave, beyond the error of the scheme. Where an
+    /// impact ends it the first stage of the node completes the half step without what has just landed: near rest its weight gets it
+    /// faster than it ever was, and what rocks would rock for ever. Where strong friction throws links far round in one step, their
+    /// joints gain besides the contacts.
+    fn gains(&self, normals: f64) -> bool {
+        let Self { ws, mem, state, .. } = self;
+        let (before, moving) = (mem.backup_energy, kinetic(state));
+        let gain = moving + ws.potential(state) - before.0 - before.1 - (ws.work - mem.backup_work);
+        let rate = |w: &[Six]| w.iter().fold(0.0f64, |m, w| m.max(angular(w).norm()));
+        let turn = rate(&state.contact.w).max(rate(&mem.backup.contact.w)) * ws.step.h;
+        gain > self.error_of_turns(before.0.max(moving), turn.max(normals))
     }
 
     /// Two halves instead, from a cold start: the restart is exact.
@@ -280,6 +324,8 @@ impl Driver<'_> {
     pub(super) fn back(&mut self) {
         let Self { ws, mem, state, .. } = self;
         state.restore(&ws.layout, &mem.backup);
+        ws.work = mem.backup_work;
+        ws.actuation.copy_from_slice(&mem.backup_actuation);
         if ws.accepted == 1 {
             // The first interval's record for output is made anew.
             ws.accepted = 0;

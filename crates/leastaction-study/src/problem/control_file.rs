@@ -72,6 +72,8 @@ pub struct GuessDraft {
     pub inputs: Option<Vec<f64>>,
     /// Amplitude of a sine added to the inputs, and its period in seconds.
     pub swing: Option<(Vec<f64>, f64)>,
+    /// Springs and dampers by which the inputs draw their coordinates towards the goal, N m/rad and N m s/rad.
+    pub springs: Option<(f64, f64)>,
     /// States on a straight line from start to goal instead of those that follow from the inputs.
     pub line: bool,
 }

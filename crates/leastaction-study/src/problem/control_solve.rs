@@ -10,7 +10,7 @@ use leastaction::control::{
 };
 use leastaction::integrator::maximal::{ContactDerivative, Maximal};
 use leastaction::integrator::{Method, MethodOptions};
-use leastaction::mechanism::State;
+use leastaction::mechanism::{JointRole, State};
 use leastaction::optimize::{SolveStatus, Wish};
 use serde_json::{Value, json};
 
@@ -304,7 +304,10 @@ fn first_guess<P: Plant>(file: &ControlFile, plant: &mut P, held: Option<&[f64]>
             inputs.push((u + swing).clamp(file.lower[i], file.upper[i]));
         }
     }
-    let rolled = Motion::roll_out(plant, &file.start, inputs.clone());
+    let rolled = match (&file.goal, file.guess.springs) {
+        (Some(goal), Some(springs)) => drawn(file, plant, goal, springs, inputs.clone()),
+        _ => Motion::roll_out(plant, &file.start, inputs.clone()),
+    };
     match (&file.goal, file.guess.line) {
         (Some(goal), true) => {
             let mut tangent = vec![0.0; plant.nx()];
@@ -328,6 +331,48 @@ fn first_guess<P: Plant>(file: &ControlFile, plant: &mut P, held: Option<&[f64]>
                 .help("give a shorter `step`, or other inputs in `guess`")
         }),
     }
+}
+
+/// Rolls out inputs and what springs and dampers add to them that draw their coordinates along a smooth way from start to goal.
+fn drawn<P: Plant>(
+    file: &ControlFile,
+    plant: &mut P,
+    goal: &State,
+    (stiffness, damping): (f64, f64),
+    mut inputs: Vec<f64>,
+) -> Result<Motion, ControlError> {
+    let (nv, nu) = (file.mechanism.nv(), plant.nu());
+    let (mut way, mut gone, mut away) = (vec![0.0; 2 * nv], vec![0.0; 2 * nv], vec![0.0; 2 * nv]);
+    plant.difference(&file.start, goal, &mut way);
+    let duration = file.steps as f64 * file.step;
+    let mut states = vec![file.start.clone()];
+    for (k, u) in inputs.chunks_mut(nu).enumerate() {
+        if plant.stopped() {
+            return Err(ControlError::Stopped);
+        }
+        let x = &states[k];
+        plant.difference(&file.start, x, &mut gone);
+        let s = k as f64 / file.steps as f64;
+        let (part, rate) = (s * s * (3.0 - 2.0 * s), 6.0 * s * (1.0 - s) / duration);
+        for c in 0..nv {
+            away[c] = gone[c] - part * way[c];
+            away[nv + c] = gone[nv + c] - part * way[nv + c] - rate * way[c];
+        }
+        for joint in file.mechanism.joints().iter().filter(|joint| joint.role == JointRole::Tree) {
+            for actuator in &joint.actuators {
+                let c = joint.v + actuator.coordinate;
+                u[actuator.input] -= (stiffness * away[c] + damping * away[nv + c]) / actuator.gear;
+            }
+        }
+        for (i, u) in u.iter_mut().enumerate() {
+            *u = u.clamp(file.lower[i], file.upper[i]);
+        }
+        let mut next = x.clone();
+        plant.step(x, u, &mut next)?;
+        next.t = x.t + file.step;
+        states.push(next);
+    }
+    Ok(Motion { states, inputs })
 }
 
 fn make_policy(

@@ -127,6 +127,7 @@ pub fn solve_control<P: Plant, O: Objective>(
         }
         other => other?,
     };
+    sweeper.give_back();
     let unknown =
         ControlProgress { residual: f64::INFINITY, gap: f64::INFINITY, ..ControlProgress::default() };
     let last = history.last().copied().unwrap_or(unknown);
@@ -189,6 +190,10 @@ fn search<P: Plant, O: Objective>(
                 continue;
             }
         } else if honest && residual <= options.tolerance && gap <= options.gap {
+            if iteration < options.max_iterations && sweeper.sharpen()? {
+                sweeper.expand_costs();
+                continue;
+            }
             return Ok(SolveStatus::Solved);
         }
         if iteration >= options.max_iterations {
@@ -201,6 +206,11 @@ fn search<P: Plant, O: Objective>(
             None if sweeper.stopped() => return Err(ControlError::Stopped),
             None if sweeper.barrier_gap().is_some() => {
                 sweeper.drop_barrier();
+                sweeper.expand_costs();
+                shift = Shift::default();
+                continue;
+            }
+            None if sweeper.sharpen()? => {
                 sweeper.expand_costs();
                 shift = Shift::default();
                 continue;

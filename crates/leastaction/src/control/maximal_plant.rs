@@ -102,6 +102,17 @@ impl<M: Deref<Target = Mechanism>> Plant for MaximalPlant<M> {
         self.h
     }
 
+    fn smoothing(&self) -> Option<f64> {
+        match self.engine.contact_derivative {
+            ContactDerivative::Relaxed { speed } => speed.or(self.workspace.smoothing_speed()),
+            ContactDerivative::Exact => None,
+        }
+    }
+
+    fn set_smoothing(&mut self, speed: f64) {
+        self.engine.contact_derivative = ContactDerivative::Relaxed { speed: Some(speed) };
+    }
+
     fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
         let Self { mechanism, engine, workspace, h, .. } = self;
         let mut inner = engine.start(&*mechanism, workspace, x)?;

@@ -135,6 +135,14 @@ pub trait Plant {
     /// Moves `x` by a tangent at it.
     fn retract(&self, x: &State, tangent: &[f64], out: &mut State);
 
+    /// The smoothing speed of a derivative that is not the exact one, as through contact; none if it is exact.
+    fn smoothing(&self) -> Option<f64> {
+        None
+    }
+
+    /// Takes another smoothing speed from now on.
+    fn set_smoothing(&mut self, _speed: f64) {}
+
     /// True once the caller wants no more: whatever goes through many steps looks at each, and ends with what it has.
     fn stopped(&self) -> bool {
         false

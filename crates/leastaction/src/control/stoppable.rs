@@ -27,6 +27,12 @@ impl<P: Plant + ?Sized> Plant for Stoppable<'_, P> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    fn smoothing(&self) -> Option<f64> {
+        self.plant.smoothing()
+    }
+    fn set_smoothing(&mut self, speed: f64) {
+        self.plant.set_smoothing(speed);
+    }
     fn nx(&self) -> usize {
         self.plant.nx()
     }

@@ -15,6 +15,9 @@ use crate::mechanism::State;
 const HALVINGS: usize = 12;
 /// Part of the predicted decrease that must be seen.
 const ARMIJO: f64 = 1e-4;
+/// Smoothing of derivatives falls by this factor, down to this part of what it was at first.
+const SHARPER: f64 = 0.3;
+const SHARPEST: f64 = 1e-3;
 /// A barrier is lowered by this factor.
 const LOWER: f64 = 0.2;
 
@@ -61,6 +64,8 @@ pub(crate) struct Sweeper<'a, P, O> {
     reached: State,
     moved: Vec<f64>,
     change: Vec<f64>,
+    /// The plant's smoothing at first.
+    smoothing: Option<f64>,
 }
 
 impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
@@ -113,6 +118,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             reached: problem.start.clone(),
             moved: vec![0.0; nx],
             change: vec![0.0; w],
+            smoothing: plant.smoothing(),
             plant,
             objective,
             problem,
@@ -167,6 +173,35 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
     /// True once the caller wants no more; whatever is under way then comes to nothing.
     pub(crate) fn stopped(&self) -> bool {
         self.plant.stopped()
+    }
+
+    /// Derivatives with less smoothing, where they are smoothed at all; false if they are as sharp as they get.
+    ///
+    /// Motions are those of the plant as it is, and only derivatives are smoothed: their promises hold the less the nearer the best
+    /// motion is.
+    pub(crate) fn sharpen(&mut self) -> Result<bool, ControlError> {
+        let (Some(now), Some(first)) = (self.plant.smoothing(), self.smoothing) else { return Ok(false) };
+        let next = SHARPER * now;
+        if next <= SHARPEST * first {
+            return Ok(false);
+        }
+        self.plant.set_smoothing(next);
+        match self.linearize() {
+            Err(ControlError::Stopped) => Err(ControlError::Stopped),
+            Err(_) => {
+                self.plant.set_smoothing(now);
+                self.linearize()?;
+                Ok(false)
+            }
+            Ok(()) => Ok(true),
+        }
+    }
+
+    /// Leaves the plant with the smoothing that it came with.
+    pub(crate) fn give_back(&mut self) {
+        if let Some(first) = self.smoothing {
+            self.plant.set_smoothing(first);
+        }
     }
 
     /// Largest gap.

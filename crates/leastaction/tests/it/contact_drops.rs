@@ -600,6 +600,45 @@ fn a_heap_is_not_split_for_rounding() {
     assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
 }
 
+/// A corner wedged between two walls of a funnel, and on that body another one that slides: friction jams, and they stop each other by
+/// impulses a thousand times those of the step before.
+#[test]
+fn bodies_that_jam_stop_each_other() {
+    let tally = drop_many([11401, 12745, 14102, 40939, 41954].into_iter(), 4, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+    let tally = drop_many(20349..20350, 12, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+}
+
+/// Bodies next to rest that rock from corner to corner: landing at the end of the step, after half of it without what has landed, gave
+/// them more than they had.
+#[test]
+fn what_rocks_next_to_rest_does_not_gain() {
+    let tally = drop_many(12996..12997, 4, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+    let stone = random_drop_of(1084, 4, Shape::random_or_stone);
+    let tally = drop_all(std::iter::once((1084, stone)), 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+}
+
+/// Friction of 10 throws chains far round in one step, or holds a stone over the interval and lets it go at its end: where energy grows the
+/// step is halved.
+#[test]
+fn strong_friction_does_not_add_energy() {
+    let tally = drop_many([71301, 74081, 75497].into_iter(), 4, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+    let stones = [78376, 78407].map(|seed| (seed, random_drop_of(seed, 4, Shape::random_or_stone)));
+    let tally = drop_all(stones.into_iter(), 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+}
+
+/// Two edges that are nearly parallel touch where they cross, not at the end of one above a plane through the other.
+#[test]
+fn edges_that_are_nearly_parallel_touch_where_they_cross() {
+    let tally = drop_many(30033..30034, 30, 1.0);
+    assert!(tally.wrong.is_empty() && tally.unsolved.is_empty(), "{tally:#?}");
+}
+
 /// The long run: `DROPS=FROM:TO:BODIES` chooses the seeds and the most bodies, `STONES=1` has hulls among them, two threads share them.
 #[test]
 #[ignore = "ten thousand drops of up to thirty bodies take hours"]

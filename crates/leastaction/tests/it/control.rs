@@ -728,6 +728,74 @@ fn a_search_that_is_stopped_in_the_middle_of_a_sweep_returns_the_last_motion() {
     assert_eq!(Path::roll_out(&mut plant, &start, vec![0.0; 50]).unwrap_err(), ControlError::Stopped);
 }
 
+/// A plant whose smoothing bends its derivative by the inputs, so much at first that it points uphill.
+struct Smoothed<P> {
+    plant: P,
+    smoothing: f64,
+}
+
+impl<P: Plant> Plant for Smoothed<P> {
+    fn smoothing(&self) -> Option<f64> {
+        Some(self.smoothing)
+    }
+    fn set_smoothing(&mut self, speed: f64) {
+        self.smoothing = speed;
+    }
+    fn nx(&self) -> usize {
+        self.plant.nx()
+    }
+    fn nu(&self) -> usize {
+        self.plant.nu()
+    }
+    fn h(&self) -> f64 {
+        self.plant.h()
+    }
+    fn step(&mut self, x: &State, u: &[f64], next: &mut State) -> Result<(), StepError> {
+        self.plant.step(x, u, next)
+    }
+    fn linearize(
+        &mut self,
+        x: &State,
+        u: &[f64],
+        next: &mut State,
+        slope: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        self.plant.linearize(x, u, next, slope)?;
+        let (nx, nu) = (self.nx(), self.nu());
+        for row in slope.chunks_exact_mut(nx + nu) {
+            row[nx..].iter_mut().for_each(|s| *s *= 1.0 - self.smoothing);
+        }
+        Ok(())
+    }
+    fn difference(&self, from: &State, to: &State, out: &mut [f64]) {
+        self.plant.difference(from, to, out);
+    }
+    fn retract(&self, x: &State, tangent: &[f64], out: &mut State) {
+        self.plant.retract(x, tangent, out);
+    }
+}
+
+#[test]
+fn a_search_whose_smoothed_derivatives_lead_nowhere_goes_on_with_sharper_ones() {
+    let mechanism = driven(samples::chain(1), &[0]);
+    let start = mechanism.neutral_state();
+    let problem = ControlProblem { start: start.clone(), steps: 50, lower: vec![-9.0], upper: vec![9.0] };
+    let solve = |smoothing: f64| {
+        let plant = MinimalPlant::new(&mechanism, 2, 0.02).unwrap();
+        let mut plant = Smoothed { plant, smoothing };
+        let guess = Path::roll_out(&mut plant, &start, vec![0.0; 50]).unwrap();
+        let mut costs = Costs::new(&mechanism, reach(&mechanism, &[0.5]), 0.02).unwrap();
+        let options = IlqrOptions::default();
+        let found = solve_control(&mut plant, &mut costs, &problem, guess, &options, &mut |_| Wish::Continue)
+            .unwrap();
+        // What it came with, for whatever follows.
+        assert_eq!(plant.smoothing, smoothing);
+        found.objective
+    };
+    let (exact, smoothed) = (solve(0.0), solve(2.0));
+    assert!((smoothed - exact).abs() < 1e-3 * exact, "{smoothed} for {exact}");
+}
+
 /// A plant that sets the flag after some steps, and counts those that are taken all the same.
 struct Counted<'a, P> {
     plant: P,

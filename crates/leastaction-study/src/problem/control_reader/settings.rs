@@ -8,7 +8,7 @@ use super::super::control_file::{GuessDraft, TermDraft};
 use super::{Half, Reader};
 use crate::values::Entry;
 
-const GUESS: [&str; 4] = ["inputs", "swing", "period", "states"];
+const GUESS: [&str; 6] = ["inputs", "swing", "period", "states", "stiffness", "damping"];
 const FEEDBACK: [&str; 3] = ["position", "velocity", "input"];
 const SOLVER: [&str; 4] = ["tolerance", "gap", "max_iterations", "curvature"];
 
@@ -156,11 +156,14 @@ impl Reader {
         let mut out = GuessDraft::default();
         let Some(table) = self.values.table(entry) else { return out };
         let (mut swing, mut period) = (None, None);
+        let (mut stiffness, mut damping) = (None, None);
         for item in table {
             match item.0.get_ref().as_ref() {
                 "inputs" => out.inputs = self.per_input(item, mechanism, 0.0),
                 "swing" => swing = self.per_input(item, mechanism, 0.0),
                 "period" => period = self.values.positive(item),
+                "stiffness" => stiffness = self.values.positive(item),
+                "damping" => damping = self.values.positive(item),
                 "states" => match self.values.text(item).as_deref() {
                     Some("line") if has_goal => out.line = true,
                     Some("roll") | None => {}
@@ -171,6 +174,18 @@ impl Reader {
                     }
                 },
                 _ => self.values.unknown(item.0, &GUESS),
+            }
+        }
+        if stiffness.is_some() || damping.is_some() {
+            out.springs = Some((stiffness.unwrap_or(0.0), damping.unwrap_or(0.0)));
+            if !has_goal {
+                let remedy = "add a [goal], or leave them out";
+                self.values.problem(
+                    entry.0.span(),
+                    "table `guess`",
+                    "`stiffness` and `damping` draw to a goal, and there is none",
+                    remedy,
+                );
             }
         }
         out.swing = match (swing, period) {
