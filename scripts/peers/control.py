@@ -1,14 +1,14 @@
 """Optimal control beside Crocoddyl: iterations to the optimum and time per iteration, one thread.
 
-usage: python scripts/peers/control.py --leastaction PATH [--rounds N] [--json FILE]
+usage: python scripts/peers/control.py --leastaction PATH [--rounds N] [--json FILE] [--venv FOLDER]
 
 The same trees (URDF files that `leastaction convert` writes), costs, steps, starts and first guesses: a double pendulum swung up, a chain
 of ten links raised, the panda moved by 0.3 rad in every joint, each without limits (FDDP) and with limits of the inputs (its box solver).
 Crocoddyl runs with its Euler (order 1) and its RK4, ours with orders 2 and 4. Every discretisation has an optimum of its own, so a search
 is measured by the iterations after which its cost is within 1e-6, relative, of what it ended with; a peer that ends a tenth above ours
 has not solved the problem. The time per iteration is that of the whole search over its iterations, the least
-of all rounds. Prints a table and a verdict for every line; fails where one is a loss. Needs an environment of its own with crocoddyl 3.2.1,
-pin 4.0.0 and example-robot-data-loaders: the Pinocchio of requirements.txt does not fit Crocoddyl's wheel.
+of all rounds. Prints a table and a verdict for every line; fails where one is a loss. Needs the packages of control_requirements.txt, in an
+environment of its own, which `--venv` makes: the Pinocchio of requirements.txt does not fit Crocoddyl's wheel.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import environment
 import models
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -216,7 +217,15 @@ if __name__ == "__main__":
     parser.add_argument("--leastaction", type=pathlib.Path, required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--venv", type=pathlib.Path)
     args = parser.parse_args()
+    if args.venv:
+        problems = []
+        python = environment.prepare(args.venv.resolve(), problems.append, "control_requirements.txt")
+        if problems:
+            raise SystemExit("\n".join(problems))
+        rest = ["--leastaction", args.leastaction.resolve(), "--rounds", str(args.rounds)] + (["--json", args.json.resolve()] if args.json else [])
+        sys.exit(subprocess.run([python, __file__, *rest]).returncode)
     print(HEADER)
     found = measure(args.leastaction.resolve(), args.rounds)
     if args.json:

@@ -21,20 +21,20 @@ def last_line(text):
     return rows[-1][:200] if rows else "no message"
 
 
-def pins():
-    """Package and version, as in requirements.txt."""
-    rows = [row.strip() for row in (HERE / "requirements.txt").read_text().splitlines()]
+def pins(requirements="requirements.txt"):
+    """Package and version, as in a file here."""
+    rows = [row.strip() for row in (HERE / requirements).read_text().splitlines()]
     return [tuple(row.split("==")) for row in rows if row and not row.startswith("#")]
 
 
-def prepare(folder, problem):
+def prepare(folder, problem, requirements="requirements.txt"):
     """A Python with as many peers as can be installed."""
     python = folder / "bin" / "python"
     if not python.exists():
         say("making a virtual environment")
         venv.create(folder, with_pip=True)
     have = installed(python)
-    for name, version in pins():
+    for name, version in pins(requirements):
         if have.get(name) == version:
             continue
         say(f"installing {name} {version}")

@@ -38,6 +38,12 @@ pub(super) struct DenseSlope {
     weights: Vec<f64>,
 }
 
+/// The degree `s`, known to the compiler where lanes are just as many as nodes, so that sums over nodes are written out.
+#[inline(always)]
+fn degree<const N: usize>(s: usize) -> usize {
+    if N <= 5 { N - 1 } else { s }
+}
+
 impl DenseSlope {
     /// Room for a tree that is small and plain enough; `None` for others.
     pub(super) fn new<const N: usize>(
@@ -107,8 +113,8 @@ impl DenseSlope {
 
     /// Where row `al` of a coordinate answers to node `ga` of another, or to its shift.
     #[inline(always)]
-    fn entry(&mut self, row: usize, al: usize, column: usize, ga: Option<usize>) -> &mut f64 {
-        let (n, s) = (self.n, self.s);
+    fn entry<const N: usize>(&mut self, row: usize, al: usize, column: usize, ga: Option<usize>) -> &mut f64 {
+        let (n, s) = (self.n, degree::<N>(self.s));
         match (al < s, ga) {
             (true, Some(ga)) => &mut self.matrix[(row * s + al) * n * s + column * s + ga - 1],
             (true, None) => &mut self.shift[(row * s + al) * n + column],
@@ -126,7 +132,7 @@ impl DenseSlope {
         column: usize,
         pair: &Pair<N>,
     ) {
-        let (s, by_h) = (self.s, 1.0 / residual.h);
+        let (s, by_h) = (degree::<N>(self.s), 1.0 / residual.h);
         for al in 0..=s {
             let at_node = residual.weights[al] * pair.qq.0[al];
             let mut shift = at_node;
@@ -143,9 +149,9 @@ impl DenseSlope {
                 if ga == al {
                     x += at_node;
                 }
-                *self.entry(row, al, column, Some(ga)) += x;
+                *self.entry::<N>(row, al, column, Some(ga)) += x;
             }
-            *self.entry(row, al, column, None) += shift;
+            *self.entry::<N>(row, al, column, None) += shift;
         }
     }
 
@@ -158,7 +164,7 @@ impl DenseSlope {
         residual: &Residual<f64, N>,
         c: usize,
     ) {
-        let (law, servos, s) = (&segments.laws[c], &residual.servos, self.s);
+        let (law, servos, s) = (&segments.laws[c], &residual.servos, degree::<N>(self.s));
         for al in 0..=s {
             let stiff = residual.weights[al] * (law.stiffness - servos.by_position[c].0[al]);
             let damped = law.damping - servos.by_rate[c].0[al];
@@ -170,9 +176,9 @@ impl DenseSlope {
                 if ga == al {
                     x -= stiff;
                 }
-                *self.entry(c, al, c, Some(ga)) += x;
+                *self.entry::<N>(c, al, c, Some(ga)) += x;
             }
-            *self.entry(c, al, c, None) -= stiff;
+            *self.entry::<N>(c, al, c, None) -= stiff;
         }
     }
 

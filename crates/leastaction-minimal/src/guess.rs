@@ -42,6 +42,8 @@ pub(crate) struct Continuation<const N: usize> {
     sequence: [f64; HISTORY],
     /// At order 2, `[step][j]`: weight of a step in what its `j`-th predecessor adds to the guess.
     differences: [[f64; HISTORY]; HISTORY],
+    /// Sums of these over all that is added.
+    sums: [f64; HISTORY],
 }
 
 impl<const N: usize> Continuation<N> {
@@ -54,6 +56,7 @@ impl<const N: usize> Continuation<N> {
             equal: 0,
             sequence: [0.0; HISTORY],
             differences: [[0.0; HISTORY]; HISTORY],
+            sums: [0.0; HISTORY],
         }
     }
 
@@ -129,6 +132,7 @@ impl<const N: usize> Continuation<N> {
             }
             before = weights;
         }
+        self.sums = added(&self.differences, self.steps, self.steps);
     }
 
     /// Writes the guess into the point; false if there is no history, or nothing that moves. Does not allocate.
@@ -147,9 +151,10 @@ impl<const N: usize> Continuation<N> {
         }
         self.prepare(scheme, &state.steps, h);
         if s == 1 {
-            let Self { differences, steps, .. } = self;
+            let Self { differences, sums, steps, .. } = self;
             run_widest(SumUp {
                 differences,
+                sums,
                 steps: *steps,
                 history: &state.history,
                 delta: &mut point.delta,
@@ -211,6 +216,7 @@ impl<const N: usize> Continuation<N> {
 /// sum ends where what is added no longer falls: for all coordinates together, since what a chain carries is a sum of them.
 struct SumUp<'a, const N: usize> {
     differences: &'a [[f64; HISTORY]; HISTORY],
+    sums: &'a [f64; HISTORY],
     steps: usize,
     history: &'a [f64],
     delta: &'a mut [Lanes<f64, N>],
@@ -223,28 +229,25 @@ impl<const N: usize> Task for SumUp<'_, N> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { differences, steps, history, delta } = self;
+        let Self { differences, sums, steps, history, delta } = self;
         let n = delta.len();
-        let mut sizes = [[0.0; SIDE]; HISTORY];
-        for first in (0..n).step_by(SIDE) {
-            let mut terms = [[0.0; SIDE]; HISTORY];
-            for k in 0..steps {
-                let x = beside(&history[k * n..(k + 1) * n], first);
-                for j in k..HISTORY {
-                    terms[j] = by_entry(|i| terms[j][i] + x[i] * differences[k][j]);
+        let (mut taken, mut weights) = (steps, *sums);
+        if !falls_to_the_end(differences, steps, history, n) {
+            let mut sizes = [[0.0; SIDE]; HISTORY];
+            for first in (0..n).step_by(SIDE) {
+                let mut terms = [[0.0; SIDE]; HISTORY];
+                for k in 0..steps {
+                    let x = beside(&history[k * n..(k + 1) * n], first);
+                    for j in k..HISTORY {
+                        terms[j] = by_entry(|i| terms[j][i] + x[i] * differences[k][j]);
+                    }
+                }
+                for j in 1..HISTORY {
+                    sizes[j] = larger(&sizes[j], &terms[j]);
                 }
             }
-            for j in 1..HISTORY {
-                let (size, term) = (&sizes[j], &terms[j]);
-                sizes[j] = by_entry(|i| if term[i].abs() > size[i] { term[i].abs() } else { size[i] });
-            }
-        }
-        let taken = falling(&sizes.map(|size| size.into_iter().fold(0.0, f64::max)), steps);
-        let mut weights = [0.0; HISTORY];
-        for k in 0..steps {
-            for j in k..taken {
-                weights[k] += differences[k][j];
-            }
+            taken = falling(&sizes.map(|size| size.into_iter().fold(0.0, f64::max)), steps);
+            weights = added(differences, steps, taken);
         }
         for first in (0..n).step_by(SIDE) {
             let mut sum = [0.0; SIDE];
@@ -258,6 +261,55 @@ impl<const N: usize> Task for SumUp<'_, N> {
             }
         }
     }
+}
+
+/// Weight of every step in the sum of the first so many terms.
+#[inline(always)]
+fn added(differences: &[[f64; HISTORY]; HISTORY], steps: usize, taken: usize) -> [f64; HISTORY] {
+    let mut weights = [0.0; HISTORY];
+    for k in 0..steps {
+        for j in k..taken {
+            weights[k] += differences[k][j];
+        }
+    }
+    weights
+}
+
+#[inline(always)]
+fn larger(size: &[f64; SIDE], term: &[f64; SIDE]) -> [f64; SIDE] {
+    by_entry(|i| if term[i].abs() > size[i] { term[i].abs() } else { size[i] })
+}
+
+/// True if [`falling`] would take all terms of a full history, as the sizes of three of them tell: halved at every term before it the last
+/// is an eighth three terms before, which does not end the sum, and before that only the first two are left.
+#[inline(always)]
+fn falls_to_the_end(
+    differences: &[[f64; HISTORY]; HISTORY],
+    steps: usize,
+    history: &[f64],
+    n: usize,
+) -> bool {
+    const LAST: usize = HISTORY - 1;
+    if steps != HISTORY || LAST != 6 {
+        return false;
+    }
+    let mut sizes = [[0.0; SIDE]; 3];
+    for first in (0..n).step_by(SIDE) {
+        let mut terms = [[0.0; SIDE]; 3];
+        for k in 0..HISTORY {
+            let x = beside(&history[k * n..(k + 1) * n], first);
+            for (term, j) in terms.iter_mut().zip([1, 2, LAST]) {
+                if k <= j {
+                    *term = by_entry(|i| term[i] + x[i] * differences[k][j]);
+                }
+            }
+        }
+        for (size, term) in sizes.iter_mut().zip(&terms) {
+            *size = larger(size, term);
+        }
+    }
+    let [one, two, last] = sizes.map(|size| size.into_iter().fold(0.0, f64::max));
+    one >= last / NOISE && two >= last / NOISE
 }
 
 /// Numbers from the given one on, zeros beyond the last.
@@ -390,6 +442,22 @@ mod tests {
         continues::<3>(2);
         continues::<4>(3);
         continues::<5>(4);
+    }
+
+    #[test]
+    fn three_terms_tell_whether_all_are_taken() {
+        let mut x = 0.37_f64;
+        let mut whole = 0;
+        for _ in 0..20_000 {
+            let sizes: [f64; HISTORY] = std::array::from_fn(|j| {
+                x = (x * 997.0 + 0.123).fract();
+                if j == 0 { 0.0 } else { (2.0 * x).powi(j as i32) }
+            });
+            let told = sizes[1] >= sizes[6] / NOISE && sizes[2] >= sizes[6] / NOISE;
+            whole += usize::from(told);
+            assert!(!told || falling(&sizes, HISTORY) == HISTORY, "{sizes:?}");
+        }
+        assert!(whole > 1000);
     }
 
     #[test]

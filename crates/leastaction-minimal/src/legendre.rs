@@ -18,12 +18,11 @@
 //! δv = D⁻¹ (e − Uᵀ δ̄V_p),   δ̄V = δ̄V_p + Ṡ δq + S δv                                                 (2.29)
 //! ```
 
-use super::mass_factor::{MassFactor, MassMemory, cross};
-use super::segments::{GROUND, Motion, Segments};
+use super::mass_factor::{MassFactor, MassMemory, Own, cross};
+use super::segments::{GROUND, Segments};
 use super::six::add_dual;
 use crate::scalar::Real;
-use crate::spatial::{ArticulatedInertia, Inertia, Mat3, Pose, Twist, Vec3, Wrench};
-use leastaction_core::scalar::elementary;
+use crate::spatial::{ArticulatedInertia, Inertia, Pose, Twist, Vec3, Wrench};
 
 /// The tangent of the Legendre transform at one state.
 #[derive(Clone, Debug)]
@@ -37,10 +36,17 @@ pub(crate) struct LegendreSlope {
 /// The tangent of the velocity recovered from a momentum, at one state.
 #[derive(Clone, Debug)]
 pub(crate) struct VelocitySlope {
-    /// Of these only the rates of the axes and `by_position`, which is `Ĝᴬ Ṡ − adD_μ S` here.
-    columns: Vec<Column>,
+    columns: Vec<Turned>,
+}
+
+/// Of a coordinate, in the tangent of the recovered velocity.
+#[derive(Clone, Copy, Debug)]
+struct Turned {
+    rate: Twist,
+    /// `Ĝᴬ Ṡ − adD_μ S`.
+    by_position: Wrench,
     /// `U_cᵀ Ṡ_j` over the coordinates j of the same segment.
-    coupling: Vec<[f64; 3]>,
+    coupling: [f64; 3],
 }
 
 /// Of a segment: pose and velocity, composite momentum and inertia.
@@ -78,57 +84,29 @@ fn pair<T: Real>(a: [f64; 6], b: [T; 6]) -> T {
 }
 
 impl LegendreSlope {
-    /// At engine positions and velocities.
-    pub(crate) fn new(segments: &Segments, base: &[f64], anchors: &[Mat3], v: &[f64]) -> Self {
+    /// Where the mass matrix was placed, at engine velocities.
+    #[inline(always)]
+    pub(crate) fn new_inlined(segments: &Segments, mass: &MassFactor, v: &[f64]) -> Self {
         let mut out = Self {
-            arms: vec![Vec3::zero(); segments.origins],
+            arms: mass.arms().to_vec(),
             bodies: Vec::with_capacity(segments.list.len()),
-            columns: vec![
-                Column {
-                    axis: Twist::zero(),
-                    rate: Twist::zero(),
-                    turned: Wrench::zero(),
-                    by_rate: Wrench::zero(),
-                    by_position: Wrench::zero(),
-                };
-                segments.n
-            ],
+            columns: Vec::with_capacity(segments.n),
         };
-        for segment in &segments.list {
+        out.columns.extend((0..segments.n).map(|c| Column {
+            axis: *mass.axis(c),
+            rate: Twist::zero(),
+            turned: Wrench::zero(),
+            by_rate: Wrench::zero(),
+            by_position: Wrench::zero(),
+        }));
+        for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
-            let (mut before, mut twist): (Pose, Twist) = if segment.parent == GROUND {
-                (Pose::new(segment.placement.rot, Vec3::zero()), Twist::zero())
-            } else {
-                let parent = &out.bodies[segment.parent];
-                (parent.pose * segment.placement, parent.twist)
-            };
+            let mut twist: Twist =
+                if segment.parent == GROUND { Twist::zero() } else { out.bodies[segment.parent].twist };
             if let Some(origin) = segment.origin {
-                out.arms[origin] = std::mem::replace(&mut before.pos, Vec3::zero());
                 twist.lin += twist.ang.cross(out.arms[origin]);
             }
-            let axis = before.rot.column(2);
-            let pose = match segment.motion {
-                Motion::Turn => {
-                    let (s, co) = elementary::sin_cos(base[c]);
-                    let row = |r: [f64; 3]| [r[0] * co + r[1] * s, r[1] * co - r[0] * s, r[2]];
-                    out.columns[c].axis = Twist::new(axis, before.pos.cross(axis));
-                    Pose::new(Mat3(before.rot.0.map(row)), before.pos)
-                }
-                Motion::Slide => {
-                    let x = if segment.droppable { 0.0 } else { base[c] };
-                    out.columns[c].axis = Twist::new(Vec3::zero(), axis);
-                    Pose::new(before.rot, before.pos + axis * x)
-                }
-                Motion::Ball => {
-                    let pose: Pose = Pose::new(before.rot * anchors[segment.ball], before.pos);
-                    for a in 0..3 {
-                        let axis = pose.rot.column(a);
-                        out.columns[c + a].axis = Twist::new(axis, before.pos.cross(axis));
-                    }
-                    pose
-                }
-            };
-            let before = twist;
+            let (before, pose) = (twist, *mass.pose(i));
             for (column, v) in out.columns[c..c + segment.freedom()].iter_mut().zip(&v[c..]) {
                 column.rate = before.cross(column.axis);
                 twist += column.axis * *v;
@@ -237,20 +215,21 @@ impl LegendreSlope {
     }
 
     /// The inverse's tangent, with the mass matrix factored at the same positions.
-    pub(crate) fn inverse(self, segments: &Segments, mass: &MassFactor) -> VelocitySlope {
-        let mut out = VelocitySlope { columns: self.columns, coupling: vec![[0.0; 3]; segments.n] };
+    #[inline(always)]
+    pub(crate) fn inverse_inlined(&self, segments: &Segments, mass: &MassFactor) -> VelocitySlope {
+        let mut columns = Vec::with_capacity(segments.n);
         for (i, segment) in segments.list.iter().enumerate() {
-            let first = segment.coordinate;
-            for j in 0..segment.freedom() {
-                let column = &mut out.columns[first + j];
-                column.by_position = mass.articulated(i).mul(column.rate) - column.turned;
-                let rate = column.rate;
-                for c in 0..segment.freedom() {
-                    out.coupling[first + c][j] = rate.dot(mass.spread_of(first + c));
+            let own = &self.columns[segment.coordinate..segment.coordinate + segment.freedom()];
+            for (c, column) in own.iter().enumerate() {
+                let by_position = mass.articulated(i).mul(column.rate) - column.turned;
+                let mut coupling = [0.0; 3];
+                for (coupling, column) in coupling.iter_mut().zip(own) {
+                    *coupling = column.rate.dot(mass.spread_of(segment.coordinate + c));
                 }
+                columns.push(Turned { rate: column.rate, by_position, coupling });
             }
         }
-        out
+        VelocitySlope { columns }
     }
 }
 
@@ -269,12 +248,26 @@ impl VelocitySlope {
             let first = segment.coordinate;
             for c in 0..segment.freedom() {
                 for j in 0..segment.freedom() {
-                    dp[first + c] -= dq[first + j] * self.coupling[first + c][j];
+                    dp[first + c] -= dq[first + j] * self.columns[first + c].coupling[j];
                 }
             }
         }
-        let bias = |c: usize, to: &mut Wrench<T>| *to += force(&self.columns[c].by_position, dq[c]);
-        let drift = |c: usize, to: &mut Twist<T>| *to += along(&self.columns[c].rate, dq[c]);
-        mass.solve_with(segments, memory, dp, bias, drift);
+        mass.solve_with(segments, memory, dp, &Moved { columns: &self.columns, dq });
+    }
+}
+
+/// What varied positions add to the solve of (2.29).
+struct Moved<'a, T> {
+    columns: &'a [Turned],
+    dq: &'a [T],
+}
+impl<T: Real> Own<T> for Moved<'_, T> {
+    #[inline(always)]
+    fn bias(&self, c: usize, to: &mut Wrench<T>) {
+        *to += force(&self.columns[c].by_position, self.dq[c]);
+    }
+    #[inline(always)]
+    fn drift(&self, c: usize, to: &mut Twist<T>) {
+        *to += along(&self.columns[c].rate, self.dq[c]);
     }
 }

@@ -102,6 +102,20 @@ impl LinearizeMemory {
     }
 }
 
+/// The tangent of the Legendre transform at the end of a step.
+#[derive(Debug)]
+pub(crate) struct LastEnd {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    slope: LegendreSlope,
+}
+
+impl LastEnd {
+    fn is_of(&self, q: &[f64], v: &[f64]) -> bool {
+        self.q == q && self.v == v
+    }
+}
+
 /// What does not depend on the column: conversions at both ends, inputs, and `B`, `φ`, `p_A` of balls at the end.
 pub(super) struct Ends {
     frame_before: Frame,
@@ -280,7 +294,7 @@ impl<const N: usize> Solver<N> {
         self.set_modes(mechanism, modes.map_or(&[][..], Vec::as_slice), &start.q);
         let explain = |solver: &Self, f| solver.explain(mechanism, options, f, start.t, 0.0);
         let before = self.end(mechanism, start, Coordinates::Velocity, true).map_err(|f| explain(self, f))?.1;
-        let before = before.map(|slope| slope.inverse(&self.segments, &self.mass));
+        let before = before.map(|slope| single::velocity_slope(&slope, &self.segments, &self.mass));
         let mut by = vec![0.0; 4 * n * n];
         for j in 0..2 * n {
             memory.dq.fill(Columns::default());
@@ -377,7 +391,9 @@ impl<const N: usize> Solver<N> {
             return Ok(Err(Failure::NotFinite));
         }
         // Where rows were looked at, the positions at hand are those of the end.
-        self.stand_at(mechanism, &start);
+        if self.driver.is_some() {
+            self.stand_at(mechanism, &start);
+        }
         Ok(self.differentiate(mechanism, state, wanted, memory, before, &curves))
     }
 
@@ -446,7 +462,12 @@ impl<const N: usize> Solver<N> {
         for (parameter, change) in wanted.parameters.iter().zip(&mut inputs[self.segments.nu..]) {
             change.after = self.momentum_change(mechanism, parameter, slope_after.as_ref());
         }
-        let slope_after = slope_after.map(|slope| slope.inverse(&self.segments, &self.mass));
+        let slope_after = slope_after.map(|slope| {
+            let inverse = single::velocity_slope(&slope, &self.segments, &self.mass);
+            self.last_end =
+                self.is_free().then(|| LastEnd { q: state.q.clone(), v: self.velocity.clone(), slope });
+            inverse
+        });
         Ok(Ends { frame_before, slope_before, frame_after, slope_after, inputs, balls, curves })
     }
 
@@ -480,8 +501,18 @@ impl<const N: usize> Solver<N> {
             Coordinates::Velocity => {
                 self.known_velocity(mechanism, state, with_mass)?;
                 self.stand_at(mechanism, &state.q);
-                let (base, anchors) = (&self.point.base, &self.point.anchors);
-                let slope = LegendreSlope::new(&self.segments, base, anchors, &self.velocity);
+                let last = self.last_end.take().filter(|last| last.is_of(&state.q, &self.velocity));
+                let slope = match last {
+                    Some(last) if !with_mass => last.slope,
+                    _ => {
+                        let Self { mass, segments, point, velocity, .. } = self;
+                        if !with_mass {
+                            self.mass_at_hand = false;
+                            single::place(mass, segments, &point.base, &point.anchors);
+                        }
+                        single::legendre_slope(segments, mass, velocity)
+                    }
+                };
                 (Frame::new(mechanism, &state.q, &self.velocity), Some(slope))
             }
         })

@@ -41,6 +41,20 @@ pub(crate) struct MassFactor<F = f64> {
     pub(crate) locked: Vec<bool>,
 }
 
+/// What coordinates add to a solve. A trait, as closures are not compiled for the vectors of the function they are handed to.
+pub(crate) trait Own<T> {
+    fn bias(&self, c: usize, to: &mut Wrench<T>);
+    fn drift(&self, c: usize, to: &mut Twist<T>);
+}
+
+/// Nothing.
+impl<T> Own<T> for () {
+    #[inline(always)]
+    fn bias(&self, _: usize, _: &mut Wrench<T>) {}
+    #[inline(always)]
+    fn drift(&self, _: usize, _: &mut Twist<T>) {}
+}
+
 /// Memory for right-hand sides of one scalar type.
 #[derive(Clone, Debug)]
 pub(crate) struct MassMemory<T> {
@@ -221,6 +235,7 @@ impl<F: Real> MassFactor<F> {
     }
 
     /// Poses, columns and rigid inertias at coordinates and rotations of balls.
+    #[inline(always)]
     pub(crate) fn place(&mut self, segments: &Segments, base: &[F], anchors: &[Mat3<F>]) {
         for (i, segment) in segments.list.iter().enumerate() {
             let c = segment.coordinate;
@@ -265,7 +280,7 @@ impl<F: Real> MassFactor<F> {
         memory: &mut MassMemory<T>,
         r: &mut [T],
     ) {
-        self.solve_with(segments, memory, r, |_, _| {}, |_, _| {});
+        self.solve_with(segments, memory, r, &());
     }
 
     /// As [`solve`](Self::solve), where every coordinate adds a bias and a velocity of its own (2.29).
@@ -275,8 +290,7 @@ impl<F: Real> MassFactor<F> {
         segments: &Segments,
         memory: &mut MassMemory<T>,
         r: &mut [T],
-        add_bias: impl Fn(usize, &mut Wrench<T>),
-        add_drift: impl Fn(usize, &mut Twist<T>),
+        own: &impl Own<T>,
     ) {
         for bias in &mut memory.bias {
             *bias = Wrench::zero();
@@ -290,12 +304,12 @@ impl<F: Real> MassFactor<F> {
                 }
                 for a in 0..3 {
                     bias += spread(&self.spread_scaled[c + a], r[c + a]);
-                    add_bias(c + a, &mut bias);
+                    own.bias(c + a, &mut bias);
                 }
             } else {
                 r[c] -= pair(&self.columns[c], &bias);
                 bias += spread(&self.spread_scaled[c], r[c]);
-                add_bias(c, &mut bias);
+                own.bias(c, &mut bias);
             }
             if segment.parent != GROUND {
                 if let Some(origin) = segment.origin.filter(|_| !F::STATES) {
@@ -324,12 +338,12 @@ impl<F: Real> MassFactor<F> {
                 }
                 for a in 0..3 {
                     v += move_along(&self.columns[c + a], r[c + a]);
-                    add_drift(c + a, &mut v);
+                    own.drift(c + a, &mut v);
                 }
             } else {
                 r[c] = r[c].times(self.pivots[c]) - pair_twist(&self.spread_scaled[c], &v);
                 v += move_along(&self.columns[c], r[c]);
-                add_drift(c, &mut v);
+                own.drift(c, &mut v);
             }
             memory.velocity[i] = v;
         }
@@ -352,6 +366,7 @@ impl MassFactor {
     }
 
     /// `p = M v` at the configuration last placed, by composite momenta; `v` and `p` by coordinate.
+    #[inline(always)]
     pub(crate) fn momentum(
         &mut self,
         segments: &Segments,
@@ -395,6 +410,17 @@ impl MassFactor {
                 p[c] = self.columns[c].dot(self.articulated[i].mul(memory.velocity[i]) + memory.bias[i]);
             }
         }
+    }
+
+    /// Pose of a segment, axes of the coordinates, origins: where it was placed.
+    pub(crate) fn pose(&self, i: usize) -> &Pose {
+        &self.poses[i]
+    }
+    pub(crate) fn axis(&self, c: usize) -> &Twist {
+        &self.columns[c]
+    }
+    pub(crate) fn arms(&self) -> &[Vec3] {
+        &self.arms
     }
 
     /// Articulated inertia of a segment at the last factorisation.

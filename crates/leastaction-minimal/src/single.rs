@@ -194,6 +194,79 @@ pub(crate) fn velocities<const N: usize>(
     run_widest(Velocities { mass, segments, memory, base, anchors, p })
 }
 
+struct Momenta<'a> {
+    mass: &'a mut MassFactor,
+    segments: &'a Segments,
+    memory: &'a mut MassMemory<f64>,
+    base: &'a [f64],
+    anchors: &'a [Mat3],
+    v: &'a [f64],
+    p: &'a mut [f64],
+}
+impl Task for Momenta<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.mass.place(self.segments, self.base, self.anchors);
+        self.mass.momentum(self.segments, self.v, self.memory, self.p);
+    }
+}
+
+/// Momenta of the velocities `v` at the start of the point, with the rigid inertias placed there.
+pub(crate) fn momenta<const N: usize>(
+    mass: &mut MassFactor,
+    segments: &Segments,
+    memory: &mut MassMemory<f64>,
+    point: &Point<f64, N>,
+    v: &[f64],
+    p: &mut [f64],
+) {
+    let (base, anchors) = (&point.base, &point.anchors);
+    run_widest(Momenta { mass, segments, memory, base, anchors, v, p });
+}
+
+struct PlaceAt<'a>(&'a mut MassFactor, &'a Segments, &'a [f64], &'a [Mat3]);
+impl Task for PlaceAt<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.0.place(self.1, self.2, self.3);
+    }
+}
+
+/// [`MassFactor::place`] of plain numbers.
+pub(crate) fn place(mass: &mut MassFactor, segments: &Segments, base: &[f64], anchors: &[Mat3]) {
+    run_widest(PlaceAt(mass, segments, base, anchors));
+}
+
+struct NewSlope<'a>(&'a Segments, &'a MassFactor, &'a [f64]);
+impl Task for NewSlope<'_> {
+    type Output = LegendreSlope;
+    #[inline(always)]
+    fn run(self) -> LegendreSlope {
+        LegendreSlope::new_inlined(self.0, self.1, self.2)
+    }
+}
+
+/// The tangent of the Legendre transform where the mass matrix was placed, at engine velocities.
+pub(crate) fn legendre_slope(segments: &Segments, mass: &MassFactor, v: &[f64]) -> LegendreSlope {
+    run_widest(NewSlope(segments, mass, v))
+}
+
+struct Inverse<'a>(&'a LegendreSlope, &'a Segments, &'a MassFactor);
+impl Task for Inverse<'_> {
+    type Output = VelocitySlope;
+    #[inline(always)]
+    fn run(self) -> VelocitySlope {
+        self.0.inverse_inlined(self.1, self.2)
+    }
+}
+
+/// The tangent of the recovered velocity, with the mass matrix factored at the same positions.
+pub(crate) fn velocity_slope(slope: &LegendreSlope, segments: &Segments, mass: &MassFactor) -> VelocitySlope {
+    run_widest(Inverse(slope, segments, mass))
+}
+
 struct EndVelocities<'a, const N: usize> {
     mass: &'a mut MassFactor,
     segments: &'a Segments,

@@ -8,7 +8,7 @@ use super::event_slope::Taken;
 use super::guess::{Continuation, bend, constant_velocity, relength, remember};
 use super::held::HeldRows;
 use super::lanes::Lanes;
-use super::linearize::LinearizeMemory;
+use super::linearize::{LastEnd, LinearizeMemory};
 use super::mass_factor::{MassFactor, MassMemory, balance_balls, mass_increment};
 use super::options::{MinimalOptions, Policy, Quadrature, Stopping};
 use super::residual::{Evaluated, Point, Residual};
@@ -115,6 +115,8 @@ pub(crate) struct Solver<const N: usize> {
     pub(crate) momentum: Vec<f64>,
     pub(crate) backup: Option<MinimalState>,
     pub(crate) linearized: Option<Box<LinearizeMemory>>,
+    /// Of the end of the step differentiated last, with which the next one may begin.
+    pub(crate) last_end: Option<LastEnd>,
     /// Coordinates that follow others.
     pub(crate) ties: Option<Box<Ties<N>>>,
     multipliers: (Vec<f64>, Vec<Lanes<f64, N>>),
@@ -279,6 +281,7 @@ impl<const N: usize> Solver<N> {
             momentum: vec![0.0; n],
             backup: Some(MinimalState::new(mechanism, s, &mechanism.neutral_state())?),
             linearized: None,
+            last_end: None,
             multipliers: ties.as_ref().map_or_else(Default::default, |ties| {
                 (vec![0.0; ties.count()], vec![Lanes::default(); ties.count()])
             }),
@@ -305,8 +308,8 @@ impl<const N: usize> Solver<N> {
         self.velocity.copy_from_slice(&public.v);
         from_public(mechanism, &public.q, &mut self.velocity);
         self.stand_at(mechanism, &public.q);
-        self.mass.place(&self.segments, &self.point.base, &self.point.anchors);
-        self.mass.momentum(&self.segments, &self.velocity, &mut self.scalar_memory, &mut state.p);
+        let Self { mass, segments, point, scalar_memory: memory, velocity, .. } = self;
+        single::momenta(mass, segments, memory, point, velocity, &mut state.p);
         self.reduce_momentum(&mut state.p);
     }
 
@@ -318,7 +321,7 @@ impl<const N: usize> Solver<N> {
     }
 
     /// True if velocities follow from positions and momenta alone: nothing is held, and nothing follows.
-    fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.driver.is_none() && self.ties.is_none() && self.held.is_none()
     }
 
@@ -345,12 +348,17 @@ impl<const N: usize> Solver<N> {
         state: &MinimalState,
     ) -> Result<(), Failure> {
         self.mass_at_hand = false;
+        let evaluated = self.is_free() && self.ends_at(mechanism, state);
         self.stand_at(mechanism, &state.q);
         if self.ties.is_none() && self.held.is_none() {
             self.velocity.copy_from_slice(&state.p);
-            let Self { mass, segments, point, scalar_memory: memory, velocity, .. } = self;
-            return single::velocities(mass, segments, memory, point, velocity)
-                .map_err(|segment| Failure::Singular { segment, what: "mass matrix" });
+            let Self { mass, segments, point, scalar_memory: memory, velocity, residual, .. } = self;
+            let found = if evaluated {
+                single::end_velocities(mass, segments, memory, residual, velocity)
+            } else {
+                single::velocities(mass, segments, memory, point, velocity)
+            };
+            return found.map_err(|segment| Failure::Singular { segment, what: "mass matrix" });
         }
         self.mass
             .factor(&self.segments, &self.point.base, &self.point.anchors)

@@ -45,8 +45,15 @@ pub(crate) struct Sweeper<'a, P, O> {
     /// How the steps of the path and of the trial were solved.
     traces: Vec<Trace>,
     trial_traces: Vec<Trace>,
-    /// `[A B]` of every step.
+    /// `[A B]` of every step, and those of the trial; whether the ones of the path are at hand, of the trial likewise.
     slopes: Vec<Vec<f64>>,
+    trial_slopes: Vec<Vec<f64>>,
+    linear: bool,
+    trial_linear: bool,
+    /// True once states follow from inputs: what is left of the gaps is rounding.
+    closed: bool,
+    /// True if the last search took the whole step: then the next one most likely does, and differentiates as it goes.
+    whole: bool,
     /// Gradients and Hessians of every step and of the end, with those of the barrier.
     gradients: Vec<Vec<f64>>,
     hessians: Vec<Vec<f64>>,
@@ -104,6 +111,11 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             traces: vec![Trace::default(); n],
             trial_traces: vec![Trace::default(); n],
             slopes: vec![vec![0.0; nx * w]; n],
+            trial_slopes: vec![vec![0.0; nx * w]; n],
+            linear: false,
+            trial_linear: false,
+            closed: false,
+            whole: false,
             gradients: vec![vec![0.0; w]; n + 1],
             hessians: vec![vec![0.0; w * w]; n + 1],
             curved: Vec::new(),
@@ -137,12 +149,14 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
         let w = nx + nu;
         let prices: Vec<f64> = (0..nu).map(|i| self.hessians[0][(nx + i) * (w + 1)]).collect();
         let had_gaps = self.gaps() > 0.0;
+        self.closed = false;
         self.barrier = Barrier::new(self.problem, &prices, &mut self.path.inputs);
         if self.barrier.is_some() && !had_gaps {
             let inputs = self.path.inputs.clone();
             // Where the moved inputs cannot be rolled out the old states stay, with gaps.
             if let Ok(rolled) = Path::roll_out(self.plant, &self.problem.start, inputs) {
                 self.path = rolled;
+                self.closed = true;
             }
         }
         self.linearize()?;
@@ -217,6 +231,11 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
     /// Derivatives of all steps at the present path, and the gaps.
     pub(crate) fn linearize(&mut self) -> Result<(), ControlError> {
         let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
+        if std::mem::take(&mut self.linear) {
+            // A whole step leaves no gaps.
+            self.gaps.fill(0.0);
+            return Ok(());
+        }
         for k in 0..n {
             if self.plant.stopped() {
                 return Err(ControlError::Stopped);
@@ -226,7 +245,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             let gap = &mut self.gaps[k * nx..(k + 1) * nx];
             self.plant.difference(&self.path.states[k + 1], &self.reached, gap);
             // What a restart from the same numbers leaves is rounding.
-            if largest(gap) < 1e-12 {
+            if self.closed || largest(gap) < 1e-12 {
                 gap.fill(0.0);
             }
         }
@@ -372,6 +391,12 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                         barrier.follow(&self.path.inputs, &self.trial.inputs);
                     }
                     self.swap_trial();
+                    self.whole = alpha == 1.0;
+                    self.closed |= self.whole || gaps == 0.0;
+                    if self.trial_linear {
+                        std::mem::swap(&mut self.slopes, &mut self.trial_slopes);
+                        self.linear = true;
+                    }
                     return Some(alpha);
                 }
             }
@@ -383,6 +408,8 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
     /// Goes back to where the last step came from.
     pub(crate) fn step_back(&mut self) -> Result<(), ControlError> {
         self.swap_trial();
+        self.linear = false;
+        self.closed = false;
         self.linearize()
     }
 
@@ -399,6 +426,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
     fn forward(&mut self, alpha: f64) -> Option<(f64, f64)> {
         let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
         let (mut cost, mut walls) = (0.0, 0.0);
+        self.trial_linear = alpha == 1.0 && self.whole;
         copy_state(&mut self.trial.states[0], &self.problem.start);
         for k in 0..n {
             if self.plant.stopped() {
@@ -422,9 +450,19 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
                 walls += barrier.value(u);
             }
             cost += self.objective.stage(k, &self.trial.states[k], u);
-            let trace = &mut self.trial_traces[k];
+            let (x, trace) = (&self.trial.states[k], &mut self.trial_traces[k]);
             trace.copy_from(&self.traces[k]);
-            self.plant.step_near(&self.trial.states[k], u, trace, &mut self.reached).ok()?;
+            if self.trial_linear {
+                let slope = &mut self.trial_slopes[k];
+                self.trial_linear = self.plant.linearize_near(x, u, trace, &mut self.reached, slope).is_ok();
+                // A step without derivative may be one that can be taken.
+                if !self.trial_linear {
+                    trace.copy_from(&self.traces[k]);
+                }
+            }
+            if !self.trial_linear {
+                self.plant.step_near(x, u, trace, &mut self.reached).ok()?;
+            }
             self.reached.t = self.path.states[k + 1].t;
             let gap = &self.gaps[k * nx..(k + 1) * nx];
             if alpha < 1.0 && gap.iter().any(|x| *x != 0.0) {

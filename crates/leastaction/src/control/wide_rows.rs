@@ -6,32 +6,66 @@ use leastaction_core::simd::Task;
 
 /// Numbers that are computed together; rows have a multiple of it.
 pub(super) const WIDE: usize = 8;
+/// Rows of a result that are computed together: what is read of the other factor serves all of them.
+const ROWS: usize = 4;
 
-/// `x[at..at + WIDE]`.
+/// `R` rows of numbers.
+type Block<const R: usize> = [[f64; WIDE]; R];
+
+/// `x[at..at + WIDE]` of `R` rows.
 #[inline(always)]
-fn piece(x: &[f64], at: usize) -> [f64; WIDE] {
-    let mut out = [0.0; WIDE];
-    out.copy_from_slice(&x[at..at + WIDE]);
+fn block<const R: usize>(x: &[f64], stride: usize, row: usize, at: usize) -> Block<R> {
+    let mut out = [[0.0; WIDE]; R];
+    for (r, out) in out.iter_mut().enumerate() {
+        out.copy_from_slice(&x[(row + r) * stride + at..][..WIDE]);
+    }
     out
 }
 
-/// `sum + Σ_j a_j b_j` over rows `b_j` of length `stride`, from column `at` on; `a` is a row, or a column of a matrix with rows of that
-/// length.
+/// Writes a block, up to a column.
 #[inline(always)]
-fn add_rows(
-    mut sum: [f64; WIDE],
+fn put<const R: usize>(block: Block<R>, x: &mut [f64], stride: usize, row: usize, at: usize, end: usize) {
+    let count = WIDE.min(end - at);
+    for (r, block) in block.iter().enumerate() {
+        x[(row + r) * stride + at..][..count].copy_from_slice(&block[..count]);
+    }
+}
+
+/// `sum_r + Σ_j a_jr b_j` over rows `a_j`, of which numbers `row..row + R` count, and rows `b_j`, from column `at` on.
+#[inline(always)]
+fn add<const R: usize>(
+    mut sum: Block<R>,
     (a, apart): (&[f64], usize),
-    b: &[f64],
-    (stride, count): (usize, usize),
+    row: usize,
+    (b, stride): (&[f64], usize),
     at: usize,
-) -> [f64; WIDE] {
-    for j in 0..count {
-        let (a, row) = (a[j * apart], &b[j * stride + at..j * stride + at + WIDE]);
-        for (sum, x) in sum.iter_mut().zip(row) {
-            *sum += a * x;
+) -> Block<R> {
+    for (a, b) in a.chunks_exact(apart).zip(b.chunks_exact(stride)) {
+        let (a, b) = (&a[row..row + R], &b[at..at + WIDE]);
+        for (sum, a) in sum.iter_mut().zip(a) {
+            for (sum, x) in sum.iter_mut().zip(b) {
+                *sum += a * x;
+            }
         }
     }
     sum
+}
+
+/// Runs `$rows` (with a number of rows and a first one) over all rows, as many together as there are.
+macro_rules! by_rows {
+    ($count:expr, |$r:ident, $row:ident| $body:expr) => {{
+        let (count, mut $row) = ($count, 0);
+        while $row + ROWS <= count {
+            const $r: usize = ROWS;
+            $body;
+            $row += ROWS;
+        }
+        while $row < count {
+            const $r: usize = 1;
+            $body;
+            $row += 1;
+        }
+    }};
 }
 
 /// Copies rows of length `n` into longer ones.
@@ -42,10 +76,11 @@ fn widen(from: &[f64], n: usize, to: &mut [f64], stride: usize) {
     }
 }
 
-/// `P F` and `∇²l + Fᵀ P F` (6.8).
+/// `P F` and `∇²l + Fᵀ P F` (6.8), of which the rows of states have only columns of states.
 pub(super) struct Products<'a> {
     /// Components of a state, of state and input, length of a row.
     pub(super) sizes: (usize, usize, usize),
+    /// Symmetric: its columns are read as rows.
     pub(super) curvature: &'a [f64],
     pub(super) f: &'a [f64],
     pub(super) hessian: &'a [f64],
@@ -59,22 +94,23 @@ impl Task for Products<'_> {
     #[inline(always)]
     fn run(self) {
         let (nx, w, stride) = self.sizes;
-        widen(self.f, w, self.slope, stride);
-        widen(self.hessian, w, self.square, stride);
-        let rows = (stride, nx);
-        for i in 0..nx {
-            for at in (0..stride).step_by(WIDE) {
-                let sum = add_rows([0.0; WIDE], (&self.curvature[i * nx..], 1), self.slope, rows, at);
-                self.product[i * stride + at..][..WIDE].copy_from_slice(&sum);
-            }
+        let Self { curvature, f, hessian, slope, product, square, .. } = self;
+        widen(f, w, slope, stride);
+        widen(hessian, w, square, stride);
+        for at in (0..stride).step_by(WIDE) {
+            by_rows!(nx, |R, row| {
+                let sum = add::<R>([[0.0; WIDE]; R], (curvature, nx), row, (slope, stride), at);
+                put(sum, product, stride, row, at, stride);
+            });
         }
-        for i in 0..w {
-            for at in (0..stride).step_by(WIDE) {
-                let own = i * stride + at;
-                let sum =
-                    add_rows(piece(self.square, own), (&self.slope[i..], stride), self.product, rows, at);
-                self.square[own..own + WIDE].copy_from_slice(&sum);
-            }
+        for at in (0..stride).step_by(WIDE) {
+            // Nobody reads how states answer to inputs twice.
+            let first = if at < nx { 0 } else { nx };
+            by_rows!(w - first, |R, row| {
+                let own = block::<R>(square, stride, first + row, at);
+                let sum = add(own, (slope, stride), first + row, (product, stride), at);
+                put(sum, square, stride, first + row, at, stride);
+            });
         }
     }
 }
@@ -96,23 +132,22 @@ impl Task for Update<'_> {
     #[inline(always)]
     fn run(self) {
         let (nx, nu, stride) = self.sizes;
-        widen(self.gain, nx, self.wide, stride);
-        let (rows, inputs) = ((stride, nu), &self.square[nx * stride..]);
-        for i in 0..nu {
-            let row = &inputs[i * stride..];
-            for at in (0..stride).step_by(WIDE) {
-                let sum = add_rows(piece(row, at), (&row[nx..], 1), self.wide, rows, at);
-                self.carry[i * stride + at..][..WIDE].copy_from_slice(&sum);
+        let Self { gain, square, wide, carry, curvature, .. } = self;
+        widen(gain, nx, wide, stride);
+        let inputs = &square[nx * stride..(nx + nu) * stride];
+        for at in (0..nx).step_by(WIDE) {
+            for i in 0..nu {
+                let row = &inputs[i * stride..(i + 1) * stride];
+                let mut sum = block::<1>(row, stride, 0, at);
+                sum = add(sum, (&row[nx..nx + nu], 1), 0, (wide, stride), at);
+                put(sum, carry, stride, i, at, stride);
             }
-        }
-        for i in 0..nx {
-            for at in (0..nx).step_by(WIDE) {
-                let own = piece(self.square, i * stride + at);
-                let sum = add_rows(own, (&self.wide[i..], stride), self.carry, rows, at);
-                let sum = add_rows(sum, (&inputs[i..], stride), self.wide, rows, at);
-                let count = WIDE.min(nx - at);
-                self.curvature[i * nx + at..][..count].copy_from_slice(&sum[..count]);
-            }
+            by_rows!(nx, |R, row| {
+                let sum = block::<R>(square, stride, row, at);
+                let sum = add(sum, (wide, stride), row, (carry, stride), at);
+                let sum = add(sum, (inputs, stride), row, (wide, stride), at);
+                put(sum, curvature, nx, row, at, nx);
+            });
         }
     }
 }

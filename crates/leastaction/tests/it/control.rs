@@ -616,6 +616,33 @@ fn a_search_goes_around_motions_without_derivatives() {
     }
 }
 
+/// At the speeds of a whipping chain rounding is above what counts as a gap elsewhere.
+#[test]
+fn a_path_that_follows_from_its_inputs_has_no_gaps() {
+    let mechanism = driven(samples::chain(10), &(0..10).collect::<Vec<_>>());
+    let (steps, h) = (200, 0.01);
+    let term = |when, w: f64| {
+        let position = ControlTermKind::Position { goal: vec![0.2; 10], weights: vec![w; 10] };
+        let velocity = ControlTermKind::Velocity { goal: vec![0.0; 10], weights: vec![w; 10] };
+        [position, velocity].map(|kind| ControlTerm { when, kind })
+    };
+    let mut terms = [term(When::Path, 1e-3), term(When::End, 1e3)].concat();
+    let input = ControlTermKind::Input { reference: vec![0.0; 10], weights: vec![1e-4; 10] };
+    terms.push(ControlTerm { when: When::Path, kind: input });
+    let mut costs = Costs::new(&mechanism, terms, h).unwrap();
+    let mut plant = MinimalPlant::new(&mechanism, 2, h).unwrap();
+    let (start, free) = (mechanism.neutral_state(), f64::INFINITY);
+    let problem =
+        ControlProblem { start: start.clone(), steps, lower: vec![-free; 10], upper: vec![free; 10] };
+    let guess = Path::roll_out(&mut plant, &start, vec![0.0; steps * 10]).unwrap();
+    let options = IlqrOptions { max_iterations: 25, ..IlqrOptions::default() };
+    let found =
+        solve_control(&mut plant, &mut costs, &problem, guess, &options, &mut |_| Wish::Continue).unwrap();
+    assert!(found.history.iter().any(|line| line.step < 1.0 && line.iteration > 0));
+    let gaps: Vec<f64> = found.history.iter().map(|line| line.gap).collect();
+    assert!(gaps.iter().all(|gap| *gap == 0.0), "{gaps:?}");
+}
+
 fn reach(mechanism: &Mechanism, goal: &[f64]) -> Vec<ControlTerm> {
     let n = mechanism.nv();
     let term = |when, kind| ControlTerm { when, kind };
