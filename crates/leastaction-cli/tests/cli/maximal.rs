@@ -131,3 +131,30 @@ fn maximal_reference_files_run_as_they_say() {
     }
     assert!(seen >= 14, "{seen} files");
 }
+
+/// Where nobody said: steps of order 4 for links that turn a tenth of a radian per step, and poses for trees of balls. What was chosen is
+/// in the summary, and a run goes on as it began.
+#[test]
+fn the_motion_decides_about_the_order() {
+    let folder = Folder::new("order-by-motion");
+    let chosen = |call: &str| {
+        folder.succeed(&format!("simulate {call} --no-report --out out"));
+        let settings = folder.json("out/summary.json")["settings"].clone();
+        (settings["integrator"].as_str().map(str::to_owned), settings["order"].as_u64())
+    };
+    let maximal = Some("maximal".to_owned());
+    let fast = "@double-pendulum --integrator maximal --duration 0.1 --v joint0=50";
+    assert_eq!(chosen(fast), (maximal.clone(), Some(4)));
+    assert_eq!(chosen(&format!("{fast} --step 0.001")), (maximal.clone(), None));
+    assert_eq!(chosen(&format!("{fast} --order 2")), (maximal.clone(), Some(2)));
+    assert_eq!(chosen("@four-bar --duration 0.1"), (maximal.clone(), None));
+    assert_eq!(chosen("@ball-chain/5 --duration 0.1"), (maximal.clone(), Some(4)));
+    assert_eq!(chosen("@chain/5 --duration 0.1"), (Some("minimal".to_owned()), Some(4)));
+    // A tenth of a second and another from its state are two tenths.
+    folder.succeed(&format!("simulate {fast} --no-report --out first"));
+    folder.succeed(&format!("simulate {fast} --duration 0.2 --no-report --out whole"));
+    let rest = "simulate @double-pendulum --integrator maximal --start first/state.json --duration 0.1";
+    folder.succeed(&format!("{rest} --no-report --out rest"));
+    let q = |name: &str| folder.json(&format!("{name}/state.json"))["q"].clone();
+    assert_eq!(q("rest"), q("whole"));
+}
