@@ -5,7 +5,7 @@ use super::super::rows::{joint_wrench, larger};
 use super::super::table::Table;
 use super::{Nodes, coupled};
 use crate::geometry::Geometry;
-use crate::layout::{Layout, Link};
+use crate::layout::Layout;
 use crate::ldu::Six;
 use crate::mechanism::JointType;
 use crate::scalar::{Real, by_entry};
@@ -13,7 +13,9 @@ use crate::spatial::{Mat3, Vec3};
 use leastaction_core::simd::{Exact, Simd};
 
 /// Trace of `h²J⁻¹K` of a link from which on a second solve per iteration pays, for degrees 2 and 3: half an iteration each.
-const FELT: [f64; 2] = [0.7, 4.0];
+const FELT: [f64; 2] = [0.6, 4.0];
+/// That trace for a turn of the links by a radian in the step, which by itself makes the iteration as slow.
+const TURNING: f64 = 24.0;
 
 /// Force on the child by the rows of a joint, times `h`: of the impulses of the inner nodes over their weights, on average.
 fn mean_force(kind: JointType, g: &Geometry, table: &Table, lam: impl Fn(usize) -> Six) -> Vec3 {
@@ -68,11 +70,13 @@ impl<V: Simd> Nodes<V> {
                 pull(a, -f, side.arm[a] + g.transport(layout.loops[closure.index].kind));
             }
         }
-        let stiff = |(i, link): (usize, &Link)| {
+        let (mut most, mut turn) = (0.0, 0.0);
+        for (i, link) in layout.links.iter().enumerate() {
             let own = side.rot[i].transpose() * self.swung[i] * side.rot[i];
-            (link.inverse_inertia * own).trace().abs() * h.abs() > felt
-        };
-        self.swings = layout.links.iter().enumerate().any(stiff);
+            most = larger(most, (link.inverse_inertia * own).trace().abs() * h.abs());
+            turn = larger(turn, 2.0 * x.rho[(table.s - 1) * n + i].v.norm());
+        }
+        self.swings = most > felt && most > TURNING * turn;
     }
 
     /// Right-hand sides that answer to the torques of the direction just found.
