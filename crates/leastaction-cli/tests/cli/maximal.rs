@@ -144,7 +144,7 @@ fn the_motion_decides_about_the_order() {
     let fast = "@double-pendulum --integrator maximal --duration 0.1 --v joint0=50";
     assert_eq!(chosen(fast), "maximal (order 4)");
     assert_eq!(chosen(&format!("{fast} --step 0.001")), "maximal");
-    assert_eq!(chosen(&format!("{fast} --order 2")), "maximal");
+    assert_eq!(chosen(&format!("{fast} --order 2")), "maximal (order 2)");
     assert_eq!(chosen("@four-bar --duration 0.1"), "maximal");
     assert_eq!(chosen("@ball-chain/5 --duration 0.1"), "maximal (order 4)");
     assert_eq!(chosen("@ball-chain/5 --integrator minimal --duration 0.1"), "minimal (order 4)");
