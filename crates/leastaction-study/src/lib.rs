@@ -10,6 +10,7 @@ pub mod choice;
 pub mod digits;
 pub mod drives;
 pub mod efforts;
+mod engine;
 pub mod failure;
 pub mod field;
 pub mod forces;

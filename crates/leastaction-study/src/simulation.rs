@@ -31,7 +31,7 @@ use crate::sensors::SensorColumns;
 use crate::serve::{self, Served};
 use crate::settings::{DEFAULT_DURATION, DEFAULT_STEP, Settings, step_count};
 use crate::sink::{Rows, Sink};
-use crate::{changes, checkpoint, drives, output, report, start, summary, weightless};
+use crate::{changes, checkpoint, drives, engine, output, report, start, summary, weightless};
 
 /// What a number of a row takes: about 19 characters in the table, 8 bytes in the archive and as many until it is written.
 const BYTES_PER_NUMBER: f64 = 35.0;
@@ -81,10 +81,33 @@ pub(crate) struct Beginning {
 /// # Errors
 /// If a policy can't be read, or the integrator does not support the model.
 pub fn prepare(
+    settings: Settings,
+    model: Model,
+    built: Mechanism,
+    given: Given,
+) -> Result<Prepared, Failure> {
+    decide(settings, model, built, given, true)
+}
+
+/// The same without a look at the motion: all runs of a sweep, and what goes on after a stop, are stepped alike.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_as_said(
+    settings: Settings,
+    model: Model,
+    built: Mechanism,
+    given: Given,
+) -> Result<Prepared, Failure> {
+    decide(settings, model, built, given, false)
+}
+
+fn decide(
     mut settings: Settings,
     mut model: Model,
     mut built: Mechanism,
     mut given: Given,
+    by_motion: bool,
 ) -> Result<Prepared, Failure> {
     // What the user changes about the model makes another model of it.
     if !settings.set.is_empty() {
@@ -107,8 +130,20 @@ pub fn prepare(
     notes.extend(weightless::hold(&mut model, &mut built));
     notes.extend(weightless::steady(&mut model, &mut built));
     settings.limits.get_or_insert(LimitMode::Enforce);
-    let served = serve::prepare(&model, built, &settings)?;
+    if by_motion && given.policy.is_none() {
+        engine::choose_method(&mut settings, &built);
+    }
+    let mut served = serve::prepare(&model, built, &settings)?;
     notes.extend(served.notes.iter().cloned());
+    if by_motion && given.policy.is_none() && served.method == Method::Maximal {
+        // What is wrong with a start is said where it is used.
+        let start =
+            start::resolve_from(&served.mechanism, &settings, step, Some(&model_hash), given.start.as_ref());
+        if let Some(why) = start.ok().and_then(|start| engine::choose_order(&served, &start.state, step)) {
+            served.options.order = Some(4);
+            notes.push(why);
+        }
+    }
     complete(&mut settings, &model, &served);
     Ok(Prepared { model, model_hash, served, settings, given, targets, notes })
 }

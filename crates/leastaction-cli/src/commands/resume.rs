@@ -41,7 +41,7 @@ fn run(given: &Given<'_>, printer: &mut Printer) -> Result<u8, Failure> {
         .map_err(|problems| Failure::new("the checkpoint can't be used").with_diagnostics(problems))?;
     let name = settings.model.clone().unwrap_or_default();
     let (model, built) = model::load(&name, &settings.reading())?;
-    let prepared = simulation::prepare(settings, model, built, simulation::Given::default())?;
+    let prepared = simulation::prepare_as_said(settings, model, built, simulation::Given::default())?;
     let (mut plan, _) = prepared.plan()?;
     let durable = prepared.resume(&folder, &mut plan, checkpoint)?;
     simulate::go(&prepared, plan, durable, named, printer)

@@ -131,3 +131,30 @@ fn maximal_reference_files_run_as_they_say() {
     }
     assert!(seen >= 14, "{seen} files");
 }
+
+/// Where nobody said: steps of order 4 for links that turn a tenth of a radian per step, and poses for trees of balls. What was chosen is
+/// in the summary, and a run goes on as it began.
+#[test]
+fn the_motion_decides_about_the_order() {
+    let folder = Folder::new("order-by-motion");
+    let chosen = |call: &str| {
+        folder.succeed(&format!("simulate {call} --no-report --force --out out"));
+        folder.json("out/summary.json")["integrator"].as_str().expect("a name").to_owned()
+    };
+    let fast = "@double-pendulum --integrator maximal --duration 0.1 --v joint0=50";
+    assert_eq!(chosen(fast), "maximal (order 4)");
+    assert_eq!(chosen(&format!("{fast} --step 0.001")), "maximal");
+    assert_eq!(chosen(&format!("{fast} --order 2")), "maximal (order 2)");
+    assert_eq!(chosen("@four-bar --duration 0.1"), "maximal");
+    assert_eq!(chosen("@ball-chain/5 --duration 0.1"), "maximal (order 4)");
+    assert_eq!(chosen("@ball-chain/5 --integrator minimal --duration 0.1"), "minimal (order 4)");
+    assert_eq!(chosen("@chain/5 --duration 0.1"), "minimal (order 4)");
+    // A tenth of a second and another from its state are two tenths.
+    folder.succeed(&format!("simulate {fast} --no-report --out first"));
+    let whole = fast.replace("0.1", "0.2");
+    folder.succeed(&format!("simulate {whole} --no-report --out whole"));
+    let rest = "simulate @double-pendulum --integrator maximal --start first/state.json --duration 0.1";
+    folder.succeed(&format!("{rest} --no-report --out rest"));
+    let q = |name: &str| folder.json(&format!("{name}/state.json"))["q"].clone();
+    assert_eq!(q("rest"), q("whole"));
+}

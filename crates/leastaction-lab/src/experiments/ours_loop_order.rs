@@ -27,7 +27,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const DURATION: f64 = 2.0;
 /// Tolerances of the solve that costs are taken at.
 const TOLERANCES: [f64; 2] = [1e-12, 1e-8];
-const STEPS: [u32; 18] = [6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320];
+/// Close together where order 8 meets rounding: four on its line are asked for.
+const STEPS: [u32; 22] =
+    [6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 112, 128, 160, 192, 256, 320];
 
 fn end(
     mechanism: &Mechanism,

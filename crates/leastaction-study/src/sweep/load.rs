@@ -147,7 +147,8 @@ impl Sweep {
                 .help("`leastaction convert` makes a model of it"));
         }
         let asked_limits = settings.limits;
-        let mut prepared = simulation::prepare(settings, model.clone(), built.clone(), Given::default())?;
+        let mut prepared =
+            simulation::prepare_as_said(settings, model.clone(), built.clone(), Given::default())?;
         let mut settings = prepared.settings.clone();
         // Chosen by the kind of its file, which a worker elsewhere does not have.
         if !model.description.surfaces.is_empty() && prepared.served.mechanism.contacts().is_empty() {
@@ -316,6 +317,6 @@ impl Sweep {
 
     fn prepare_with(&self, settings: Settings) -> Result<Prepared, Failure> {
         let given = Given { start: Some(self.base.clone()), ..Given::default() };
-        simulation::prepare(settings, self.model.clone(), self.built.clone(), given)
+        simulation::prepare_as_said(settings, self.model.clone(), self.built.clone(), given)
     }
 }

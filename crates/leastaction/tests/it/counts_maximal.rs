@@ -81,3 +81,24 @@ fn the_mass_matrix_is_enough() {
         assert_eq!(retries, 0, "{name}, order {order}, {h} s");
     }
 }
+
+/// Forces of the joints turn with the links (8.29): four and eight times the links take at most one and a half iterations more.
+#[test]
+fn long_chains_take_hardly_more_iterations_than_short_ones_at_order_four() {
+    let count = |name: &str, h: f64| {
+        let mechanism = MechanismBuilder::from(built_in(name).expect("built in")).build().expect("valid");
+        let options = MethodOptions { order: Some(4), ..Default::default() };
+        let mut sim = Simulator::new(&mechanism, Method::Maximal, &options, &mechanism.start_state())
+            .expect("supported");
+        (0..20).for_each(|_| drop(sim.step(&[], h).expect("step")));
+        (0..20).map(|_| sim.step(&[], h).expect("step").iterations).sum::<u32>()
+    };
+    for (short, long, h) in [
+        ("@chain/64", "@chain/256", 0.005),
+        ("@ball-chain/64", "@ball-chain/256", 0.005),
+        ("@four-bars/32", "@four-bars/256", 0.01),
+    ] {
+        let (few, many) = (count(short, h), count(long, h));
+        assert!(many <= few + 30, "{long}: {many} iterations in 20 steps, {short}: {few}");
+    }
+}

@@ -3,8 +3,9 @@
 use leastaction::dynamics::{Dynamics, LoopMotion};
 use leastaction::integrator::{Method, MethodOptions, Simulator};
 use leastaction::mechanism::{
-    CouplingDescription, LimitsDescription, Mechanism, MechanismBuilder, ModelDescription, PerCoordinate,
-    RowOf, State, TendonDescription, TermDescription, samples, turn,
+    BodyDescription, CouplingDescription, JointDescription, JointType, LimitsDescription, Mechanism,
+    MechanismBuilder, ModelDescription, PerCoordinate, RowOf, State, TendonDescription, TermDescription,
+    samples, turn,
 };
 
 fn build(model: ModelDescription) -> Mechanism {
@@ -118,6 +119,97 @@ fn the_coordinate_of_a_closing_joint_has_limits_and_friction() {
             gap = gap.max(run.gap());
         }
         assert!(touched && gap < 1e-12, "{order} {restitution}: {touched} {gap:e}");
+    }
+}
+
+/// A slider-crank with a pendulum on its slider.
+fn slider_and_pendulum(change: impl FnOnce(&mut ModelDescription)) -> (Mechanism, State) {
+    let mut model = samples::slider_crank();
+    let slider = model.joints.iter().find(|j| j.name == "rail").expect("a rail").child.clone();
+    model.bodies.push(BodyDescription {
+        name: "bob".into(),
+        mass: 0.7,
+        com: [0.0, 0.0, -0.3],
+        inertia: [0.02, 0.02, 0.003, 0.0, 0.0, 0.0],
+        ..BodyDescription::default()
+    });
+    model.joints.push(JointDescription {
+        axis: Some([1.0, 0.0, 0.0]),
+        ..JointDescription::new("pendulum", JointType::Revolute, slider, "bob")
+    });
+    change(&mut model);
+    let coupled = !model.couplings.is_empty();
+    let mechanism = build(model);
+    let mut start = mechanism.start_state();
+    let at = |name: &str| mechanism.q_range(mechanism.joint_by_name(name).expect("a joint")).start;
+    let crank = start.q[at("crank_pivot")];
+    start.q[at("pendulum")] = 0.5;
+    if coupled {
+        start.q[at("pendulum")] = 0.2 + crank * (0.5 + 0.3 * crank);
+    }
+    (mechanism, start)
+}
+
+/// Friction that slides and turns, a locked joint, limits with restitution of tree and closing joints, a coupling along a curve: all of them
+/// in a loop, and the steps keep the order that they have without. (8.22), (8.24)
+#[test]
+fn friction_locks_limits_and_couplings_in_loops_keep_the_order() {
+    let named = |model: &mut ModelDescription, name: &str| {
+        model.joints.iter().position(|j| j.name == name).expect("a joint")
+    };
+    let friction = |name: &'static str, bound: f64| {
+        slider_and_pendulum(|model| {
+            let at = named(model, name);
+            model.joints[at].friction = PerCoordinate::One(bound);
+        })
+    };
+    let limits = |name: &'static str, lower: f64, upper: f64| {
+        slider_and_pendulum(|model| {
+            let at = named(model, name);
+            model.joints[at].limits = Some(LimitsDescription {
+                lower: Some(PerCoordinate::One(lower)),
+                upper: Some(PerCoordinate::One(upper)),
+                restitution: Some(0.6),
+                ..LimitsDescription::default()
+            });
+        })
+    };
+    let coupled = slider_and_pendulum(|model| {
+        model.couplings.push(CouplingDescription {
+            joint: "pendulum".into(),
+            of: Some("crank_pivot".into()),
+            polynomial: vec![0.2, 0.5, 0.3],
+            ..CouplingDescription::default()
+        });
+    });
+    for (what, (mechanism, start), span, steps) in [
+        ("friction of the rail", friction("rail", 0.3), 0.6, 24),
+        ("friction of the closing joint", friction("slider_pin", 0.3), 0.3, 24),
+        ("a locked pendulum", friction("pendulum", 200.0), 0.8, 24),
+        ("a limit of the pendulum", limits("pendulum", -0.3, 0.9), 0.8, 32),
+        ("a limit of the closing joint", limits("slider_pin", -0.15, 0.2), 1.0, 96),
+        ("a coupling along a curve", coupled, 0.8, 64),
+    ] {
+        let end = |order: u32, steps: u32| {
+            let options = MethodOptions { tolerance: Some(1e-14), ..options(order) };
+            let mut run = Simulator::new(&mechanism, Method::Maximal, &options, &start).expect("served");
+            for step in 0..steps {
+                run.step(&[], span / f64::from(steps))
+                    .unwrap_or_else(|e| panic!("{what}, order {order}, step {step}: {e}"));
+            }
+            run.state().q.clone()
+        };
+        let exact = end(8, 500);
+        let error = |order: u32, steps: u32| {
+            end(order, steps).iter().zip(&exact).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
+        };
+        for order in [2, 4, 6] {
+            let steps = if order == 2 { 8 * steps } else { steps };
+            let (coarse, fine) = (error(order, steps), error(order, 2 * steps));
+            let found = (coarse / fine).log2();
+            println!("{what}, order {order}: {found:.2}, error {fine:.1e}");
+            assert!((found - f64::from(order)).abs() < 0.15, "{what}, order {order}: {found}, {fine:e}");
+        }
     }
 }
 

@@ -13,6 +13,9 @@ use crate::spatial::{Mat3, Quat, Vec3};
 use crate::workspace::Worst;
 use leastaction_core::simd::{Exact, Simd};
 
+/// Turns, in tolerances, of which what is left can't be felt.
+const NEAR: f64 = 0.05;
+
 impl<V: Simd> Nodes<V> {
     /// Returns the largest parts of the direction.
     #[inline(always)]
@@ -22,25 +25,39 @@ impl<V: Simd> Nodes<V> {
         layout: &Layout,
         graph: &Graph,
         ldu: &Ldu,
+        tolerance: f64,
     ) -> Worst {
-        let Self { s, links, closures, columns, by, .. } = self;
-        let (s, side) = (*s, &memory.middle.side);
-        for (c, closure) in closures.iter().enumerate() {
+        let (s, side) = (self.s, &memory.middle.side);
+        for (c, closure) in self.closures.iter().enumerate() {
             let kept = &memory.kept[c];
             for r in 0..6 {
-                columns.closure[c][r] = if kept[r] { -(closure.value[r] * by.inner) } else { Exact::zero() };
+                let value = -(closure.value[r] * self.by.inner);
+                self.columns.closure[c][r] = if kept[r] { value } else { Exact::zero() };
             }
         }
+        let (turned, moved) = self.solve(layout, graph, side, ldu);
+        // What the links' turns make of the joints' forces, as another solve with the same factors. (8.29)
+        if self.swings && largest(turned, 1..s + 1) > NEAR * tolerance {
+            self.answer_swing();
+            self.solve(layout, graph, side, ldu);
+        }
+        Worst { ang: largest(turned, 1..s + 1), lin: largest(moved, 1..s + 1) }
+    }
+
+    /// Takes the direction that belongs to the right-hand sides; returns its parts.
+    #[inline(always)]
+    fn solve(&mut self, layout: &Layout, graph: &Graph, side: &Side, ldu: &Ldu) -> (Exact<V>, Exact<V>) {
+        let Self { s, links, closures, columns, by, .. } = self;
         let zero = Exact::<V>::zero();
-        let mut taken = Taken { s, links, by, layout, side, turned: zero, moved: zero };
+        let mut taken = Taken { s: *s, links, by, layout, side, turned: zero, moved: zero };
         ldu.solve_columns(layout, graph, side, columns, &mut taken);
         let (turned, moved) = (taken.turned, taken.moved);
         for (closure, solved) in closures.iter_mut().zip(&columns.closure) {
             for r in 0..6 {
-                closure.lam[r] += coupled(&by.multiplier, s, 1, solved[r]);
+                closure.lam[r] += coupled(&by.multiplier, *s, 1, solved[r]);
             }
         }
-        Worst { ang: largest(turned, 1..s + 1), lin: largest(moved, 1..s + 1) }
+        (turned, moved)
     }
 }
 

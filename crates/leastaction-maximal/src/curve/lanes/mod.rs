@@ -11,6 +11,7 @@
 mod balance;
 mod improve;
 mod place;
+mod swung;
 
 use super::CurveMemory;
 use super::chord::Iteration;
@@ -61,6 +62,8 @@ struct Columned<T> {
     inner: T,
     /// `w^α h`.
     kick: T,
+    /// `w^α` at the nodes between start and end.
+    between: T,
     /// `C^{αγ}` by γ, `−(C⁻¹)^{γα}` by α, `−C^{αγ}` by γ without the end node's row.
     mass: [T; LANES],
     inverse: [T; LANES],
@@ -75,6 +78,9 @@ pub(crate) struct Nodes<V: Simd> {
     closures: Vec<ClosureNodes<Exact<V>>>,
     columns: Columns<Exact<V>>,
     by: Columned<Exact<V>>,
+    /// Torques of the joints' forces by turns of the links, and whether they are followed in this step. (8.29)
+    swung: Vec<Mat3>,
+    swings: bool,
 }
 
 /// The memory for the lanes of this processor.
@@ -141,6 +147,8 @@ impl<V: Simd> Nodes<V> {
             closures: vec![ClosureNodes::default(); layout.closures.len()],
             columns: Columns::new(layout, nv),
             by: Columned::default(),
+            swung: vec![Mat3::zero(); layout.links.len()],
+            swings: false,
         }
     }
 
@@ -221,6 +229,7 @@ impl<V: Simd> Columned<Exact<V>> {
             h,
             inner: lanes(1..=s, &|_| 1.0),
             kick: lanes(0..=s, &|al| table.w[al] * h),
+            between: lanes(1..=s - 1, &|al| table.w[al]),
             mass: columns(0..=s, &|al, ga| table.mass[al][ga] / h),
             inverse: columns(1..=s, &|ga, al| -h * table.mass_inverse[ga][al]),
             multiplier: columns(0..=s - 1, &|al, ga| -table.mass[al][ga] / h),
@@ -246,6 +255,7 @@ struct InLanes<'a, V: Simd> {
     graph: &'a Graph,
     state: &'a MaximalState,
     ldu: &'a Ldu,
+    tolerance: f64,
 }
 
 impl<V: Simd> Iteration for InLanes<'_, V> {
@@ -255,7 +265,7 @@ impl<V: Simd> Iteration for InLanes<'_, V> {
     }
     #[inline(always)]
     fn improve(&mut self, memory: &mut CurveMemory) -> Worst {
-        self.nodes.improve(memory, self.layout, self.graph, self.ldu)
+        self.nodes.improve(memory, self.layout, self.graph, self.ldu, self.tolerance)
     }
 }
 
@@ -269,7 +279,8 @@ impl<V: Simd> Task for Solve<'_, V> {
             memory.factor_middle(layout, graph, state, step, ldu);
         }
         nodes.take(&memory.table, &memory.x, step.h);
-        let mut lanes = InLanes { nodes, layout, graph, state, ldu };
+        nodes.swing_forces(memory, layout, step.h);
+        let mut lanes = InLanes { nodes, layout, graph, state, ldu, tolerance };
         let outcome = memory.iterate(step, tolerance, &mut lanes);
         if outcome.converged {
             nodes.give(&mut memory.x);
