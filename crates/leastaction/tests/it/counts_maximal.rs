@@ -90,7 +90,9 @@ fn long_chains_take_hardly_more_iterations_than_short_ones_at_order_four() {
         let options = MethodOptions { order: Some(4), ..Default::default() };
         let mut sim = Simulator::new(&mechanism, Method::Maximal, &options, &mechanism.start_state())
             .expect("supported");
-        (0..20).for_each(|_| drop(sim.step(&[], h).expect("step")));
+        for _ in 0..20 {
+            sim.step(&[], h).expect("step");
+        }
         (0..20).map(|_| sim.step(&[], h).expect("step").iterations).sum::<u32>()
     };
     for (short, long, h) in [
