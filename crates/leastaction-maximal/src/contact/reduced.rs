@@ -72,13 +72,15 @@ const HARDEST: f64 = 1e-12;
 /// Proximal steps, and how many of them may fail.
 const STAGES: u32 = 16;
 const MOST_FAILED: u32 = 2;
-/// Products that an island may cost, and iterations.
+/// Products of an island after which no other way is tried, after which the way at hand is left, too, and iterations. A thousand corners of
+/// a body in the ground are no contact problem to be solved densely: a shorter step has other corners.
 const WORK: f64 = 1e9;
+const MOST_ISLAND: f64 = 2e10;
 const MOST_ITERATIONS: u32 = 600;
 /// Products after which a part of a step is halved, and those, with iterations on the whole system, after which the step is given up:
 /// what has no solution is told in seconds, not minutes. Drops of thirty bodies take up to 6e9.
 const PART_PRODUCTS: f64 = 2e9;
-const MOST_PRODUCTS: f64 = 3e10;
+const MOST_PRODUCTS: f64 = 8e10;
 /// What an iteration costs per link beside the factors, in the time of a product; solves with factors that cost as much as they did.
 const LINK: f64 = 2e4;
 const SOLVES: f64 = 8.0;
@@ -357,6 +359,9 @@ impl Reduced {
                 }
             }
             self.products += (n as f64).powi(3);
+            if self.products > MOST_ISLAND {
+                break;
+            }
             if !solve_in_place(n, &mut self.matrix[..n * n], &mut self.right[..n]) {
                 break;
             }
@@ -497,6 +502,9 @@ impl Reduced {
                 return (merit, iteration);
             }
             self.products += self.linearize(proximal);
+            if self.products > MOST_ISLAND {
+                return (merit, iteration);
+            }
             let m = self.moving.len();
             let (matrix, right) = (&mut self.matrix[..m * m], &mut self.right[..m]);
             if !solve_in_place(m, matrix, right) {
