@@ -125,6 +125,7 @@ fn by_impulses(problem: &mut impl Problem) -> Solved {
             || failed >= MOST_FAILED
             || !merit.is_finite()
             || problem.memory().reduced.is_part_spent()
+            || problem.memory().reduced.is_spent()
         {
             break;
         }
@@ -265,7 +266,7 @@ fn path(
     zero_impulses(problem.memory(), smoothing);
     let mut out = Solved { path: true, ..Solved::default() };
     let (mut left, mut tried) = (steps, false);
-    while left > 0 {
+    while left > 0 && !problem.memory().reduced.is_spent() {
         left -= 1;
         problem.memory().smoothing = smoothing;
         let merit = problem.evaluate();
