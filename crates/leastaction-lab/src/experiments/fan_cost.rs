@@ -16,10 +16,11 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "fan-cost",
     source: "Fan, Schultz and Murphey (2018), complexity of their algorithms",
     statement: "Residual and Newton direction take time linear in the number of links, the linearisation quadratic.",
-    parameters: "@chain/n from its built-in start, step 5 ms, orders 2 and 4, n = 16 to 128 (quick: 32 and 64, order 2). Instructions \
+    parameters: "@chain/n from its built-in start, step 5 ms, orders 2 and 4, n = 16 to 128 (quick: 64 and 128, order 2). Instructions \
                  (valgrind) per call of `bench newton residual`, `bench newton direction` (residual, Newton matrix, factors and \
                  solution) and `bench linearize`, each from two run lengths, subtracted, so that the start of the program \
-                 cancels. Beside them the least time of one evaluation of residual and direction.",
+                 cancels. Trees of up to 48 unknowns are linearised by a matrix written out, which costs less than sweeps: they have no \
+                 say in the slope. Beside them the least time of one evaluation of residual and direction.",
     run,
 };
 
@@ -30,8 +31,11 @@ const PARTS: [(&str, &str, u32, u32, f64); 3] = [
     ("linearisation", "bench linearize", 1, 3, 2.0),
 ];
 
+/// Unknowns up to which the linearisation is written out.
+const WRITTEN_OUT: f64 = 48.0;
+
 fn run(context: &Context) -> Result<Outcome, Failure> {
-    let sizes: &[usize] = context.pick(&[16, 32, 64, 128], &[32, 64]);
+    let sizes: &[usize] = context.pick(&[16, 32, 64, 128], &[64, 128]);
     let orders: &[u32] = context.pick(&[2, 4], &[2]);
     let mut out = Outcome::default();
     let counted = can_count();
@@ -57,12 +61,14 @@ fn run(context: &Context) -> Result<Outcome, Failure> {
             table.row(std::iter::once(Cell::from(n)).chain(cells).chain([us.into()]));
         }
         for ((label, _, _, _, exponent), points) in PARTS.iter().zip(&counts) {
+            let swept = |n: f64| *label != "linearisation" || n * f64::from(order / 2) > WRITTEN_OUT;
+            let judged: Vec<_> = points.iter().copied().filter(|(n, _)| swept(*n)).collect();
             // Growing slower than the paper's algorithms is no failure; the lower bound only says that something was counted. It was
             // 0.25 below the exponent until the linearisation became cheaper per column and showed 1.69 from 32 to 64 links.
             out.checks.push(Check::within(
                 format!("order {order}, {label}: slope of log instructions over log links"),
                 format!("{exponent}, as the paper's algorithms; constant terms lower it at few links"),
-                slope(points),
+                slope(&judged),
                 (exponent - 0.5, exponent + 0.05),
             ));
             figure.curve(*label, points.iter().copied());
