@@ -72,13 +72,13 @@ const HARDEST: f64 = 1e-12;
 /// Proximal steps, and how many of them may fail.
 const STAGES: u32 = 16;
 const MOST_FAILED: u32 = 2;
-/// Products of an island after which no other way is tried, after which the way at hand is left, too, and iterations. A thousand corners of
-/// a body in the ground are no contact problem to be solved densely: a shorter step has other corners.
+/// Products of an island after which no other way is tried, and iterations.
 const WORK: f64 = 1e9;
+/// Products after which the way at hand is left, too: a thousand corners of a body in the ground are not to be solved densely.
 const MOST_ISLAND: f64 = 2e10;
 const MOST_ITERATIONS: u32 = 600;
 /// Products after which a part of a step is halved, and those, with iterations on the whole system, after which the step is given up:
-/// what has no solution is told in seconds, not minutes. Drops of thirty bodies take up to 6e9.
+/// what has no solution is told in seconds, not minutes. Drops of thirty bodies were solved that took more than 3e10 in a step.
 const PART_PRODUCTS: f64 = 2e9;
 const MOST_PRODUCTS: f64 = 8e10;
 /// What an iteration costs per link beside the factors, in the time of a product; solves with factors that cost as much as they did.
