@@ -54,6 +54,82 @@ fn a_slider_crank_at_constant_speed_moves_and_takes_what_the_textbook_says() {
     }
 }
 
+/// A slider-crank whose slider rubs: where it turns round, no force of its own could hold it.
+fn rubbing(friction: f64, speed: Option<f64>) -> Mechanism {
+    let mut model = samples::slider_crank();
+    let rail = model.joints.iter_mut().find(|joint| joint.name == "rail").expect("rail");
+    rail.friction = PerCoordinate::One(friction);
+    if speed.is_some() {
+        let joint = "crank_pivot".into();
+        model.motions.push(MotionDescription { joint, speed, ..MotionDescription::default() });
+    }
+    MechanismBuilder::from(model).build().expect("valid")
+}
+
+#[test]
+fn a_driven_crank_pays_the_friction_of_its_slider() {
+    let (speed, friction, turn) = (4.0, 5.0, 400);
+    let h = std::f64::consts::TAU / (speed * f64::from(turn));
+    let mechanism = rubbing(friction, Some(speed));
+    for (order, tolerance) in [(2, 1e-3), (4, 1e-6), (6, 1e-9)] {
+        let start = mechanism.start_state();
+        let mut run = Simulator::new(&mechanism, Method::Maximal, &options(order), &start).expect("served");
+        let (mut work, mut events, mut trials) = (0.0, 0, 0);
+        for k in 0..3 * turn {
+            let report = run.step(&[], h).unwrap_or_else(|error| panic!("order {order}, step {k}: {error}"));
+            events += report.events;
+            trials += report.trials;
+            work += run.rows().drives[0] * speed;
+        }
+        // Twice the stroke in every turn.
+        let expected = 3.0 * 4.0 * 0.3 * friction;
+        assert!((work - expected).abs() < tolerance, "order {order}: {work} {expected}");
+        assert_eq!(events, 6, "order {order}");
+        assert!(trials <= 3 * turn + 8 * events, "order {order}: {trials}");
+    }
+}
+
+#[test]
+fn a_crank_left_to_itself_passes_its_dead_points_and_loses_what_friction_takes() {
+    let friction = 0.5;
+    let mechanism = rubbing(friction, None);
+    let at = |name: &str| mechanism.q_range(mechanism.joint_by_name(name).expect("joint")).start;
+    let crank = at("crank_pivot");
+    let slider = |angle: f64| 0.3 * angle.cos() + (1.0 - 0.09 * angle.sin() * angle.sin()).sqrt();
+    // How far the slider went while the crank turned from 0.9 on.
+    let way = |angle: f64| {
+        let (mut from, mut way) = (0.9, 0.0);
+        while from < angle {
+            let dead = ((from / std::f64::consts::PI).floor() + 1.0) * std::f64::consts::PI;
+            let to = dead.min(angle);
+            way += (slider(to) - slider(from)).abs();
+            from = if to == dead { dead * (1.0 + 1e-15) } else { to };
+        }
+        way
+    };
+    for (order, tolerance) in [(2, 1e-2), (4, 1e-5), (6, 1e-8)] {
+        let mut start = mechanism.start_state();
+        for v in &mut start.v {
+            *v *= 3.0;
+        }
+        let mut run = Simulator::new(&mechanism, Method::Maximal, &options(order), &start).expect("served");
+        let before = energy(&mechanism, run.state());
+        let (mut events, mut trials) = (0, 0);
+        for k in 0..1000 {
+            let report =
+                run.step(&[], 2e-3).unwrap_or_else(|error| panic!("order {order}, step {k}: {error}"));
+            events += report.events;
+            trials += report.trials;
+            let state = run.state();
+            let lost = before - energy(&mechanism, state);
+            let expected = friction * way(0.9 + state.q[crank]);
+            assert!((lost - expected).abs() < tolerance, "order {order}, step {k}: {lost} {expected}");
+        }
+        assert!(events >= 4, "order {order}: {events}");
+        assert!(trials <= 1000 + 8 * events, "order {order}: {trials} for {events}");
+    }
+}
+
 /// Three links, the middle one driven; with or without limits that make steps be cut.
 fn driven(table: bool, limits: bool) -> Mechanism {
     let mut model = samples::chain(3);

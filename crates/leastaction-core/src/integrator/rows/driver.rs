@@ -160,6 +160,7 @@ impl RowDriver {
         problem.accelerations = false;
         self.mechanics.momentum(mechanism, v, &mut problem.b);
         problem.member.fill(false);
+        problem.new.fill(true);
         problem.target.fill(0.0);
         problem.low.fill(f64::NEG_INFINITY);
         problem.high.fill(f64::INFINITY);

@@ -121,6 +121,7 @@ impl RowDriver {
         }
         let problem = &mut self.problem;
         problem.accelerations = false;
+        problem.new.fill(true);
         self.mechanics.momentum(mechanism, &self.now.v, &mut problem.b);
         for (k, row) in rows.iter().enumerate() {
             let side = f64::from(self.hit[k]);
@@ -202,6 +203,7 @@ impl RowDriver {
         problem.target.fill(0.0);
         for (k, state) in states.list.iter().enumerate() {
             (problem.low[k], problem.high[k]) = bounds(&rows[k], state, self.mechanics.bound[k]);
+            problem.new[k] = !self.was[k].locked || self.was[k].side != state.side;
         }
         problem.solve(mechanism, &mut self.mechanics)?;
         for (k, row) in rows.iter().enumerate().filter(|(k, _)| problem.member[*k]) {
