@@ -309,7 +309,8 @@ impl Prepared {
         rows: &mut dyn Rows,
     ) -> Result<Done, Failure> {
         let (settings, served) = (&self.settings, &self.served);
-        let conservative = is_conservative(&served.mechanism) && !plan.inputs.act();
+        let balanced = only_inputs_work(&served.mechanism);
+        let conservative = balanced && inputs_are_forces(&served.mechanism) && !plan.inputs.act();
         let planned_steps = plan.steps;
         let layout = self.layout()?;
         let names = plan.forces.as_ref().map(|forces| forces.names().to_vec());
@@ -330,7 +331,7 @@ impl Prepared {
             _ => None,
         };
         let integrator = integrator_label(served);
-        Ok(Done { finished, page, planned_steps, integrator, conservative, open_loop, feedback })
+        Ok(Done { finished, page, planned_steps, integrator, balanced, conservative, open_loop, feedback })
     }
 }
 
@@ -342,6 +343,7 @@ pub struct Done {
     page: Option<PageRecorder>,
     planned_steps: u64,
     integrator: String,
+    balanced: bool,
     conservative: bool,
     open_loop: Option<Nearness>,
     feedback: bool,
@@ -356,6 +358,7 @@ impl Done {
             model_hash: &of.model_hash,
             integrator: &self.integrator,
             planned_steps: self.planned_steps,
+            balanced: self.balanced,
             conservative: self.conservative,
             ignored: &of.served.ignored,
             configuration: &of.settings,
@@ -462,16 +465,20 @@ fn complete(settings: &mut Settings, model: &Model, served: &Served) {
     settings.report.get_or_insert(true);
 }
 
-/// True if nothing but inputs takes energy away or adds it; what runs into a limit loses some.
-fn is_conservative(mechanism: &Mechanism) -> bool {
+/// True if nothing but inputs and servos takes energy away or adds it; what runs into a limit loses some.
+fn only_inputs_work(mechanism: &Mechanism) -> bool {
     let still = |values: &[f64; 6]| values.iter().all(|x| *x == 0.0);
     mechanism.joints().iter().all(|joint| still(&joint.damping) && still(&joint.friction))
         && mechanism.bodies().iter().all(|body| body.drag == 0.0)
-        && mechanism.drives().iter().all(|drive| drive.law.bias == [0.0; 3])
         && mechanism.driven().next().is_none()
         && mechanism.tendons().iter().all(|tendon| tendon.damping == 0.0)
         && mechanism.rows().is_empty()
         && mechanism.contacts().is_empty()
+}
+
+/// True if inputs are forces: none has a law of its own that acts where the input is zero.
+fn inputs_are_forces(mechanism: &Mechanism) -> bool {
+    mechanism.drives().iter().all(|drive| drive.law.bias == [0.0; 3])
 }
 
 fn integrator_label(served: &Served) -> String {

@@ -23,6 +23,8 @@ pub struct Context<'a> {
     pub integrator: &'a str,
     /// As the duration says.
     pub planned_steps: u64,
+    /// Whether energy changes by the work of the inputs alone.
+    pub balanced: bool,
     /// Whether energy is to be conserved.
     pub conservative: bool,
     /// What was left out, in sentences.
@@ -64,7 +66,7 @@ pub fn to_json(finished: &Finished, context: &Context<'_>) -> Value {
             "kinetic_scale": s.kinetic_scale,
             "conservative": context.conservative,
             "input_work": s.input_work,
-            "max_balance_error": s.worst_balance,
+            "max_balance_error": context.balanced.then_some(s.worst_balance),
             "max_error": max,
             "rms_error": rms,
             "max_relative_error": s.relative(max),
@@ -247,6 +249,7 @@ mod tests {
             model_hash: "",
             integrator: "rk4",
             planned_steps: 1,
+            balanced: false,
             conservative: false,
             ignored: &[],
             configuration: &configuration,

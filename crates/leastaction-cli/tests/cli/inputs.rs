@@ -45,6 +45,13 @@ fn what_an_effort_limit_cuts_is_in_every_result() {
     let energy = &folder.json("out/summary.json")["energy"];
     assert!(energy["input_work"].as_f64().unwrap() > 1.0, "{energy}");
     assert!(energy["max_balance_error"].as_f64().unwrap() < 1e-9, "{energy}");
+    // What a damper takes is no error of that balance.
+    let damped = LIMITED.replace(r#""axis": [1, 0, 0],"#, r#""axis": [1, 0, 0], "damping": 0.3,"#);
+    std::fs::write(folder.path().join("damped.json"), damped).unwrap();
+    folder.succeed("simulate damped.json --input u=60 --duration 0.1 --out damped --no-report");
+    let energy = &folder.json("damped/summary.json")["energy"];
+    assert!(energy["input_work"].as_f64().unwrap() > 1.0, "{energy}");
+    assert!(energy["max_balance_error"].is_null(), "{energy}");
 }
 
 #[test]
