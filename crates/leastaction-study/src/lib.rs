@@ -38,6 +38,7 @@ pub mod settings;
 pub mod simulation;
 pub mod sink;
 pub mod slot;
+mod standing;
 pub mod start;
 pub mod statistics;
 pub mod summary;

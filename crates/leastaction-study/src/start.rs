@@ -11,6 +11,7 @@ use crate::field::Assignment;
 use crate::model::unknown_joint;
 use crate::output;
 use crate::settings::Settings;
+use crate::standing;
 
 /// Where and when a run starts.
 #[derive(Debug)]
@@ -92,6 +93,17 @@ pub fn resolve_from(
     }
     if settings.limits == Some(LimitMode::Enforce) {
         notes.extend(keep_inside(mechanism, settings, &mut state)?);
+    }
+    if settings.ground == Some(true)
+        && settings.start.is_none()
+        && settings.state.is_none()
+        && given.is_none()
+    {
+        notes.extend(standing::stand(
+            mechanism,
+            |joint| settings.q.iter().any(|q| q.name == joint),
+            &mut state,
+        ));
     }
     let clock = clock.unwrap_or(Clock { start: state.t, step, steps: 0 });
     Ok(Start { state, clock, notes })

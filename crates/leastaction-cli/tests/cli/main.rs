@@ -16,6 +16,7 @@ mod reference;
 mod refusals;
 mod same_bits;
 mod snapshots;
+mod standing;
 mod support;
 mod survival;
 mod sweeps;

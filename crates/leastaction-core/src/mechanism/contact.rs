@@ -1,8 +1,8 @@
 //! [`Contact`]: which tip of which body may touch what.
 
 use super::BodyId;
-use crate::contact::{Against, Tip};
-use crate::spatial::Vec3;
+use crate::contact::{Against, Link, Tip, above};
+use crate::spatial::{Pose, Vec3};
 
 /// One tip of a body that may touch one thing.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,4 +23,14 @@ pub struct Contact {
     pub restitution: f64,
     /// Contacts of the same two shapes share a pair: the unit of names, columns and reports.
     pub pair: usize,
+}
+
+impl Contact {
+    /// How high the tip is above the half-space that it may touch, with its body at `pose`; none if it may touch something else.
+    #[must_use]
+    pub fn height(&self, pose: &Pose) -> Option<f64> {
+        let Against::HalfSpace { normal, offset } = self.against else { return None };
+        let link = Link { rot: pose.rot, pos: pose.pos };
+        Some(above(&self.tip, self.center, (normal, offset), &link).0)
+    }
 }
