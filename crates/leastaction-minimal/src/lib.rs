@@ -157,7 +157,7 @@ trait Engine: std::fmt::Debug + Send {
         failures: &mut [Option<StepError>],
     );
     fn begin_on(&mut self, trace: &mut Trace, state: &MinimalState, u: &[f64], h: f64);
-    fn leave(&self, trace: &mut Trace);
+    fn leave(&self, trace: &mut Trace, slope: Option<&[f64]>);
     fn has_lanes(&self) -> bool;
     fn public_velocity(&mut self, mechanism: &Mechanism, state: &MinimalState, v: &mut [f64]);
     fn actuation(&self) -> Actuation<'_>;
@@ -216,8 +216,8 @@ impl<const N: usize> Engine for Solver<N> {
     fn begin_on(&mut self, trace: &mut Trace, state: &MinimalState, u: &[f64], h: f64) {
         Self::begin_on(self, trace, state, u, h);
     }
-    fn leave(&self, trace: &mut Trace) {
-        Self::leave(self, trace);
+    fn leave(&self, trace: &mut Trace, slope: Option<&[f64]>) {
+        Self::leave(self, trace, slope);
     }
     fn has_lanes(&self) -> bool {
         self.wide.is_some()
@@ -509,9 +509,9 @@ impl Minimal {
         workspace.0.begin_on(trace, state, input.u, h);
     }
 
-    /// Keeps the curve of the step just taken.
-    pub fn leave(&self, workspace: &MinimalWorkspace, trace: &mut Trace) {
-        workspace.0.leave(trace);
+    /// Keeps the curve of the step just taken, and its slope by positions, velocities and inputs if it was differentiated.
+    pub fn leave(&self, workspace: &MinimalWorkspace, trace: &mut Trace, slope: Option<&[f64]>) {
+        workspace.0.leave(trace, slope);
     }
 
     /// Takes one step, never halved, and gives its exact derivative with respect to state and inputs, in O(n²).

@@ -55,7 +55,6 @@ impl<T: Real> JetWorkspace<T> {
     /// Motion only: poses, columns and velocities.
     pub(crate) fn run_motion(&mut self) -> Result<(), JetError> {
         self.normalize()?;
-        self.have_poses = false;
         with_order!(self.n, outward::<T; N>(self));
         Ok(())
     }
@@ -64,7 +63,6 @@ impl<T: Real> JetWorkspace<T> {
     #[inline(always)]
     pub(crate) fn run_inline(&mut self, forces: bool) -> Result<(), JetError> {
         self.normalize()?;
-        self.have_poses = false;
         outward_body::<T, 0>(self);
         if forces {
             inward_body::<T, 0>(self);

@@ -16,7 +16,7 @@ use super::taylor::{
     InertiaCoefficient, cross_at, cross_force_at, inertia_at, inertia_rate_at, local_force, local_motion,
     next,
 };
-use super::workspace::JetWorkspace;
+use super::workspace::{JetWorkspace, Link};
 use crate::scalar::Real;
 use crate::spatial::{Twist, Vec3, Wrench};
 
@@ -73,12 +73,23 @@ impl<T: Real> Generating<T> {
     /// `∂z_l/∂ξ_m` of row `row`.
     #[inline(always)]
     pub fn entry(&self, l: usize, m: usize, row: usize) -> T {
-        let mut x = if m <= l { self.alpha[l - m][row] } else { T::zero() };
+        self.entries(l, m)[row]
+    }
+
+    /// `∂z_l/∂ξ_m` of all rows.
+    #[inline(always)]
+    pub(crate) fn entries(&self, l: usize, m: usize) -> [T; 6] {
+        let mut x = if m <= l { self.alpha[l - m] } else { [T::zero(); 6] };
+        let mut add = |jet: &[T; 6], factor: usize| {
+            for (x, jet) in x.iter_mut().zip(jet) {
+                *x += *jet * factor as f64;
+            }
+        };
         if m >= 1 && m <= l + 1 {
-            x += self.beta[l + 1 - m][row] * (m as f64);
+            add(&self.beta[l + 1 - m], m);
         }
         if m >= 2 && m <= l + 2 {
-            x += self.kappa[l + 2 - m][row] * ((m * (m - 1)) as f64);
+            add(&self.kappa[l + 2 - m], m * (m - 1));
         }
         x
     }
@@ -178,6 +189,20 @@ impl JetWorkspace<f64> {
         Ok(&self.generating)
     }
 
+    /// False if the generating jets of a quantity vanish for what stage `j` moves.
+    pub(crate) fn depends(&self, request: &Quantity, place: &Place, j: usize) -> bool {
+        let above = place.stage.is_some_and(|i| self.tree.carries(j, i));
+        match request.kind {
+            QuantityKind::Torque | QuantityKind::Joint => false,
+            QuantityKind::JointMomentum | QuantityKind::JointForce => {
+                above || place.stage.is_some_and(|i| self.tree.carries(i, j))
+            }
+            QuantityKind::Com => self.tree.mass > 0.0,
+            QuantityKind::TotalMomentum | QuantityKind::CentroidalMomentum => true,
+            _ => above,
+        }
+    }
+
     /// Fills `self.generating`; the target is loaded.
     pub(crate) fn generate(&mut self, request: &Quantity, place: &Place, column: usize) {
         let n = self.n;
@@ -241,9 +266,9 @@ impl JetWorkspace<f64> {
                         gen_.beta[l] = motion(s[l]);
                     }
                 } else {
-                    local_motion(&link.rot, &link.pos, &gen_.s1, &mut gen_.motion, count);
+                    local_motion_of(link, &gen_.s1, &mut gen_.motion, count);
                     (0..count).for_each(|l| gen_.alpha[l] = gen_.motion[l].to_array());
-                    local_motion(&link.rot, &link.pos, s, &mut gen_.motion, count);
+                    local_motion_of(link, s, &mut gen_.motion, count);
                     (0..count).for_each(|l| gen_.beta[l] = gen_.motion[l].to_array());
                 }
             }
@@ -332,5 +357,14 @@ impl JetWorkspace<f64> {
                 (0..count).for_each(|l| to[l] = force[l].to_array());
             }
         }
+    }
+}
+
+/// [`local_motion`] in the frame of a target, with the usual lengths as constants.
+fn local_motion_of(link: &Link<f64>, x: &[Twist], out: &mut [Twist], count: usize) {
+    match count {
+        1 => local_motion(&link.rot, &link.pos, x, out, 1),
+        2 => local_motion(&link.rot, &link.pos, x, out, 2),
+        _ => local_motion(&link.rot, &link.pos, x, out, count),
     }
 }

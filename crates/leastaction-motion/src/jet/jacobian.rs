@@ -68,21 +68,26 @@ impl JetWorkspace<f64> {
         } else {
             let place = self.place_of(request)?;
             self.load(&place, quantity);
+            // What a target hangs from is few of a tree's joints.
+            out.fill(0.0);
             for joint in 0..self.tree.joints.len() {
                 let (v, nv) = self.tree.joints[joint];
                 for c in 0..nv {
+                    if !self.depends(request, &place, self.tree.column_stage[v + c]) {
+                        continue;
+                    }
                     self.generate(request, &place, v + c);
                     #[cfg(feature = "sabotage")]
                     if crate::sabotage::chosen(crate::sabotage::Fault::SlowJacobian) {
                         crate::sabotage::waste(1000 * columns);
                     }
                     let generating = &self.generating;
-                    for m in 0..n + 1 {
-                        let column = v * (n + 1) + m * nv + c;
-                        for l in 0..count {
-                            for row in 0..rows {
-                                out[(l * rows + row) * columns + column] = generating.entry(l, m, row);
-                            }
+                    for l in 0..count {
+                        for m in 0..(n + 1).min(l + 3) {
+                            let column = v * (n + 1) + m * nv + c;
+                            let entries = generating.entries(l, m);
+                            let column = out[l * rows * columns..].iter_mut().skip(column).step_by(columns);
+                            column.zip(&entries[..rows]).for_each(|(out, x)| *out = *x);
                         }
                     }
                 }

@@ -10,14 +10,6 @@ use crate::scalar::Real;
 use crate::spatial::{Mat3, Pose, Vec3, Wrench};
 
 impl<T: Real> JetWorkspace<T> {
-    /// Pose jets of all stages, once per evaluation.
-    pub(crate) fn ensure_poses(&mut self) {
-        if !self.have_poses {
-            with_order!(self.n, pose_jets::<T; N>(self));
-            self.have_poses = true;
-        }
-    }
-
     /// Fills `self.link` with the jets of a target that `quantity` needs.
     pub(crate) fn load(&mut self, place: &Place, quantity: QuantityKind) {
         let n = self.n;
@@ -28,7 +20,9 @@ impl<T: Real> JetWorkspace<T> {
         if !quantity.needs_target() {
             return;
         }
-        self.ensure_poses();
+        if let Some(i) = place.stage {
+            with_order!(self.n, pose_jets::<T; N>(self, i));
+        }
         let link = &mut self.link;
         let Some(i) = place.stage else {
             link.rot.fill(Mat3::zero());
@@ -42,10 +36,9 @@ impl<T: Real> JetWorkspace<T> {
             return;
         };
         let at: Pose<T> = Pose::constant(&place.pose);
-        let (rot, pos) = (&self.rot[i * (n + 1)..], &self.pos[i * (n + 1)..]);
-        for l in 0..n + 1 {
-            link.rot[l] = rot[l] * at.rot;
-            link.pos[l] = pos[l] + rot[l] * at.pos;
+        for (rot, pos) in link.rot.iter_mut().zip(&mut link.pos) {
+            *pos += *rot * at.pos;
+            *rot = *rot * at.rot;
         }
         if !matches!(quantity, QuantityKind::Momentum | QuantityKind::LinkForce) {
             return;
@@ -229,12 +222,9 @@ impl JetWorkspace<f64> {
     }
 }
 
-fn pose_jets<T: Real, const N: usize>(ws: &mut JetWorkspace<T>) {
+/// Pose jets of one stage into those of the target.
+fn pose_jets<T: Real, const N: usize>(ws: &mut JetWorkspace<T>, i: usize) {
     let n = if N == 0 { ws.n } else { N };
-    for i in 0..ws.tree.stages.len() {
-        let v = &ws.v[i * n..(i + 1) * n];
-        let rot = &mut ws.rot[i * (n + 1)..(i + 1) * (n + 1)];
-        let pos = &mut ws.pos[i * (n + 1)..(i + 1) * (n + 1)];
-        pose_jet(&ws.poses[i], v, rot, pos, n + 1);
-    }
+    let v = &ws.v[i * n..(i + 1) * n];
+    pose_jet(&ws.poses[i], v, &mut ws.link.rot, &mut ws.link.pos, n + 1);
 }

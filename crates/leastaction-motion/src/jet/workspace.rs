@@ -64,11 +64,6 @@ pub struct JetWorkspace<T = f64> {
     pub(crate) tau: Vec<T>,
 
     // ---- filled on demand
-    /// Rotations of stage frames, `n + 1` per stage.
-    pub(crate) rot: Vec<Mat3<T>>,
-    /// Positions of stage frames relative to `origin`, `n + 1` per stage.
-    pub(crate) pos: Vec<Vec3<T>>,
-    pub(crate) have_poses: bool,
     /// Torques include springs, dampers and rotors.
     pub(crate) passive: bool,
     /// Composites have their rotational inertia, which only columns of Jacobians need: torques and centres of mass take
@@ -124,9 +119,6 @@ impl<T: Real> JetWorkspace<T> {
             hc: vec![Wrench::zero(); ns * n],
             fc: vec![Wrench::zero(); ns * (n - 1)],
             tau: vec![T::zero(); nv * (n - 1)],
-            rot: vec![Mat3::zero(); ns * (n + 1)],
-            pos: vec![Vec3::zero(); ns * (n + 1)],
-            have_poses: false,
             passive: false,
             composites: true,
             springs: vec![super::passive::SpringJet::zero(); tree.springs * n],

@@ -17,6 +17,9 @@ use crate::scalar::elementary;
 /// Part of what its samples could push below which a gradient is no push.
 const NEGLIGIBLE: f64 = 1e-6;
 
+/// What a Newton step leaves of a gradient where its matrix hardly changes.
+const QUADRATIC: f64 = 1e-3;
+
 /// Options of the unconstrained solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewtonOptions {
@@ -104,11 +107,14 @@ pub fn minimise(
     theta.low.fill(0.0);
     let mut search = Search::new(tr, weights, theta, options);
     let mut status = search.run(observe);
-    let Search { history, iteration, mut kkt, theta: best, .. } = search;
+    let Search { history, iteration, mut kkt, theta: best, point, slope, kkt_system, .. } = search;
     *theta = best;
     // Where rounding of the control points ends the search, the low part goes on.
     let stalled = status == SolveStatus::MaxIterations && iteration < options.max_iterations;
-    if (options.polish && status == SolveStatus::Solved) || status == SolveStatus::AlmostSolved || stalled {
+    if options.polish && status == SolveStatus::Solved {
+        // The search ends with a matrix without a shift.
+        kkt = refine(tr, weights, theta, point, slope, &kkt_system).min(kkt);
+    } else if status == SolveStatus::AlmostSolved || stalled {
         kkt = polish(tr, weights, theta).min(kkt);
         if kkt > options.tolerance && stalled && tr.equalities.is_empty() {
             kkt = kkt.min(at_rest(tr, weights, theta));
@@ -150,6 +156,8 @@ struct Search<'a> {
     curved: bool,
     /// True if the last step was a plain Newton step: its matrix was positive definite without a shift.
     plain: bool,
+    /// True if that matrix was the one of the step before.
+    kept: bool,
     iteration: usize,
     kkt: f64,
     history: Vec<Progress>,
@@ -176,6 +184,7 @@ impl<'a> Search<'a> {
             shift: 0.0,
             curved: false,
             plain: false,
+            kept: false,
             iteration: 0,
             kkt: f64::INFINITY,
             history: Vec::new(),
@@ -227,6 +236,10 @@ impl<'a> Search<'a> {
                 } else {
                     SolveStatus::Solved
                 };
+            }
+            self.kept = m == 0 && self.plain && self.hardly_bends();
+            if self.kept {
+                self.curved = true;
             }
             while !self.factor() {
                 self.shift = (4.0 * self.shift).max(1e-6);
@@ -296,15 +309,21 @@ impl<'a> Search<'a> {
 
     /// Whether the gradient is within the tolerance after a step that took away all but a thousandth of it.
     fn ends_quadratically(&mut self) -> bool {
-        /// What a Newton step leaves of a gradient where its matrix hardly changes.
-        const QUADRATIC: f64 = 1e-3;
         let before = self.kkt;
         let now = self.residual(&[]);
-        let ends = now <= self.options.tolerance && now <= QUADRATIC * before;
+        // A matrix kept for a second step leaves twice as much and more, and the step before it told how little it changes.
+        let most = if self.kept { 10.0 * QUADRATIC } else { QUADRATIC };
+        let ends = now <= self.options.tolerance && now <= most * before;
         if ends {
             self.kkt = now;
         }
         ends
+    }
+
+    /// Whether the last step left so little of the gradient that another one with the same matrix ends the search.
+    fn hardly_bends(&self) -> bool {
+        let now = self.residual(&[]);
+        now <= QUADRATIC * self.kkt && QUADRATIC * now <= 0.25 * self.options.tolerance
     }
 
     fn factor(&mut self) -> bool {
@@ -343,6 +362,7 @@ impl<'a> Search<'a> {
             let falls = largest(&next.gradient) < 0.5 * largest(&self.slope.gradient);
             if falls || *noise_steps == 0 {
                 self.accept(trial, point, f);
+                self.plain = unshifted && falls;
                 self.shift = 0.0;
             }
             *noise_steps += 1;
@@ -469,13 +489,25 @@ pub fn polish(tr: &mut Transcription, weights: &[f64], theta: &mut ControlPoints
     let mut point = Point::default();
     tr.evaluate(theta, &mut point);
     tr.linearize(&mut point);
-    let mut now = slope(tr, weights, &point, theta);
+    let now = slope(tr, weights, &point, theta);
     let (mut hessian, mut diagonal) = (Banded::new(size, width), vec![0.0; size]);
     tr.hessian(weights, &point, &[], &[], HessianKind::Exact, &mut hessian, &mut diagonal);
     let mut kkt = Kkt::new(size, width);
     if kkt.factor(&hessian, |_| 0.0, &tr.equalities).is_err() {
         return largest(&now.gradient) / now.scale;
     }
+    refine(tr, weights, theta, point, now, &kkt)
+}
+
+/// As [`polish`], from what is known at a point without a low part and with the factors of a matrix near it.
+fn refine(
+    tr: &mut Transcription,
+    weights: &[f64],
+    theta: &mut ControlPoints,
+    mut point: Point,
+    mut now: Slope,
+    kkt: &Kkt,
+) -> f64 {
     let at = tr.free.start * tr.n;
     let residual = |g: &[f64], tr: &Transcription, nu: &[f64]| {
         let mut g = g.to_vec();

@@ -40,8 +40,8 @@ impl Curvature {
         }
     }
 
-    /// Adds the curvature of step `k` of the path, which left `trace`, to a Hessian.
-    pub(crate) fn add<P: Plant>(
+    /// The curvature of step `k` of the path, which left `trace`.
+    pub(crate) fn weigh<P: Plant>(
         &mut self,
         plant: &mut P,
         path: &Path,
@@ -49,8 +49,7 @@ impl Curvature {
         trace: &Trace,
         slope: &[f64],
         costate: &[f64],
-        scratch: &mut [f64],
-        hessian: &mut [f64],
+        bend: &mut [f64],
     ) -> Result<(), StepError> {
         let (nx, w) = (self.tangent.len(), self.base.len());
         self.base.fill(0.0);
@@ -75,11 +74,10 @@ impl Curvature {
             self.varied.fill(0.0);
             add_transposed_mul_vector(&self.slope, costate, &mut self.varied);
             for j in 0..w {
-                scratch[i * w + j] = (self.varied[j] - self.base[j]) / STEP;
+                bend[i * w + j] = (self.varied[j] - self.base[j]) / STEP;
             }
         }
-        symmetrize(scratch, w);
-        hessian.iter_mut().zip(scratch.iter()).for_each(|(h, s)| *h += s);
+        symmetrize(bend, w);
         Ok(())
     }
 }

@@ -225,10 +225,10 @@ impl<M: Deref<Target = Mechanism>> MinimalPlant<M> {
     }
 
     /// Reads the state after the step, and keeps a trace of it.
-    fn end(&mut self, trace: Option<&mut Trace>, next: &mut State) {
+    fn end(&mut self, trace: Option<&mut Trace>, slope: Option<&[f64]>, next: &mut State) {
         let Self { mechanism, integrator, workspace, inner, .. } = self;
         if let Some(trace) = trace {
-            integrator.leave(workspace, trace);
+            integrator.leave(workspace, trace, slope);
         }
         integrator.read_out(&*mechanism, workspace, inner, next);
     }
@@ -243,7 +243,7 @@ impl<M: Deref<Target = Mechanism>> MinimalPlant<M> {
         self.begin(x, u, trace.as_deref_mut())?;
         let Self { mechanism, integrator, workspace, inner, h, .. } = self;
         integrator.step(&*mechanism, workspace, inner, Input { u }, *h)?;
-        self.end(trace, next);
+        self.end(trace, None, next);
         Ok(())
     }
 
@@ -261,7 +261,7 @@ impl<M: Deref<Target = Mechanism>> MinimalPlant<M> {
         let done = integrator.linearize_into(&*mechanism, workspace, inner, Input { u }, *h, own);
         std::mem::swap(&mut own.matrix, slope);
         done?;
-        self.end(trace, next);
+        self.end(trace, Some(slope), next);
         Ok(())
     }
 }

@@ -57,6 +57,9 @@ pub(crate) struct Sweeper<'a, P, O> {
     /// Gradients and Hessians of every step and of the end, with those of the barrier.
     gradients: Vec<Vec<f64>>,
     hessians: Vec<Vec<f64>>,
+    /// The plant's curvature by step, and whether it is that of the path.
+    bends: Vec<Vec<f64>>,
+    bent: bool,
     /// Hessians with the plant's curvature.
     curved: Vec<Vec<f64>>,
     use_curved: bool,
@@ -67,7 +70,6 @@ pub(crate) struct Sweeper<'a, P, O> {
     open: (Vec<f64>, Vec<f64>),
     costate: Vec<f64>,
     scratch: Vec<f64>,
-    square: Vec<f64>,
     reached: State,
     moved: Vec<f64>,
     change: Vec<f64>,
@@ -118,6 +120,8 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             whole: false,
             gradients: vec![vec![0.0; w]; n + 1],
             hessians: vec![vec![0.0; w * w]; n + 1],
+            bends: Vec::new(),
+            bent: false,
             curved: Vec::new(),
             use_curved: false,
             gaps: vec![0.0; n * nx],
@@ -126,7 +130,6 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
             open: (vec![f64::NEG_INFINITY; nu], vec![f64::INFINITY; nu]),
             costate: vec![0.0; nx],
             scratch: vec![0.0; w],
-            square: vec![0.0; w * w],
             reached: problem.start.clone(),
             moved: vec![0.0; nx],
             change: vec![0.0; w],
@@ -231,6 +234,7 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
     /// Derivatives of all steps at the present path, and the gaps.
     pub(crate) fn linearize(&mut self) -> Result<(), ControlError> {
         let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
+        self.bent = false;
         if std::mem::take(&mut self.linear) {
             // A whole step leaves no gaps.
             self.gaps.fill(0.0);
@@ -285,27 +289,33 @@ impl<'a, P: Plant, O: Objective> Sweeper<'a, P, O> {
     }
 
     fn try_curvature(&mut self) -> Result<(), ControlError> {
-        let (nx, n) = (self.plant.nx(), self.problem.steps);
+        if !self.bent {
+            self.bend()?;
+        }
         self.curved.clone_from(&self.hessians);
+        for (hessian, bend) in self.curved.iter_mut().zip(&self.bends) {
+            hessian.iter_mut().zip(bend).for_each(|(h, b)| *h += b);
+        }
+        Ok(())
+    }
+
+    /// Curvature of all steps of the path. The barrier has no part in it: costates are gradients by states.
+    fn bend(&mut self) -> Result<(), ControlError> {
+        let (nx, nu, n) = (self.plant.nx(), self.plant.nu(), self.problem.steps);
+        let w = nx + nu;
+        self.bends.resize_with(n, || vec![0.0; w * w]);
         self.costate.copy_from_slice(&self.gradients[n][..nx]);
         for k in (0..n).rev() {
             if self.plant.stopped() {
                 return Err(ControlError::Stopped);
             }
-            self.curvature.add(
-                self.plant,
-                &self.path,
-                k,
-                &self.traces[k],
-                &self.slopes[k],
-                &self.costate,
-                &mut self.square,
-                &mut self.curved[k],
-            )?;
+            let (trace, slope, bend) = (&self.traces[k], &self.slopes[k], &mut self.bends[k]);
+            self.curvature.weigh(self.plant, &self.path, k, trace, slope, &self.costate, bend)?;
             self.scratch.copy_from_slice(&self.gradients[k]);
             add_transposed_mul_vector(&self.slopes[k], &self.costate, &mut self.scratch);
             self.costate.copy_from_slice(&self.scratch[..nx]);
         }
+        self.bent = true;
         Ok(())
     }
 

@@ -8,8 +8,10 @@ use leastaction::control::{
     solve_control, state_retract, track,
 };
 use leastaction::dynamics::Dynamics;
-use leastaction::integrator::minimal::Trace;
-use leastaction::integrator::{Method, MethodOptions, Simulator, StepError};
+use leastaction::integrator::minimal::{
+    Coordinates, Linearization, Minimal, MinimalOptions, MinimalWorkspace, Trace,
+};
+use leastaction::integrator::{Input, Integrator, Method, MethodOptions, Simulator, StepError};
 use leastaction::mechanism::{
     ActuatorDescription, JointDescription, JointType, Mechanism, MechanismBuilder, ModelDescription, State,
     ThrusterDescription, samples, samples::Random,
@@ -893,4 +895,42 @@ fn sizes_and_limits_that_do_not_fit_are_told() {
     let bad = ControlTermKind::Position { goal: vec![0.0; 2], weights: vec![1.0] };
     let terms = vec![ControlTerm { when: When::End, kind: bad }];
     assert!(matches!(Costs::new(&mechanism, terms, 0.1), Err(ControlError::WrongLength { .. })));
+}
+
+/// A step that is taken again from a start nearby begins on the old curve, moved as its slope tells.
+#[test]
+fn a_known_slope_saves_iterations_of_the_next_step_nearby() {
+    let mechanism = driven(samples::chain(2), &[1]);
+    let integrator =
+        Minimal::new(MinimalOptions { tolerance_q: 1e-12, ..MinimalOptions::default() }).unwrap();
+    let mut workspace = integrator.workspace(&mechanism).unwrap();
+    let (h, n) = (0.02, mechanism.nv());
+    let start = State { q: vec![0.7, -1.1], v: vec![1.5, -2.0], ..mechanism.start_state() };
+    let begin = |workspace: &mut MinimalWorkspace, trace: &mut Trace, at: &State, u: &[f64]| {
+        let state = integrator.start(&mechanism, workspace, at).unwrap();
+        integrator.begin_on(workspace, trace, &state, Input { u }, h);
+        state
+    };
+    let mut slope = Linearization::new(&mechanism, Coordinates::Velocity);
+    let mut known = Trace::default();
+    let mut state = begin(&mut workspace, &mut known, &start, &[3.0]);
+    integrator
+        .linearize_into(&mechanism, &mut workspace, &mut state, Input { u: &[3.0] }, h, &mut slope)
+        .unwrap();
+    let mut unknown = known.clone();
+    integrator.leave(&workspace, &mut unknown, None);
+    integrator.leave(&workspace, &mut known, Some(&slope.matrix));
+    let mut moved = start.clone();
+    (moved.q[0], moved.v[n - 1]) = (start.q[0] + 1e-3, start.v[n - 1] - 1e-2);
+    let (mut ends, mut iterations) = (Vec::new(), Vec::new());
+    for trace in [&mut unknown, &mut known] {
+        let mut state = begin(&mut workspace, trace, &moved, &[3.1]);
+        let report = integrator.step(&mechanism, &mut workspace, &mut state, Input { u: &[3.1] }, h).unwrap();
+        iterations.push(report.iterations);
+        let mut end = moved.clone();
+        integrator.read_out(&mechanism, &mut workspace, &state, &mut end);
+        ends.push(end.q);
+    }
+    assert!(iterations[1] < iterations[0], "{iterations:?}");
+    assert!(ends[0].iter().zip(&ends[1]).all(|(a, b)| (a - b).abs() < 1e-13), "{ends:?}");
 }
