@@ -357,10 +357,16 @@ impl<const N: usize> Solver<N> {
         if outcome.is_err() && options.halve && options.max_halvings > 0 {
             let mut backup = self.backup.take().unwrap_or_else(|| state.clone());
             backup.copy_from(state);
-            let halved = self.halved(mechanism, options, state, &backup, h, &mut report);
+            let mut other = Err(Failure::TooFar);
+            if state.steps[0] == 0.0 {
+                other = self.grown(mechanism, options, state, &backup, h, &mut report);
+            }
+            if other.is_err() {
+                other = self.halved(mechanism, options, state, &backup, h, &mut report);
+            }
             self.backup = Some(backup);
             // What the whole step failed of says more than what its smallest part did.
-            outcome = halved.or(outcome);
+            outcome = other.or(outcome);
         }
         match outcome {
             Ok(()) => {
@@ -369,6 +375,58 @@ impl<const N: usize> Solver<N> {
             }
             Err(failure) => Err(self.explain(mechanism, options, failure, time, h)),
         }
+    }
+
+    /// The whole step from shorter ones with the same start, each twice as long as the one before and guessed from its curve. A first step has
+    /// only velocities to be guessed from; forces of a long chain bend it far from them.
+    fn grown(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        backup: &MinimalState,
+        h: f64,
+        report: &mut StepReport,
+    ) -> Result<(), Failure> {
+        let mut outcome = Err(Failure::TooFar);
+        let mut level = 0;
+        while outcome.is_err() && level < options.max_halvings.min(MOST_HALVINGS) {
+            level += 1;
+            outcome = self.again(mechanism, options, state, backup, h / f64::from(1_u32 << level), report);
+        }
+        while outcome.is_ok() && level > 0 {
+            let solved = h / f64::from(1_u32 << level);
+            level -= 1;
+            outcome = self.recover_velocity(mechanism, backup);
+            if outcome.is_ok() {
+                self.foreseen.start.copy_from_slice(&self.velocity);
+                self.hint = Hint::Curve { h: solved, part: 2.0 };
+                let longer = h / f64::from(1_u32 << level);
+                outcome = self.again(mechanism, options, state, backup, longer, report);
+            }
+        }
+        if outcome.is_err() {
+            state.copy_from(backup);
+        }
+        outcome
+    }
+
+    /// Another step from the start.
+    fn again(
+        &mut self,
+        mechanism: &Mechanism,
+        options: &MinimalOptions,
+        state: &mut MinimalState,
+        backup: &MinimalState,
+        h: f64,
+        report: &mut StepReport,
+    ) -> Result<(), Failure> {
+        report.retries += 1;
+        state.copy_from(backup);
+        self.actuation.fill(0.0);
+        self.work = 0.0;
+        self.drives.begin();
+        self.attempt(mechanism, options, state, h, report)
     }
 
     /// The step in 2, 4, 8, … equal parts until all of them converge. Parts that converged before one failed are taken
