@@ -156,7 +156,9 @@ fn cylinders_and_ellipsoids_fall_through_nothing() {
                     unsolved.push(format!("{what}: {error}"));
                 }
                 let (x, _) = run.body();
-                let beside = x[0].abs() > 0.6 || x[1].abs() > 0.6;
+                // What has rolled off the rails has not fallen through them.
+                let wide = if bed.len() == 2 { 0.2 } else { 0.6 };
+                let beside = x[0].abs() > wide || x[1].abs() > 0.6;
                 // The least height that any of the three has at its middle: on its face, on its side, between the rails.
                 assert!(beside || x[2] > 0.01, "{what}: {x:?}");
                 assert!(run.energy() <= before + 1e-3, "{what}: {} {before}", run.energy());
