@@ -67,9 +67,17 @@ impl<T: Real> Touch<T> {
         {
             return Self::of_edges(a, b, (core, *half, *radius), (Vec3::constant(*center), *other, *r_b));
         }
+        let p = a.point(core);
+        if let (Tip::Rim { .. } | Tip::Ellipsoid { .. }, Against::Face { normal, offset }) = (tip, against) {
+            let own = Vec3::constant(*normal);
+            let n = b.rot * own;
+            let arm = lowest(tip, n, a);
+            let local = b.rot.tr_mul(p + arm - b.pos);
+            let gap = own.dot(local) - T::from_f64(*offset);
+            return Self { gap, normal: n, core: [core, local - own * gap], arm: [arm, zero] };
+        }
         let radius = if let Tip::Sphere { radius } = *tip { radius } else { tip.reach() };
         let r = T::from_f64(radius);
-        let p = a.point(core);
         match *against {
             Against::HalfSpace { .. } => Self::default(),
             Against::Face { normal, offset, .. } => {
@@ -207,7 +215,14 @@ impl<T: Real> Touch<T> {
 #[must_use]
 pub fn above<T: Real>(tip: &Tip, center: Vec3, (normal, offset): (Vec3, f64), a: &Link<T>) -> (T, Vec3<T>) {
     let (n, core) = (Vec3::<T>::constant(normal), Vec3::constant(center));
-    let arm = match *tip {
+    let arm = lowest(tip, n, a);
+    (n.dot(a.point(core)) + n.dot(arm) - T::from_f64(offset), arm)
+}
+
+/// From the centre of a tip to its lowest point against the direction `n`.
+#[inline]
+fn lowest<T: Real>(tip: &Tip, n: Vec3<T>, a: &Link<T>) -> Vec3<T> {
+    match *tip {
         Tip::Sphere { radius } => n * T::from_f64(-radius),
         Tip::Rim { axis, radius } => {
             // The lowest point of the disc: against the part of the normal in its plane.
@@ -224,8 +239,7 @@ pub fn above<T: Real>(tip: &Tip, center: Vec3, (normal, offset): (Vec3, f64), a:
         }
         // Shapes of more than one point meet the ground point by point.
         Tip::Edge { .. } | Tip::Capsule { .. } | Tip::Box { .. } | Tip::Hull { .. } => Vec3::zero(),
-    };
-    (n.dot(a.point(core)) + n.dot(arm) - T::from_f64(offset), arm)
+    }
 }
 
 fn clamped<T: Real>(x: T) -> T {
@@ -327,6 +341,11 @@ mod tests {
                 Against::HalfSpace { normal: n, offset: -0.4 },
             ),
             (ball, Against::Face { normal: n, offset: 0.2 }),
+            (Tip::Rim { axis: Vec3([0.0, 0.6, 0.8]), radius: 0.2 }, Against::Face { normal: n, offset: 0.2 }),
+            (
+                Tip::Ellipsoid { axes: Mat3([[0.1, 0.02, 0.0], [0.0, 0.2, 0.0], [0.03, 0.0, 0.05]]) },
+                Against::Face { normal: n, offset: 0.2 },
+            ),
             (ball, Against::Sphere { center: Vec3([0.1, 0.0, 0.3]), radius: 0.25 }),
             (
                 ball,

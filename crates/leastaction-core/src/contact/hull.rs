@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::enclose::hull_triangles;
+use super::round::Round;
 use crate::spatial::Vec3;
 
 /// Distance from a plane, of the size of the hull, up to which triangles make one face: meshes are written in single precision.
@@ -40,6 +41,9 @@ pub struct Hull {
     pub around: Vec<Vec<u32>>,
     /// Distance of the farthest corner from the origin.
     pub reach: f64,
+    /// The smooth body that it is inscribed in, and how far that stands out of its faces at most.
+    pub round: Option<Round>,
+    pub(super) sag: f64,
     /// Farthest corners in the eight directions of signs.
     starts: [u32; 8],
 }
@@ -137,7 +141,8 @@ impl Hull {
             return None;
         }
         let reach = corners.iter().fold(0.0f64, |m, p| m.max(p.norm()));
-        let mut hull = Self { corners, faces, edges, neighbours, around, reach, starts: [0; 8] };
+        let (round, sag) = (None, 0.0);
+        let mut hull = Self { corners, faces, edges, neighbours, around, reach, round, sag, starts: [0; 8] };
         hull.starts = std::array::from_fn(|k| {
             let d = Vec3([0, 1, 2].map(|i| if k >> i & 1 == 1 { 1.0 } else { -1.0 }));
             hull.climb(0, d)

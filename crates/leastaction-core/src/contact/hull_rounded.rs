@@ -3,6 +3,7 @@
 use super::geometry::Link;
 use super::hull::Hull;
 use super::manifold::{Feature, Limits, Manifold, Solid};
+use super::round::Round;
 use super::rounded::{Found, beyond_ends};
 use super::{Against, Tip};
 use crate::spatial::{Pose, Vec3};
@@ -88,25 +89,32 @@ pub(super) fn features(
         hull.faces.iter().fold(f64::NEG_INFINITY, |m, f| {
             m.max(f.normal.dot(middle) - f.normal.dot(along).abs() - f.offset)
         }) - radius;
-    if distance > far {
-        out.axes.distance[0] = distance;
+    if distance > far + hull.sag {
+        out.axes.distance[0] = distance - hull.sag;
         return;
     }
+    // The side and the rims of a cylinder are told as they are.
+    let cylinder = match hull.round {
+        Some(Round::Cylinder { radius, half }) => Some((pose.rot * Vec3([0.0, 0.0, half]), radius)),
+        _ => None,
+    };
     let mut found = Found { reach, nearest: f64::INFINITY, out };
     let ends: &[f64] = if is_ball { &[0.0] } else { &[-1.0, 1.0] };
     for (k, s) in ends.iter().enumerate() {
         let ball = (Tip::Sphere { radius }, center + half * *s);
-        let (id, against) = match hull.nearest_to(middle + along * *s) {
-            Spot::Face(f) => {
+        let spot = hull.nearest_to(middle + along * *s);
+        let (id, against) = match (spot, cylinder) {
+            (_, Some((half, radius))) => (FACE, Against::Cylinder { center: pose.pos, half, radius }),
+            (Spot::Face(f), None) => {
                 let face = &hull.faces[f as usize];
                 let normal = pose.rot * face.normal;
                 (FACE | f, Against::Face { normal, offset: normal.dot(pose.pos) + face.offset })
             }
-            Spot::Edge(e) => {
+            (Spot::Edge(e), None) => {
                 let (mid, half) = hull.line(e);
                 (EDGE | e, Against::Edge { center: pose.point(mid), half: pose.rot * half, radius: 0.0 })
             }
-            Spot::Corner(c) => {
+            (Spot::Corner(c), None) => {
                 let center = pose.point(hull.corners[c as usize]);
                 (CORNER | c, Against::Sphere { center, radius: 0.0 })
             }
@@ -122,8 +130,15 @@ pub(super) fn features(
                 found.push(Feature::at(VERTEX | k as u32, !swapped, tip, axis, [link_h, link_r]));
             }
         }
+        if let Some((axis, other)) = cylinder {
+            let id = EDGES | hull.edges.len() as u32;
+            found.lines(id, swapped, [(center, half, radius), (pose.pos, axis, other)], [link_r, link_h]);
+        }
         for e in 0..hull.edges.len() as u32 {
             let (mid, length) = hull.line(e);
+            if cylinder.is_some() && length[2].abs() > 0.5 * length.norm() {
+                continue;
+            }
             let line = (pose.point(mid), pose.rot * length, 0.0);
             found.lines(EDGES | e, swapped, [(center, half, radius), line], [link_r, link_h]);
         }

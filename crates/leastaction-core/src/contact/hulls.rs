@@ -12,7 +12,7 @@ use super::{Against, Tip};
 use crate::spatial::{Mat3, Pose, Vec3};
 
 /// How far beyond the rim of a face a point is still above it, of the size of the hull.
-const BRINK: f64 = 1e-6;
+pub(super) const BRINK: f64 = 1e-6;
 /// Sine of the angle between edges below which their crossing is a point of one above the face of the other.
 const ALIGNED: f64 = 0.05;
 /// Sine of the angle between edges below which they separate nothing that faces do not.
@@ -27,9 +27,10 @@ const SIDES: usize = 60;
 pub(super) const CORNERS: usize = 24;
 
 const VERTEX: u32 = 1 << 29;
-const EDGES: u32 = 2 << 29;
+pub(super) const EDGES: u32 = 2 << 29;
 const POINT: u32 = 3 << 29;
-const LINE: u32 = 4 << 29;
+pub(super) const LINE: u32 = 4 << 29;
+pub(super) const ROUND: u32 = 5 << 29;
 
 /// What separates two hulls.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,10 +50,10 @@ pub struct Before {
 }
 
 /// Two hulls seen from the frame of B's.
-struct Pair<'a> {
-    hull: [&'a Hull; 2],
-    pose: [&'a Pose; 2],
-    link: [&'a Link; 2],
+pub(super) struct Pair<'a> {
+    pub(super) hull: [&'a Hull; 2],
+    pub(super) pose: [&'a Pose; 2],
+    pub(super) link: [&'a Link; 2],
     turn: Mat3,
     shift: Vec3,
 }
@@ -74,7 +75,7 @@ impl Pair<'_> {
     }
 
     /// An edge's direction.
-    fn along(&self, x: usize, edge: u32) -> Vec3 {
+    pub(super) fn along(&self, x: usize, edge: u32) -> Vec3 {
         let d = self.hull[x].line(edge).1;
         if x == 0 { self.turn * d } else { d }
     }
@@ -168,9 +169,12 @@ pub(super) fn features(
     let towards = if apart > 1e-9 * size { pair.shift * (1.0 / apart) } else { Vec3([0.0, 0.0, 1.0]) };
     let before = before.and_then(|axes| Some((axes.hulls.as_ref()?, axes.gap())));
     let start = before.and_then(|(before, _)| pair.direction(before.best)).map_or(towards, |(n, _)| n);
-    let best = apart::best(&farthest, start, size, far);
+    // Smooth bodies stand out of their hulls.
+    let sag = a.sag + b.sag;
+    let best = apart::best(&farthest, start, size, far + sag);
     out.axes.distance[0] = best.distance;
-    if best.distance > far {
+    if best.distance > far + sag {
+        out.axes.distance[0] -= sag;
         return;
     }
     let all = Choice::around(&pair, best.normal, size, &|_| true);
@@ -196,7 +200,7 @@ pub(super) fn features(
     let ((face, of_face), (line, of_line)) = (choice.face, choice.line);
     let is_apart = gap >= -closed;
     let least = if is_apart { -closed } else { f64::NEG_INFINITY };
-    let mut found = Found { pair: &pair, reach, least, out };
+    let mut found = Found { pair: &pair, reach, least, sag, out };
     if of_face > -0.1 * size {
         found.polygon(face);
     }
@@ -211,11 +215,13 @@ pub(super) fn features(
     }
 }
 
-struct Found<'a> {
-    pair: &'a Pair<'a>,
+pub(super) struct Found<'a> {
+    pub(super) pair: &'a Pair<'a>,
     reach: f64,
     /// Features deeper than this are beyond a rim, where nothing is.
     least: f64,
+    /// How far smooth bodies stand out.
+    sag: f64,
     out: &'a mut Manifold,
 }
 
@@ -231,7 +237,18 @@ impl Found<'_> {
         }
     }
 
-    fn plane(&self, x: usize, face: u32) -> Against {
+    /// A feature of a smooth body, deeper than those of its hull; the bodies are no farther apart than it is.
+    pub(super) fn push_round(&mut self, feature: Feature) {
+        if feature.gap >= self.least - 2.0 * self.sag {
+            let distance = &mut self.out.axes.distance[0];
+            *distance = distance.min(feature.gap);
+            if feature.gap <= self.reach {
+                self.out.push(feature);
+            }
+        }
+    }
+
+    pub(super) fn plane(&self, x: usize, face: u32) -> Against {
         let (pose, face) = (self.pair.pose[x], &self.pair.hull[x].faces[face as usize]);
         let normal = pose.rot * face.normal;
         Against::Face { normal, offset: normal.dot(pose.pos) + face.offset }
@@ -239,10 +256,15 @@ impl Found<'_> {
 
     /// A point of hull `x` above a face of the other.
     fn above(&mut self, id: u32, x: usize, point: Vec3, face: u32) {
-        let center = self.pair.pose[x].point(point);
         let links = [self.pair.link[x], self.pair.link[1 - x]];
-        let tip = (Tip::Sphere { radius: 0.0 }, center);
-        self.push(Feature::at(id | (x as u32) << 28, x == 1, tip, self.plane(1 - x, face), links));
+        let id = id | (x as u32) << 28;
+        if let Some(side) = self.curved(1 - x, face) {
+            let tip = self.beside(x, point);
+            self.push_round(Feature::at(id, x == 1, tip, side, links));
+            return;
+        }
+        let tip = (Tip::Sphere { radius: 0.0 }, self.pair.pose[x].point(point));
+        self.push(Feature::at(id, x == 1, tip, self.plane(1 - x, face), links));
     }
 
     fn vertex(&mut self, x: usize, corner: u32, face: u32) {
@@ -271,6 +293,9 @@ impl Found<'_> {
         let ((center_a, mut along_a), (center_b, along_b)) = (place(0), place(1));
         if self.pair.along(0, edges[0]).cross(self.pair.along(1, edges[1])).dot(towards) < 0.0 {
             along_a = -along_a;
+        }
+        if self.axes_cross(edges, towards) {
+            return;
         }
         let id = EDGES | edges[0] << 14 | edges[1];
         let against = Against::Edge { center: center_b, half: along_b, radius: 0.0 };
@@ -301,6 +326,9 @@ impl Found<'_> {
         let around = hull.around[r as usize].iter().map(|f| &hull.faces[*f as usize]);
         let faces = around.filter(|face| face.edges.contains(&b)).map(|face| face.normal);
         let ends = shared(lines, n, faces, BRINK * hull.reach);
+        if self.side_by_side([a, b], ends) {
+            return;
+        }
         let corners = &self.pair.hull[0].corners;
         let (start, along) = (corners[p as usize], corners[q as usize] - corners[p as usize]);
         for (k, at) in ends.into_iter().enumerate() {
@@ -370,6 +398,8 @@ impl Found<'_> {
             std::mem::swap(&mut polygon, &mut spare);
             count = kept;
         }
+        self.round_above(i, f);
+        self.round_above(r, g);
         let outwards = if r == 0 { -(pair.turn * face.normal) } else { face.normal };
         for q in (0..count).step_by(count.div_ceil(CORNERS).max(1)) {
             let (place, next) = polygon[q];

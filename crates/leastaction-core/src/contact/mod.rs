@@ -18,6 +18,8 @@ mod hull_rounded;
 mod hulls;
 mod law;
 mod manifold;
+mod round;
+mod round_features;
 mod rounded;
 mod settings;
 
@@ -27,6 +29,7 @@ pub use hull::{Hull, HullFace};
 pub use hulls::{Before, Separator};
 pub use law::{Law, Response, box_law};
 pub use manifold::{AXES, Axes, Feature, Manifold, Solid};
+pub use round::Round;
 pub use settings::{ContactSettings, Impacts, Sliding, Turns};
 
 use crate::spatial::{Mat3, Pose, Vec3};
@@ -39,14 +42,14 @@ pub enum Tip {
         /// Its radius.
         radius: f64,
     },
-    /// The edge of a disc: the rim of a cylinder. Against half-spaces.
+    /// The edge of a disc: the rim of a cylinder. Against half-spaces and faces.
     Rim {
         /// Unit axis of the disc.
         axis: Vec3,
         /// Its radius.
         radius: f64,
     },
-    /// An ellipsoid. Against half-spaces.
+    /// An ellipsoid. Against half-spaces and faces.
     Ellipsoid {
         /// Columns: its semi-axes.
         axes: Mat3,

@@ -4,7 +4,7 @@ use super::contact::Contact;
 use super::surface_description::{HalfSpaceDescription, SurfaceDescription, SurfaceShape};
 use super::validate::Checker;
 use super::{Body, BodyId, Joint, JointType, ModelDescription, Placement, WORLD};
-use crate::contact::{Against, Hull, Tip};
+use crate::contact::{Against, Hull, Round, Tip};
 use crate::spatial::{Mat3, Pose, Quat, Vec3};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ struct Placed<'a> {
     body: Option<BodyId>,
     name: String,
     pose: Pose,
-    /// The hull of points: its number, centre and reach. Not of what has no inside.
+    /// The hull of points, or that in a cylinder or ellipsoid: its number, centre and reach. Not of what has no inside.
     hull: Option<(usize, Vec3, f64)>,
 }
 
@@ -54,7 +54,8 @@ pub(super) fn build(
         .iter()
         .zip(names)
         .map(|(of, name)| {
-            let hull = scene.hull(&of.shape);
+            // A surface alone meets nothing but the ground.
+            let hull = (model.surfaces.len() > 1).then(|| scene.hull(&of.shape)).flatten();
             Placed { of, body: body_of(&of.link), name, pose: pose_of(&of.placement), hull }
         })
         .collect();
@@ -297,8 +298,8 @@ fn tips(shape: &SurfaceShape) -> Vec<(Vec3, Tip)> {
     }
 }
 
-/// What a shape is to the tips of another.
-fn target(surface: &Placed<'_>) -> Option<Against> {
+/// What a shape is to the tips of another; to a ball a cylinder is one thing.
+fn target(surface: &Placed<'_>, to_ball: bool) -> Option<Against> {
     let pose = surface.pose;
     match &surface.of.shape {
         SurfaceShape::Sphere { radius } => Some(Against::Sphere { center: pose.pos, radius: *radius }),
@@ -307,16 +308,17 @@ fn target(surface: &Placed<'_>) -> Option<Against> {
             Some(Against::Capsule { segment: [end(-1.0), end(1.0)], radius: *radius })
         }
         SurfaceShape::Box { size } => Some(Against::Box { pose, half: Vec3(*size) * 0.5, entered: None }),
-        SurfaceShape::Cylinder { radius, length } => {
+        SurfaceShape::Cylinder { radius, length } if to_ball => {
             let half = pose.rot * Vec3([0.0, 0.0, 0.5 * length]);
             Some(Against::Cylinder { center: pose.pos, half, radius: *radius })
         }
-        SurfaceShape::Points { .. } => surface.hull.map(|(number, center, reach)| Against::Hull {
-            number,
-            pose: Pose::new(pose.rot, pose.point(center)),
-            reach,
-        }),
-        SurfaceShape::Ellipsoid { .. } => None,
+        SurfaceShape::Points { .. } | SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } => {
+            surface.hull.map(|(number, center, reach)| Against::Hull {
+                number,
+                pose: Pose::new(pose.rot, pose.point(center)),
+                reach,
+            })
+        }
     }
 }
 
@@ -329,19 +331,30 @@ fn tip(surface: &Placed<'_>) -> Option<(Vec3, Tip)> {
             centered(Tip::Capsule { half: Vec3([0.0, 0.0, 0.5 * length]), radius: *radius })
         }
         SurfaceShape::Box { size } => centered(Tip::Box { axes: Mat3::identity(), half: Vec3(*size) * 0.5 }),
-        SurfaceShape::Points { .. } => surface
-            .hull
-            .map(|(number, center, reach)| (center, Tip::Hull { number, axes: Mat3::identity(), reach })),
-        SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } => None,
+        SurfaceShape::Points { .. } | SurfaceShape::Cylinder { .. } | SurfaceShape::Ellipsoid { .. } => {
+            surface
+                .hull
+                .map(|(number, center, reach)| (center, Tip::Hull { number, axes: Mat3::identity(), reach }))
+        }
     }
 }
 
 impl Scene {
-    /// The hull of a shape that is given by points; equal ones are shared.
+    /// The hull of a shape that has one; equal ones are shared.
     fn hull(&mut self, shape: &SurfaceShape) -> Option<(usize, Vec3, f64)> {
-        let SurfaceShape::Points { points } = shape else { return None };
-        let points: Vec<Vec3> = points.iter().map(|p| Vec3(*p)).collect();
-        let (hull, center) = Hull::new(&points)?;
+        let (hull, center) = match shape {
+            SurfaceShape::Points { points } => {
+                let points: Vec<Vec3> = points.iter().map(|p| Vec3(*p)).collect();
+                Hull::new(&points)?
+            }
+            SurfaceShape::Cylinder { radius, length } => {
+                Hull::of_round(Round::Cylinder { radius: *radius, half: 0.5 * length })?
+            }
+            SurfaceShape::Ellipsoid { radii } => Hull::of_round(Round::Ellipsoid { radii: Vec3(*radii) })?,
+            SurfaceShape::Sphere { .. } | SurfaceShape::Capsule { .. } | SurfaceShape::Box { .. } => {
+                return None;
+            }
+        };
         let reach = hull.reach;
         let number = self.hulls.iter().position(|h| **h == hull).unwrap_or_else(|| {
             self.hulls.push(Arc::new(hull));
@@ -365,10 +378,7 @@ impl Scene {
         // A sphere is a tip of its own; other shapes touch by what their pose makes of them.
         let is_sphere = |x: &Placed<'_>| matches!(x.of.shape, SurfaceShape::Sphere { .. });
         let (from, to) = if is_sphere(b) { (b, a) } else { (a, b) };
-        let (Some(tip), Some(against)) = (tip(from), target(to)) else { return false };
-        if matches!(against, Against::Cylinder { .. }) && !is_sphere(from) {
-            return false;
-        }
+        let (Some(tip), Some(against)) = (tip(from), target(to, is_sphere(from))) else { return false };
         let of = |x: &Placed<'_>| (x.of.friction, x.of.restitution, x.of.priority);
         let material = combined(of(a), of(b));
         self.pairs.push([a.name.clone(), b.name.clone()]);

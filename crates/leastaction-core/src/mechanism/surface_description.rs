@@ -51,14 +51,14 @@ pub enum SurfaceShape {
         /// Edge lengths.
         size: [f64; 3],
     },
-    /// A cylinder: touches half-spaces and spheres.
+    /// A cylinder.
     Cylinder {
         /// Radius.
         radius: f64,
         /// Full length.
         length: f64,
     },
-    /// An ellipsoid: touches half-spaces.
+    /// An ellipsoid: against anything but flat faces a body with many corners.
     Ellipsoid {
         /// Semi-axes.
         radii: [f64; 3],

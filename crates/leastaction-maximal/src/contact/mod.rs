@@ -9,6 +9,7 @@ mod advance;
 mod broad;
 mod candidates;
 mod cluster;
+mod dense;
 mod ground;
 mod interval;
 mod item;

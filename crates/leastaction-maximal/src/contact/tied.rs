@@ -16,9 +16,9 @@ use super::super::layout::Layout;
 use super::super::ldu::{Six, System, dot};
 use super::super::state::MaximalState;
 use super::super::ties::{Coordinates, JointAt, Part, Still};
+use super::dense::solve_in_place;
 use super::item::{Item, Kind};
 use super::memory::{ContactMemory, Probe};
-use super::reduced::solve_in_place;
 use super::rows::{gap, touch};
 use crate::contact_law::Touch;
 

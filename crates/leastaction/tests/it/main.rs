@@ -15,6 +15,7 @@ mod contact_derivative;
 mod contact_drops;
 mod contact_hulls;
 mod contact_robots;
+mod contact_round;
 mod contact_scales;
 mod contact_twin;
 mod control;
