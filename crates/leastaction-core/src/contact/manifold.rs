@@ -46,6 +46,12 @@ pub enum Solid {
 }
 
 impl Solid {
+    /// How far the smooth body that it stands for reaches beyond it.
+    #[must_use]
+    pub fn sag(&self) -> f64 {
+        if let Self::Hull { hull, .. } = self { hull.sag } else { 0.0 }
+    }
+
     /// What a tip at `center` and what it may touch are as shapes with edges; none if they make one contact. `hulls` are those of
     /// the mechanism.
     #[must_use]

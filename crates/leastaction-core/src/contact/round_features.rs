@@ -8,6 +8,9 @@ use super::round::Round;
 use super::{Against, Tip};
 use crate::spatial::{Mat3, Vec3};
 
+/// Cosine of the angle between the axis of a disc and the normal of a face from which on it lies down on it: its corners are on its rim, and
+/// where they come to rest one by one its lowest point is one too many.
+const LIES: f64 = 0.995;
 /// Cosine of the angle between the axes of two cylinders from which on they lie side by side.
 const SIDE_BY_SIDE: f64 = 0.99875;
 
@@ -136,6 +139,10 @@ impl Found<'_> {
         for (k, tip) in tips.into_iter().enumerate() {
             let Some((tip, center)) = tip else { continue };
             let touch = Touch::new(&tip, center, &plane, links[0], links[1]);
+            let lean = (links[0].rot * along).dot(touch.normal).abs();
+            if matches!(tip, Tip::Rim { .. }) && lean > LIES {
+                continue;
+            }
             // The foot on the face, in the frame of its hull.
             let other = pair.pose[1 - x];
             if self.is_on(1 - x, face, other.rot.tr_mul(touch.core[1] - other.pos)) {

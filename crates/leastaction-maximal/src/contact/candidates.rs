@@ -262,7 +262,8 @@ impl Driver<'_> {
                             any = true;
                         }
                     }
-                    if !any && start >= -closed {
+                    // What small facets of smooth bodies leave when they slide past each other is not the bodies'.
+                    if !any && start >= -closed && mem.manifold.gap() < least - mem.clusters[c].sag {
                         return None;
                     }
                 }

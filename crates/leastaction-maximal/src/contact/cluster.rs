@@ -14,6 +14,8 @@ pub(crate) struct Cluster {
     solids: [Solid; 2],
     pub(crate) links: [Option<usize>; 2],
     reach: [f64; 2],
+    /// How far smooth bodies stand out of the hulls that they are taken for: facets that slide past each other leave less.
+    pub(crate) sag: f64,
     /// First place among the items, and how many there are.
     pub(crate) first: usize,
     pub(crate) count: usize,
@@ -25,7 +27,17 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(solids: [Solid; 2], item: &Item, first: usize, count: usize) -> Self {
-        Self { solids, links: item.links, reach: item.reach, first, count, axes: Axes::default(), stamp: 0 }
+        let sag = solids.iter().map(Solid::sag).sum();
+        Self {
+            solids,
+            links: item.links,
+            reach: item.reach,
+            sag,
+            first,
+            count,
+            axes: Axes::default(),
+            stamp: 0,
+        }
     }
 
     /// Its places.
