@@ -166,13 +166,12 @@ impl BoxProblem {
             }
             for k in (0..self.member.len()).filter(|k| self.wrong[*k]) {
                 let (dead, falls) = (self.is_dead(k, most), self.gradient[k] < 0.0);
-                if if any_dead {
-                    dead
-                } else if any_new {
-                    self.new[k]
-                } else {
-                    k == first
-                } {
+                let its_turn = match (any_dead, any_new) {
+                    (true, _) => dead,
+                    (false, true) => self.new[k],
+                    (false, false) => k == first,
+                };
+                if its_turn {
                     self.fixed[k] = !self.fixed[k];
                     let up = if dead { falls } else { self.next[k] >= self.high[k] };
                     self.force[k] = if up { self.high[k] } else { self.low[k] };
